@@ -1,0 +1,153 @@
+/// Attention and the kernels that only pass over memory.
+#include "benchmarks/kernels_support.h"
+#include "kernels/adamw.h"
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/elementwise.h"
+#include "kernels/norm.h"
+#include "kernels/reduce.h"
+#include "kernels/rope.h"
+
+namespace shardline::kernels {
+namespace {
+
+constexpr Index kElementSize = 4;
+const Shape kQueries{8, 256, 4, 2, 64};
+const Shape kKeys{8, 256, 4, 64};
+const Shape kRows{8, 256, 4, 2};
+const Shape kHidden{8, 256, 1536};
+const Shape kStream{8, 256, 512};
+const Shape kLogits{8, 256, 4096};
+const Shape kTokens{8, 256};
+
+void attention_forward(benchmark::State& state) {
+  const BenchmarkArray<float> q("q", kQueries), k("k", kKeys), v("v", kKeys);
+  BenchmarkArray<float> o("o", kQueries), lse("lse", kRows);
+  for (auto _ : state) attention<float>(q.view(), k.view(), v.view(), {}, o.view(), lse.view());
+  report_rates(state, attention_cost(kQueries, kKeys, {}, kElementSize));
+}
+
+void attention_backward(benchmark::State& state) {
+  const BenchmarkArray<float> q("q", kQueries), k("k", kKeys), v("v", kKeys), d_o("do", kQueries);
+  BenchmarkArray<float> o("o", kQueries), lse("lse", kRows), dq("dq", kQueries), dk("dk", kKeys), dv("dv", kKeys);
+  attention<float>(q.view(), k.view(), v.view(), {}, o.view(), lse.view());
+  for (auto _ : state) {
+    attention_grad<float>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), {}, dq.view(), dk.view(),
+                          dv.view());
+  }
+  report_rates(state, attention_grad_cost(kQueries, kKeys, {}, kElementSize));
+}
+
+void silu_mul_forward(benchmark::State& state) {
+  const BenchmarkArray<float> g("g", kHidden), u("u", kHidden);
+  BenchmarkArray<float> y("y", kHidden);
+  for (auto _ : state) silu_mul<float>(g.view(), u.view(), y.view());
+  report_rates(state, silu_mul_cost(y.view().size(), kElementSize));
+}
+
+void silu_mul_backward(benchmark::State& state) {
+  const BenchmarkArray<float> dy("dy", kHidden), g("g", kHidden), u("u", kHidden);
+  BenchmarkArray<float> dg("dg", kHidden), du("du", kHidden);
+  for (auto _ : state) silu_mul_grad<float>(dy.view(), g.view(), u.view(), dg.view(), du.view());
+  report_rates(state, silu_mul_grad_cost(dg.view().size(), kElementSize));
+}
+
+void gelu_forward(benchmark::State& state) {
+  const BenchmarkArray<float> x("x", kHidden);
+  BenchmarkArray<float> y("y", kHidden);
+  for (auto _ : state) gelu<float>(x.view(), y.view());
+  report_rates(state, gelu_cost(y.view().size(), kElementSize));
+}
+
+void add_two(benchmark::State& state) {
+  const BenchmarkArray<float> a("a", kHidden), b("b", kHidden);
+  BenchmarkArray<float> out("out", kHidden);
+  const std::vector<View<const float>> terms{a.view(), b.view()};
+  for (auto _ : state) add<float>(terms, out.view());
+  report_rates(state, add_cost(2, out.view().size(), kElementSize));
+}
+
+void accumulate_sum(benchmark::State& state) {
+  const BenchmarkArray<float> from("from", kHidden);
+  BenchmarkArray<float> into("into", kHidden);
+  const Index count = into.view().size();
+  for (auto _ : state) accumulate(ReduceOp::sum, DType::f32, into.values.data(), from.values.data(), count);
+  report_rates(state, accumulate_cost(count, kElementSize));
+}
+
+void accumulate_bf16(benchmark::State& state) {
+  const Index count = element_count(kHidden);
+  std::vector<BFloat16> into(static_cast<std::size_t>(count), BFloat16(1.0F)), from = into;
+  for (auto _ : state) accumulate(ReduceOp::sum, DType::bf16, into.data(), from.data(), count);
+  report_rates(state, accumulate_cost(count, 2));
+}
+
+void norm_forward(benchmark::State& state) {
+  const BenchmarkArray<float> x("x", kStream), w("w", {kStream.back()});
+  BenchmarkArray<float> ss("ss", kTokens), y("y", kStream);
+  for (auto _ : state) {
+    sum_squares_rows<float>(x.view(), ss.view());
+    normalize<float>(x.view(), ss.view(), w.view(), {kStream.back(), 1e-5}, y.view());
+  }
+  const Cost sums = sum_squares_rows_cost(kStream, kElementSize);
+  const Cost scaled = normalize_cost(kStream, kElementSize);
+  report_rates(state, {sums.flops + scaled.flops, sums.bytes + scaled.bytes});
+}
+
+void norm_backward(benchmark::State& state) {
+  const BenchmarkArray<float> x("x", kStream), w("w", {kStream.back()}), dy("dy", kStream), dot("dot", kTokens);
+  BenchmarkArray<float> ss("ss", kTokens), dx("dx", kStream), dw("dw", {kStream.back()});
+  sum_squares_rows<float>(x.view(), ss.view());
+  for (auto _ : state) {
+    norm_grad<float>(dy.view(), x.view(), ss.view(), w.view(), dot.view(), {kStream.back(), 1e-5}, dx.view(),
+                     dw.view());
+  }
+  report_rates(state, norm_grad_cost(kStream, kElementSize));
+}
+
+void rope_forward(benchmark::State& state) {
+  const BenchmarkArray<float> x("x", kQueries);
+  BenchmarkArray<float> y("y", kQueries);
+  for (auto _ : state) rope<float>(x.view(), {.time_dim = 1, .positions = {0, kQueries[1]}}, y.view());
+  report_rates(state, rope_cost(y.view().size(), kElementSize));
+}
+
+void softmax_sums(benchmark::State& state) {
+  const BenchmarkArray<float> logits("logits", kLogits);
+  BenchmarkArray<float> max("max", kTokens), z("z", kTokens);
+  for (auto _ : state) {
+    row_max<float>(logits.view(), max.view());
+    sum_exp<float>(logits.view(), max.view(), z.view());
+  }
+  const Cost maxima = row_max_cost(kLogits, kElementSize);
+  const Cost sums = sum_exp_cost(kLogits, kElementSize);
+  report_rates(state, {maxima.flops + sums.flops, maxima.bytes + sums.bytes});
+}
+
+void adamw_update(benchmark::State& state) {
+  const BenchmarkArray<float> g("g", {4096, 512});
+  BenchmarkArray<float> p("p", g.shape), m("m", g.shape), v("v", g.shape);
+  for (float& value : v.values) value *= value;
+  for (auto _ : state) {
+    adamw<float>({.weight_decay = 0.1, .clip_norm = 1}, p.view(), g.view(), m.view(), v.view(), 4, 1e-3, 10, p.view(),
+                 m.view(), v.view());
+  }
+  report_rates(state, adamw_cost(p.view().size(), kElementSize));
+}
+
+BENCHMARK(attention_forward)->Unit(benchmark::kMillisecond);
+BENCHMARK(attention_backward)->Unit(benchmark::kMillisecond);
+BENCHMARK(silu_mul_forward)->Unit(benchmark::kMillisecond);
+BENCHMARK(silu_mul_backward)->Unit(benchmark::kMillisecond);
+BENCHMARK(gelu_forward)->Unit(benchmark::kMillisecond);
+BENCHMARK(add_two)->Unit(benchmark::kMillisecond);
+BENCHMARK(accumulate_sum)->Unit(benchmark::kMillisecond);
+BENCHMARK(accumulate_bf16)->Unit(benchmark::kMillisecond);
+BENCHMARK(norm_forward)->Unit(benchmark::kMillisecond);
+BENCHMARK(norm_backward)->Unit(benchmark::kMillisecond);
+BENCHMARK(rope_forward)->Unit(benchmark::kMillisecond);
+BENCHMARK(softmax_sums)->Unit(benchmark::kMillisecond);
+BENCHMARK(adamw_update)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace shardline::kernels

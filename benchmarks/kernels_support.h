@@ -1,0 +1,37 @@
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/cost.h"
+#include "runtime/base/counter_rng.h"
+#include "runtime/base/view.h"
+
+namespace shardline::kernels {
+
+/// An array of standard normal values to run a kernel on.
+template <class T>
+struct BenchmarkArray {
+  Shape shape;
+  std::vector<T> values;
+
+  BenchmarkArray(std::string_view name, Shape s) : shape(std::move(s)) {
+    const Index count = element_count(shape);
+    const CounterRng rng(1, name);
+    values.reserve(static_cast<std::size_t>(count));
+    for (Index i = 0; i < count; ++i) values.push_back(static_cast<T>(rng.normal(i)));
+  }
+  View<T> view() { return {values.data(), shape}; }
+  View<const T> view() const { return {values.data(), shape}; }
+};
+
+/// Rates that follow from the cost of one iteration; decimal units, printed as FLOP/s and B/s.
+inline void report_rates(benchmark::State& state, const Cost& cost) {
+  using benchmark::Counter;
+  state.counters["FLOP/s"] = Counter(cost.flops.value, Counter::kIsIterationInvariantRate);
+  state.counters["B/s"] = Counter(cost.bytes.value, Counter::kIsIterationInvariantRate);
+}
+
+}  // namespace shardline::kernels

@@ -1,0 +1,32 @@
+#include "collectives/operation.h"
+
+#include "runtime/base/check.h"
+
+namespace shardline::collectives {
+
+std::string Job::label() const {
+  return fmt::format("{} over {} (tag {})", name, axes.empty() ? "no axes" : to_string(axes), tag);
+}
+
+std::string Job::peer(Index position) const {
+  return fmt::format("position {} (mesh rank {})", position, mesh_ranks[static_cast<std::size_t>(position)]);
+}
+
+bool Operation::advance() {
+  if (done_) return false;
+  State state = State::idle;
+  try {
+    state = step();
+  } catch (const Error& error) {
+    throw Error(fmt::format("{} on {}: {}", job_.label(), job_.peer(job_.position()), error.what()));
+  }
+  if (state == State::complete) {
+    if (job_.finish) job_.finish();
+    job_.finish = nullptr;
+    job_.kept.reset();
+    done_ = true;
+  }
+  return state != State::idle;
+}
+
+}  // namespace shardline::collectives

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/axes.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/reduce_op.h"
+#include "runtime/base/shape.h"
+#include "runtime/mesh.h"
+
+namespace shardline::collectives {
+
+/// Everything an operation in flight knows beside how it is carried out: who takes part, the memory it reads and
+/// writes, what keeps that memory alive, and what is left to do when the last message has arrived.
+struct Job {
+  std::string name;               ///< "all_gather"
+  Axes axes;                      ///< without those of size 1
+  Group group;                    ///< over `axes`; of one rank (and no communicator) when there are none
+  std::vector<Index> mesh_ranks;  ///< by position
+  int tag = 0;
+  DType dtype = DType::f32;
+  ReduceOp op = ReduceOp::sum;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::shared_ptr<std::vector<std::shared_ptr<const void>>> kept;  ///< owners of all memory read and written
+  std::function<void()> finish;                                    ///< unpacks; may be empty
+  Index packed_bytes = 0;
+
+  Index position() const { return group.position; }
+  Index positions() const { return group.size(); }
+  Index element_size() const { return size_of(dtype); }
+  /// "all_gather over XY (tag 7)"
+  std::string label() const;
+  /// "position 1 (mesh rank 4)"
+  std::string peer(Index position) const;
+};
+
+/// A collective in flight: a state machine that never waits.
+class Operation {
+ public:
+  explicit Operation(Job job) : job_(std::move(job)) {}
+  virtual ~Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  /// Moves what can be moved without waiting and finishes the operation with its last message. True when anything
+  /// moved. Throws Error, with the operation named, on a fault of MPI or a message of a wrong size.
+  bool advance();
+  bool done() const { return done_; }
+  const Job& job() const { return job_; }
+  /// Bytes handed to MPI for other ranks so far; 0 for `native`, which does not tell.
+  Index wire_bytes() const { return wire_bytes_; }
+  /// What the operation waits for and from whom, for a person to read.
+  virtual std::string missing() const = 0;
+
+ protected:
+  enum class State { idle, moved, complete };
+  /// One round of advance().
+  virtual State step() = 0;
+  void count_wire_bytes(Index bytes) { wire_bytes_ += bytes; }
+
+ private:
+  Job job_;
+  Index wire_bytes_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace shardline::collectives

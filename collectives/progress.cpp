@@ -1,0 +1,134 @@
+#include "collectives/progress.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "runtime/base/check.h"
+
+namespace shardline::collectives {
+namespace {
+
+/// Fruitless rounds before a waiting rank gives its core away each round: some microseconds, longer than a small
+/// message takes, far shorter than a time slice.
+constexpr int kRoundsBeforeYield = 64;
+
+/// All engines of the process. A rank that waits for an operation of one mesh must also serve those of the others: its
+/// peer may be waiting for one of them first.
+std::vector<Engine*>& engines() {
+  static std::vector<Engine*> all;
+  return all;
+}
+
+bool poll_all() {
+  bool moved = false;
+  for (Engine* engine : engines()) moved = engine->poll() || moved;
+  return moved;
+}
+
+/// Watches for a wait in which nothing moves.
+class Patience {
+ public:
+  explicit Patience(Seconds limit) : limit_(limit) {}
+
+  void moved() { rounds_ = 0; }
+  /// False once nothing has moved for the limit.
+  bool idle() {
+    if (++rounds_ < kRoundsBeforeYield) return true;
+    sched_yield();
+    const auto now = std::chrono::steady_clock::now();
+    if (rounds_ == kRoundsBeforeYield) since_ = now;
+    return std::chrono::duration<double>(now - since_).count() < limit_.value;
+  }
+
+ private:
+  Seconds limit_;
+  Index rounds_ = 0;
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this == &other) return *this;
+  report_dropped();
+  operation_ = std::move(other.operation_);
+  timeout_ = other.timeout_;
+  settled_ = other.settled_;
+  return *this;
+}
+
+Handle::~Handle() { report_dropped(); }
+
+void Handle::report_dropped() const {
+  if (operation_ == nullptr || settled_ || std::uncaught_exceptions() > 0) return;
+  std::fprintf(
+      stderr, "shardline: %s on mesh rank %lld was started and its handle dropped without wait()\n",
+      operation_->job().label().c_str(),
+      static_cast<long long>(operation_->job().mesh_ranks[static_cast<std::size_t>(operation_->job().position())]));
+#ifndef NDEBUG
+  std::abort();
+#endif
+}
+
+bool Handle::done() {
+  if (!operation_->done()) poll_all();
+  settled_ = operation_->done();
+  return settled_;
+}
+
+void Handle::wait() {
+  Patience patience(timeout_);
+  while (!operation_->done()) {
+    if (poll_all()) {
+      patience.moved();
+    } else if (!patience.idle()) {
+      settled_ = true;
+      throw Error(fmt::format("{} on {}: nothing has moved for {}: {}", operation_->job().label(),
+                              operation_->job().peer(operation_->job().position()), to_string(timeout_),
+                              operation_->missing()));
+    }
+  }
+  settled_ = true;
+}
+
+Engine::Engine(const Mesh& mesh) : mesh_(mesh) { engines().push_back(this); }
+
+Engine::~Engine() {
+  std::erase(engines(), this);
+  if (operations_.empty()) return;
+  if (std::uncaught_exceptions() == 0) {
+    for (const auto& operation : operations_) {
+      std::fprintf(stderr, "shardline: mesh rank %lld destroys its engine with %s in flight: %s\n",
+                   static_cast<long long>(mesh_.rank()), operation->job().label().c_str(),
+                   operation->missing().c_str());
+    }
+  }
+  // MPI may still read and write the buffers, so they must never be freed.
+  static_cast<void>(new std::vector<std::shared_ptr<Operation>>(std::move(operations_)));
+}
+
+bool Engine::poll() {
+  bool moved = false;
+  bool finished = false;
+  for (const auto& operation : operations_) {
+    moved = operation->advance() || moved;
+    finished = finished || operation->done();
+  }
+  if (finished) std::erase_if(operations_, [](const auto& operation) { return operation->done(); });
+  return moved;
+}
+
+Handle Engine::start(std::shared_ptr<Operation> operation) {
+  operations_.push_back(operation);
+  operation->advance();
+  if (operation->done()) std::erase(operations_, operation);
+  return {std::move(operation), timeout_};
+}
+
+}  // namespace shardline::collectives

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/operation.h"
+#include "collectives/scratch.h"
+#include "runtime/base/units.h"
+#include "runtime/mesh.h"
+
+namespace shardline::collectives {
+
+/// A collective that was started. wait() must be called before the handle goes, unless done() has been true.
+class Handle {
+ public:
+  Handle(Handle&& other) noexcept = default;
+  /// The handle assigned to must be empty, moved from or waited for, as if it were dropped.
+  Handle& operator=(Handle&& other) noexcept;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  /// A handle that was not waited for is a fault of the program: says so on standard error, and aborts in a debug
+  /// build. In a release build the operation stays with its engine. Silent while an exception unwinds.
+  ~Handle();
+
+  /// True once the result is there and all buffers are free. Advances all operations once when it is not.
+  bool done();
+  /// Returns once done() is true. Advances the operations of every engine of the process meanwhile, and gives the core
+  /// away after a number of fruitless rounds. Throws Error that names the operation, its axes, tag and missing peers
+  /// when nothing has moved for Engine::timeout().
+  void wait();
+  /// Bytes sent to other ranks so far; 0 for `native`, which does not tell.
+  Index wire_bytes() const { return operation_->wire_bytes(); }
+  /// Bytes of packed buffers that were filled or emptied; 0 when the arrays were used in place.
+  Index packed_bytes() const { return operation_->job().packed_bytes; }
+
+ private:
+  friend class Engine;
+  Handle(std::shared_ptr<Operation> operation, Seconds timeout) : operation_(std::move(operation)), timeout_(timeout) {}
+  void report_dropped() const;
+
+  std::shared_ptr<Operation> operation_;
+  Seconds timeout_;
+  bool settled_ = false;  ///< done() or wait() has told the owner
+};
+
+/// The progress engine of one mesh: owns the collectives in flight. MPI moves little while a rank computes, so poll()
+/// between pieces of work. Not thread-safe. The mesh must outlive it.
+class Engine {
+ public:
+  explicit Engine(const Mesh& mesh);
+  /// Destroy it when nothing is in flight; otherwise it says so on standard error and keeps the buffers for ever.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Advances every operation in flight without waiting. True when anything moved.
+  bool poll();
+  const Mesh& mesh() const { return mesh_; }
+  Index in_flight() const { return static_cast<Index>(operations_.size()); }
+
+  /// How long wait() suffers that nothing moves; 300 s unless set.
+  Seconds timeout() const { return timeout_; }
+  void set_timeout(Seconds timeout) { timeout_ = timeout; }
+
+  /// For collectives: takes `operation` into flight and gives it its first push.
+  Handle start(std::shared_ptr<Operation> operation);
+  ScratchPool& scratch() { return scratch_; }
+
+ private:
+  const Mesh& mesh_;
+  ScratchPool scratch_;
+  std::vector<std::shared_ptr<Operation>> operations_;  ///< in the order in which they were started
+  Seconds timeout_{300};
+};
+
+}  // namespace shardline::collectives

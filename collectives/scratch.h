@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "runtime/base/shape.h"
+
+namespace shardline::collectives {
+
+/// Memory for packing and partial sums that operations hand back and later ones take again, so that a repeated
+/// operation does not pay for fresh pages. Not thread-safe. Memory given out may outlive the pool.
+class ScratchPool {
+ public:
+  ScratchPool();
+  /// At least `bytes` bytes, aligned to 64, not initialised; back to the pool with the last copy. Null for 0 bytes.
+  std::shared_ptr<std::byte> take(Index bytes);
+  /// Bytes kept for later; at most kRetainedBytes.
+  Index retained_bytes() const;
+
+  /// Memory that would take the pool above this is freed at once.
+  static constexpr Index kRetainedBytes = Index{256} << 20;
+
+ private:
+  struct Shelf;
+  std::shared_ptr<Shelf> shelf_;
+};
+
+}  // namespace shardline::collectives

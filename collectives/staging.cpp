@@ -1,0 +1,136 @@
+#include "collectives/staging.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "runtime/base/check.h"
+#include "runtime/blocks.h"
+
+namespace shardline::collectives {
+namespace {
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  const std::less<> before;
+  return a.bytes() > 0 && b.bytes() > 0 && before(a.data(), b.data() + b.bytes()) &&
+         before(b.data(), a.data() + a.bytes());
+}
+
+void check_buffers(const Job& job, const Tensor& in, const Tensor& out, InPlace in_place) {
+  if (in.dtype() != out.dtype()) {
+    throw Error(fmt::format("{}: in is {}, out is {}; their element types must be equal", job.label(),
+                            name_of(in.dtype()), name_of(out.dtype())));
+  }
+  if (!overlap(in, out)) return;
+  const bool same = in.data() == out.data() && in.bytes() == out.bytes();
+  if (in_place == InPlace::allowed && same) return;
+  throw Error(fmt::format("{}: in {} and out {} overlap in memory; {}", job.label(), to_string(in.shape()),
+                          to_string(out.shape()),
+                          in_place == InPlace::allowed ? "they must be the same or apart" : "they must be apart"));
+}
+
+}  // namespace
+
+Axes axes_that_move(const Mesh& mesh, const Axes& axes) {
+  Axes moving;
+  for (const Axis& axis : axes) {
+    if (mesh.axes().size(axis) > 1) moving.push_back(axis);
+  }
+  return moving;
+}
+
+Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out,
+             InPlace in_place) {
+  const Mesh& mesh = engine.mesh();
+  Job job;
+  job.name = name;
+  job.axes = axes_that_move(mesh, axes);
+  job.mesh_ranks = mesh.axes().group(mesh.rank(), job.axes);
+  if (job.axes.empty()) {
+    job.group.ranks = {0};
+  } else {
+    job.group = mesh.group(job.axes);
+    job.tag = job.group.comm->next_tag();
+  }
+  check_buffers(job, in, out, in_place);
+  job.dtype = in.dtype();
+  job.input = in.data();
+  job.output = out.data();
+  job.kept = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  job.kept->push_back(std::make_shared<Tensor>(in));
+  job.kept->push_back(std::make_shared<Tensor>(out));
+  return job;
+}
+
+Algorithm algorithm_for(const Job& job, const Options& options) {
+  return job.positions() > 1 ? options.algorithm : Algorithm::ring;
+}
+
+void check_shapes(const Job& job, const Tensor& in, const Tensor& out, const std::vector<int>& except) {
+  const auto dims = static_cast<int>(in.shape().size());
+  const auto fail = [&](const std::string& why) {
+    throw Error(
+        fmt::format("{}: in is {}, out is {}: {}", job.label(), to_string(in.shape()), to_string(out.shape()), why));
+  };
+  if (out.shape().size() != in.shape().size()) fail("they must have the same number of dims");
+  for (const int dim : except) {
+    if (dim < 0 || dim >= dims) fail(fmt::format("there is no dim {}", dim));
+  }
+  for (int d = 0; d < dims; ++d) {
+    const bool may_differ = std::find(except.begin(), except.end(), d) != except.end();
+    if (!may_differ && in.extent(d) != out.extent(d)) fail(fmt::format("they must agree in dim {}", d));
+  }
+}
+
+void check_extent(const Job& job, const char* name, const Tensor& tensor, int dim, Index expected) {
+  if (tensor.extent(dim) == expected) return;
+  throw Error(fmt::format("{}: {} is {}; on {} of {} its dim {} must be {}, not {}", job.label(), name,
+                          to_string(tensor.shape()), job.peer(job.position()), job.positions(), dim, expected,
+                          tensor.extent(dim)));
+}
+
+std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n) {
+  return nested_blocks(n, job.axes, mesh.axes());
+}
+
+Chunks stage_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes) {
+  Chunks chunks = chunks_of(in.shape(), boxes);
+  if (chunks.packed) return pack_input(job, pool, in, boxes);
+  return chunks;
+}
+
+Chunks pack_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes) {
+  Chunks chunks = packed_chunks(boxes);
+  const Index item = job.element_size();
+  const std::shared_ptr<std::byte> packed = pool.take(chunks.size() * item);
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    const Shape shape = extents(boxes[i]);
+    copy_box({in.data(), in.shape(), boxes[i]}, {packed.get() + chunks.ranges[i].begin * item, shape, whole(shape)},
+             item);
+  }
+  job.input = packed.get();
+  job.kept->push_back(packed);
+  job.packed_bytes += chunks.size() * item;
+  return chunks;
+}
+
+Chunks stage_output(Job& job, ScratchPool& pool, Tensor& out, const std::vector<Box>& boxes) {
+  Chunks chunks = chunks_of(out.shape(), boxes);
+  if (!chunks.packed) return chunks;
+  const Index item = job.element_size();
+  const std::shared_ptr<std::byte> packed = pool.take(chunks.size() * item);
+  job.output = packed.get();
+  job.kept->push_back(packed);
+  job.packed_bytes += chunks.size() * item;
+  job.finish = [packed, out, boxes, chunks, item, own = job.position()]() mutable {
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      if (static_cast<Index>(i) == own) continue;
+      const Shape shape = extents(boxes[i]);
+      copy_box({packed.get() + chunks.ranges[i].begin * item, shape, whole(shape)}, {out.data(), out.shape(), boxes[i]},
+               item);
+    }
+  };
+  return chunks;
+}
+
+}  // namespace shardline::collectives

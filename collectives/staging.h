@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectives/operation.h"
+#include "collectives/options.h"
+#include "collectives/packing.h"
+#include "collectives/progress.h"
+#include "runtime/tensor.h"
+
+namespace shardline::collectives {
+
+/// The axes of `axes` whose size is not 1. Throws UsageError on an unknown axis.
+Axes axes_that_move(const Mesh& mesh, const Axes& axes);
+
+/// Whether a collective may be given the same storage as operand and result.
+enum class InPlace : bool { refused, allowed };
+
+/// The beginning of every collective. Collective over `axes`: finds the group (axes of size 1 dropped, none left means
+/// a group of one and no communicator) and draws the tag. Throws UsageError on an axis that is unknown or given twice,
+/// and Error when element types differ or the buffers overlap where they must not.
+Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out,
+             InPlace in_place = InPlace::refused);
+
+/// The algorithm that carries out `job`: the one asked for, or `ring`, which is then empty, for a group of one.
+Algorithm algorithm_for(const Job& job, const Options& options);
+
+/// Throws Error that names the collective, the axes, both shapes and `dim` unless `dim` is a dim of both and the shapes
+/// agree in every dim other than those of `except`.
+void check_shapes(const Job& job, const Tensor& in, const Tensor& out, const std::vector<int>& except);
+
+/// Throws Error unless `tensor`, called `name`, has `expected` elements along `dim`: this position's block or the
+/// whole.
+void check_extent(const Job& job, const char* name, const Tensor& tensor, int dim, Index expected);
+
+/// The blocks of a dim of size `n`, by position of the job's group.
+std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n);
+
+/// Makes the boxes of `in` ready to be sent: job.input is the tensor itself when they are contiguous in it, otherwise a
+/// packed copy.
+Chunks stage_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes);
+
+/// stage_input() that always packs, in the order of `boxes`.
+Chunks pack_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes);
+
+/// Makes room for the boxes of `out` that other positions send: job.output is the tensor itself when they are
+/// contiguous in it, otherwise a packed buffer which the job's end unpacks. The own box is left to the caller.
+Chunks stage_output(Job& job, ScratchPool& pool, Tensor& out, const std::vector<Box>& boxes);
+
+}  // namespace shardline::collectives

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "runtime/base/shape.h"
+
+namespace shardline::kernels {
+
+/// One loop over an index shared by up to four arrays: the result (0) and three operands (1 to 3).
+struct Loop {
+  Index extent = 0;
+  std::array<Index, 4> strides{};  ///< elements each array advances per iteration; 0 when it does not have the index
+};
+
+using Offsets = std::array<Index, 4>;
+
+/// Calls body(offsets) for every position of the nest, outermost loop first.
+template <class Body>
+void for_each_position(std::span<const Loop> loops, Offsets offsets, Body&& body) {
+  if (loops.empty()) return body(offsets);
+  for (Index i = 0; i < loops.front().extent; ++i) {
+    for_each_position(loops.subspan(1), offsets, body);
+    for (std::size_t array = 0; array < offsets.size(); ++array) offsets[array] += loops.front().strides[array];
+  }
+}
+
+/// out = sum of operands[0] * ... * operands[n - 1] over the loops in which the result has stride 0, for 1 to 3
+/// operands (one operand: a permuting copy or a plain sum). `out` is contiguous and overwritten. All extents must be
+/// positive. Meant for nests that some array holds in full, which is walked in its memory order.
+template <class T>
+void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out);
+
+}  // namespace shardline::kernels

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "runtime/base/shape.h"
+
+namespace shardline::kernels {
+
+/// An array taken as [rows, columns]: columns are its last dim, rows all dims before it.
+struct Rows {
+  Index rows = 0;
+  Index columns = 0;
+};
+
+/// Throws Error for a scalar; `kernel` names the caller in the message.
+Rows as_rows(const char* kernel, const Shape& shape);
+
+/// Throws Error unless an array that `kernel` calls `name` has `expected` elements.
+void check_elements(const char* kernel, const char* name, const Shape& shape, Index expected);
+
+}  // namespace shardline::kernels

@@ -1,0 +1,85 @@
+#include "models/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+std::string words_of(int error) { return std::generic_category().message(error); }
+
+/// Where a file written to `path` really goes: behind symbolic links, which a rename would replace.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return path;
+  require(std::filesystem::is_regular_file(path, error), "{}: not a regular file, so it cannot be replaced whole",
+          path);
+  return std::filesystem::canonical(path).string();
+}
+
+/// So that the name itself survives a power cut. Not every file system can; then the name is as safe as it gets.
+void sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  require(std::filesystem::exists(status), "{}: no such file", path);
+  require(!std::filesystem::is_directory(status), "{}: is a folder, a file is needed", path);
+  std::ifstream stream(path, std::ios::binary);
+  require(stream.is_open(), "{}: cannot be opened: {}", path, words_of(errno));
+  std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  require(!stream.bad(), "{}: cannot be read", path);
+  return bytes;
+}
+
+WholeFile::WholeFile(const std::string& path)
+    : path_(target_of(path)), temporary_(fmt::format("{}.{}.tmp", path_, ::getpid())) {
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail("created");
+}
+
+WholeFile::~WholeFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  std::remove(temporary_.c_str());
+}
+
+void WholeFile::write(const void* data, std::size_t bytes) {
+  const auto* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor_, next, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("written");
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void WholeFile::commit() {
+  if (::fsync(descriptor_) != 0) fail("written");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("renamed into place");
+  ::close(descriptor_);
+  descriptor_ = -1;
+  sync_folder_of(path_);
+}
+
+void WholeFile::fail(const char* action) const { usage_error("{}: cannot be {}: {}", path_, action, words_of(errno)); }
+
+}  // namespace shardline

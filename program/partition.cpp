@@ -1,0 +1,217 @@
+#include "program/partition.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/check.h"
+#include "runtime/blocks.h"
+
+namespace shardline {
+namespace {
+
+/// `sharding` without the axes of size 1, which move nothing.
+Sharding without_trivial_axes(const Sharding& sharding, const AbstractMesh& mesh) {
+  const auto filtered = [&](const Axes& axes) {
+    Axes result;
+    std::copy_if(axes.begin(), axes.end(), std::back_inserter(result), [&](const Axis& a) { return mesh.size(a) > 1; });
+    return result;
+  };
+  Sharding result;
+  for (const Axes& axes : sharding.dims) result.dims.push_back(filtered(axes));
+  result.unreduced = filtered(sharding.unreduced);
+  if (!result.unreduced.empty()) result.reduce = sharding.reduce;
+  return result;
+}
+
+/// Builds a RankProgram one operation at a time.
+class Partitioner {
+ public:
+  Partitioner(Program program, const AbstractMesh& mesh, const Declaration& declaration)
+      : converter_(result_.mesh), layouts_(result_, declaration.policy) {
+    result_.program = std::move(program);
+    result_.mesh = mesh;
+    for (const auto& [id, sharding] : declaration.layouts) {
+      const Array& array = result_.program.array(id);
+      result_.declared[id] = without_trivial_axes(validated(sharding, array.name, array.dims, mesh), mesh);
+    }
+    for (const ArrayId input : result_.program.inputs) {
+      const auto declared = result_.declared.find(input);
+      require(declared != result_.declared.end(), "input {} has no declared sharding",
+              to_string(result_.program.array(input)));
+      const VersionId version = new_version(input, declared->second, {}, true);
+      result_.inputs[input] = version;
+      layouts_.set(input, {version});
+    }
+  }
+
+  const RankProgram& program() const { return result_; }
+  const Layouts& layouts() const { return layouts_; }
+
+  /// Emits operation `number` under an assignment; false when some layout cannot be reached.
+  bool emit(int number, const Assignment& assignment) {
+    const Operation op = result_.program.operations[static_cast<std::size_t>(number)];
+    for (std::size_t p = 0; p < op.phases.size(); ++p) {
+      if (!emit_phase(op, number, static_cast<int>(p), assignment)) return false;
+    }
+    return std::all_of(op.results.begin(), op.results.end(), [&](ArrayId a) { return settle(a, op.region); });
+  }
+
+  ConversionCost cost() const { return cost_; }
+
+  RankProgram finish() {
+    for (const ArrayId output : result_.program.outputs) result_.finals[output] = final_version(output);
+    for (const auto& [before, after] : result_.program.updates) result_.finals[after] = final_version(after);
+    return std::move(result_);
+  }
+
+ private:
+  VersionId new_version(ArrayId array, Sharding sharding, Region region, bool stored) {
+    result_.versions.push_back({array, std::move(sharding), region, stored});
+    return static_cast<VersionId>(result_.versions.size()) - 1;
+  }
+
+  bool emit_phase(const Operation& op, int number, int p, const Assignment& assignment) {
+    const Phase& phase = op.phases[static_cast<std::size_t>(p)];
+    Step step;
+    step.operation = number;
+    step.phase = p;
+    step.splits = assignment.splits;
+    step.region = op.region;
+    for (std::size_t k = 0; k < phase.operands.size(); ++k) {
+      Sharding needed = required_layout(op, phase, k, assignment);
+      if (!needed.unreduced.empty()) needed.reduce = result_.program.array(phase.operands[k]).reduce;
+      const VersionId version = convert_nearest(phase.operands[k], needed, op.region);
+      if (version < 0) return false;
+      step.operands.push_back(version);
+    }
+    for (std::size_t k = 0; k < phase.results.size(); ++k) {
+      const Sharding made = produced_layout(result_.program, op, phase, k, assignment, result_.mesh);
+      step.results.push_back(new_version(phase.results[k], made, op.region, true));
+      layouts_.set(phase.results[k], {step.results.back()});
+    }
+    result_.steps.push_back(std::move(step));
+    return true;
+  }
+
+  /// Brings a fresh result to the layout it must rest in.
+  bool settle(ArrayId array, Region region) {
+    const VersionId made = layouts_.all(array).back();
+    const Sharding natural = result_.version(made).sharding;
+    const std::optional<Sharding> wanted = layouts_.wanted(array, &natural);
+    if (!wanted || *wanted == natural) return true;
+    const ConversionPath& path = converter_.plan(result_.program.array(array).shape, natural, *wanted);
+    if (!path.possible) return false;
+    const VersionId settled = follow(array, made, path, region);
+    result_.versions[static_cast<std::size_t>(settled)].stored = true;
+    layouts_.set(array, {settled});
+    return true;
+  }
+
+  /// The version of `array` in layout `needed`, made from the visible version from which that costs least; -1 when
+  /// no version can become it.
+  VersionId convert_nearest(ArrayId array, const Sharding& needed, Region region) {
+    const Shape& shape = result_.program.array(array).shape;
+    VersionId nearest = -1;
+    const ConversionPath* best = nullptr;
+    for (const VersionId v : layouts_.visible(array, region)) {
+      const ConversionPath& path = converter_.plan(shape, result_.version(v).sharding, needed);
+      if (!path.possible || (best != nullptr && best->cost <= path.cost)) continue;
+      nearest = v;
+      best = &path;
+    }
+    return best == nullptr ? -1 : follow(array, nearest, *best, region);
+  }
+
+  /// Emits the steps of a path, reusing versions that are already there.
+  VersionId follow(ArrayId array, VersionId from, const ConversionPath& path, Region region) {
+    cost_ += path.cost;
+    VersionId at = from;
+    for (const Conversion& conversion : path.steps) {
+      const std::vector<VersionId> visible = layouts_.visible(array, region);
+      const auto known = std::find_if(visible.begin(), visible.end(), [&](VersionId v) {
+        return result_.version(v).sharding == conversion.result;
+      });
+      at = known != visible.end() ? *known : convert(array, at, conversion, region);
+    }
+    return at;
+  }
+
+  VersionId convert(ArrayId array, VersionId from, const Conversion& conversion, Region region) {
+    const bool pays = conversion.kind == StepKind::all_reduce || conversion.kind == StepKind::reduce_scatter;
+    const VersionId made = new_version(array, conversion.result, region, pays);
+    Step step;
+    step.kind = conversion.kind;
+    step.operands = {from};
+    step.results = {made};
+    step.axes = conversion.axes;
+    step.from_dim = conversion.from_dim;
+    step.to_dim = conversion.to_dim;
+    step.region = region;
+    result_.steps.push_back(std::move(step));
+    if (pays) layouts_.drop(array, from);  // a paid debt replaces the owed version for ever
+    layouts_.add(array, made);
+    return made;
+  }
+
+  /// The version in which an output rests; a debt still owed on one without a declared layout is paid here.
+  VersionId final_version(ArrayId array) {
+    const auto declared = result_.declared.find(array);
+    Sharding resting = result_.version(layouts_.stored(array).at(0)).sharding;
+    if (declared != result_.declared.end()) {
+      resting = declared->second;
+    } else {
+      resting.unreduced.clear();
+      resting.reduce = ReduceOp::sum;
+    }
+    return convert_nearest(array, resting, {Pass::update, 0});
+  }
+
+  RankProgram result_;
+  Converter converter_;
+  Layouts layouts_;
+  ConversionCost cost_;
+};
+
+/// FLOPs of the busiest rank (rank 0 holds the largest blocks) in an einsum under an assignment.
+double busiest_flops(const Operation& op, const Assignment& assignment, const AbstractMesh& mesh) {
+  double flops = 2;
+  for (std::size_t i = 0; i < op.extents.size(); ++i) {
+    const Coordinates origin(mesh.axes().size(), 0);
+    flops *= static_cast<double>(nested_block(op.extents[i], assignment.splits[i], mesh, origin).size());
+  }
+  return flops;
+}
+
+}  // namespace
+
+RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration) {
+  Partitioner partitioner(std::move(program), mesh, declaration);
+  const std::size_t count = partitioner.program().program.operations.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Operation& op = partitioner.program().program.operations[i];
+    const Assignment assignment =
+        assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
+    SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), assignment), "operation {} cannot be partitioned over {}",
+                    op.kind, mesh.to_string());
+  }
+  return partitioner.finish();
+}
+
+std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration) {
+  SHARDLINE_CHECK(program.operations.size() == 1, "{} operations where one was expected", program.operations.size());
+  const Partitioner start(program, mesh, declaration);
+  const Operation& op = program.operations[0];
+  std::vector<Candidate> candidates;
+  for (const Assignment& assignment : all_assignments(op, start.layouts(), start.program())) {
+    Partitioner partitioner(program, mesh, declaration);
+    if (!partitioner.emit(0, assignment)) continue;
+    const ConversionCost communication = partitioner.cost();
+    candidates.push_back({partitioner.finish(), communication, busiest_flops(op, assignment, mesh)});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.communication.wire, a.flops) < std::pair(b.communication.wire, b.flops);
+  });
+  return candidates;
+}
+
+}  // namespace shardline

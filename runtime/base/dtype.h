@@ -1,0 +1,48 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/shape.h"
+
+namespace shardline {
+
+/// Element types. bf16 is a storage type: arithmetic on it is done in f32.
+enum class DType : std::uint8_t { f32, f64, bf16, i32 };
+
+/// Bytes of one element.
+Index size_of(DType dtype);
+
+/// "f32", "f64", "bf16", "i32"
+std::string_view name_of(DType dtype);
+
+/// The upper half of an IEEE f32; converts by rounding to nearest, ties to even; NaN stays NaN.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+
+  BFloat16() = default;
+  explicit BFloat16(float value) {
+    const auto word = std::bit_cast<std::uint32_t>(value);
+    if (std::isnan(value)) {
+      bits = static_cast<std::uint16_t>((word >> 16U) | 0x40U);
+    } else {
+      bits = static_cast<std::uint16_t>((word + 0x7FFFU + ((word >> 16U) & 1U)) >> 16U);
+    }
+  }
+  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+  bool operator==(const BFloat16&) const = default;
+};
+
+/// DType of a C++ element type: kDTypeOf<float> == DType::f32.
+template <class T>
+inline constexpr DType kDTypeOf = DType::f32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::f64;
+template <>
+inline constexpr DType kDTypeOf<BFloat16> = DType::bf16;
+template <>
+inline constexpr DType kDTypeOf<std::int32_t> = DType::i32;
+
+}  // namespace shardline

@@ -1,0 +1,46 @@
+#include "runtime/mesh.h"
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+mpi::Communicator duplicate_for(const AbstractMesh& axes, const mpi::Communicator& parent) {
+  require(axes.ranks() == parent.size(), "mesh {} has {} ranks, this job runs {}: the product of the sizes must match",
+          axes.to_string(), axes.ranks(), parent.size());
+  return parent.duplicate();
+}
+
+void require_distinct(const Axes& axes, const AbstractMesh& mesh) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    require(mesh.has(axes[i]), "there is no axis {} in mesh {}", axes[i], mesh.to_string());
+    for (std::size_t j = 0; j < i; ++j) {
+      require(axes[i] != axes[j], "axis {} is given twice in a group over {}", axes[i], to_string(axes));
+    }
+  }
+}
+
+}  // namespace
+
+Mesh::Mesh(AbstractMesh axes, const mpi::Communicator& parent)
+    : axes_(std::move(axes)), comm_(duplicate_for(axes_, parent)), coordinates_(axes_.coordinates(comm_.rank())) {}
+
+Group Mesh::group(const Axes& axes) const {
+  require_distinct(axes, axes_);
+  const Axes ordered = axes_.in_mesh_order(axes);
+  auto& comm = cache_[ordered];
+  if (!comm) {
+    std::vector<int> members;
+    for (const Index rank : axes_.group(rank(), ordered)) members.push_back(static_cast<int>(rank));
+    comm = std::make_unique<mpi::Communicator>(comm_.subgroup(members));
+  }
+  Group group;
+  group.comm = comm.get();
+  for (const Index rank : axes_.group(rank(), axes)) {
+    group.ranks.push_back(static_cast<int>(axes_.position_in_group(rank, ordered)));
+  }
+  group.position = static_cast<int>(axes_.position_in_group(rank(), axes));
+  return group;
+}
+
+}  // namespace shardline

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/abstract_mesh.h"
+#include "runtime/mpi/communicator.h"
+
+namespace shardline {
+
+/// The ranks that differ from this one only on some axes, in the order in which the axes were written (major first).
+struct Group {
+  const mpi::Communicator* comm = nullptr;  ///< lives as long as the mesh
+  std::vector<int> ranks;                   ///< ranks[i] = rank within `comm` of position i
+  int position = 0;                         ///< this rank's position
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+/// An AbstractMesh whose ranks are those of a communicator. The communicator of an axis set is made at first use,
+/// collectively over its own ranks only, and cached.
+class Mesh {
+ public:
+  /// Collective over `parent`, which is duplicated. Throws UsageError that gives both numbers when the product of the
+  /// axes is not the number of ranks.
+  Mesh(AbstractMesh axes, const mpi::Communicator& parent);
+
+  const AbstractMesh& axes() const { return axes_; }
+  Index rank() const { return comm_.rank(); }
+  Index ranks() const { return comm_.size(); }
+  const Coordinates& coordinates() const { return coordinates_; }
+  /// All ranks of the mesh.
+  const mpi::Communicator& comm() const { return comm_; }
+  /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
+  /// communicator. Throws UsageError on an unknown or repeated axis.
+  Group group(const Axes& axes) const;
+
+ private:
+  AbstractMesh axes_;
+  mpi::Communicator comm_;
+  Coordinates coordinates_;
+  mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> cache_;  ///< by axes in mesh order
+};
+
+}  // namespace shardline

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/shape.h"
+
+namespace shardline::mpi {
+
+/// Owns an MPI communicator; moves, never copies. Making one is collective over its ranks; so is freeing it, which
+/// happens in the destructor on the normal path and is skipped while an exception unwinds or after MPI has ended.
+class Communicator {
+ public:
+  /// Collective over all ranks of the job: a duplicate of MPI_COMM_WORLD.
+  static Communicator world();
+  /// Collective over this communicator.
+  Communicator duplicate() const;
+  /// Collective over this communicator: ranks with the same `color` share the result, ordered by `key`.
+  Communicator split(int color, int key) const;
+  /// Collective over this communicator: ranks that can share memory.
+  Communicator split_by_node() const;
+  /// Collective over `ranks` (ranks of this communicator, in their new order) only.
+  Communicator subgroup(const std::vector<int>& ranks) const;
+
+  Communicator(Communicator&& other) noexcept;
+  Communicator& operator=(Communicator&& other) noexcept;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+
+  MPI_Comm get() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// The next tag of this communicator's sequence, wrapping below MPI's limit. Ranks that call the same operations in
+  /// the same order draw the same tags.
+  int next_tag() const;
+
+  /// Collective over this communicator.
+  void barrier() const;
+  /// Collective over this communicator: the bytes of `root` on every rank, whatever their number.
+  std::string broadcast(const std::string& bytes, int root) const;
+  /// Collective over this communicator: every rank's bytes, in rank order; each may bring another number of them.
+  std::vector<std::string> all_gather_bytes(const std::string& bytes) const;
+  /// Collective over this communicator: every rank's value, in rank order.
+  std::vector<double> all_gather(double value) const;
+  double sum(double value) const;
+  double max(double value) const;
+  double min(double value) const;
+
+ private:
+  explicit Communicator(MPI_Comm comm);
+  void release() noexcept;
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 0;
+  mutable int tag_ = 0;
+  int tag_limit_ = 0;
+};
+
+/// Collective over `comm`: runs `body` on `root` alone; when it throws, every rank throws the same error (UsageError
+/// stays UsageError), so that a file that only one rank can fail to read ends all ranks alike. Returns what `body`
+/// gave, on every rank.
+std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body);
+
+}  // namespace shardline::mpi

@@ -1,0 +1,116 @@
+#include "runtime/mpi/environment.h"
+
+#include <mpi.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "runtime/base/check.h"
+#include "runtime/mpi/communicator.h"
+#include "runtime/mpi/error.h"
+
+namespace shardline::mpi {
+namespace {
+
+/// How long a rank with a UsageError waits to learn that the others have one too, before it ends the job.
+constexpr std::chrono::seconds kAgreementTimeout{5};
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+/// How the ranks of the job ended their work.
+struct Outcome {
+  bool all_refused = false;  ///< every rank threw a UsageError
+  int first_refuser = 0;     ///< lowest rank that threw one; the number of ranks when none did
+};
+
+/// Collective over `comm`. A rank that did not throw waits for the others, however long they work; a rank that threw
+/// (`refused`) gives up after kAgreementTimeout, when some rank must be waiting for it elsewhere, and gets nothing.
+std::optional<Outcome> agree(const Communicator& comm, bool refused) {
+  const std::array<int, 2> mine{refused ? 1 : 0, refused ? comm.rank() : comm.size()};
+  std::array<int, 2> least{};
+  MPI_Request request = MPI_REQUEST_NULL;
+  SHARDLINE_MPI(MPI_Iallreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, comm.get(), &request));
+  const auto deadline = std::chrono::steady_clock::now() + kAgreementTimeout;
+  int done = 0;
+  SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+  while (done == 0) {
+    if (refused && std::chrono::steady_clock::now() > deadline) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+  }
+  return Outcome{least[0] == 1, least[1]};
+}
+
+[[noreturn]] void end_job(int rank, const std::string& message, int code) {
+  fmt::print(stderr, "shardline: rank {}: {}\n", rank, message);
+  std::fflush(stderr);
+  std::fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, code);
+  std::abort();
+}
+
+/// Collective over `comm`: what run_guarded() does once the body has ended without an Error of another kind.
+int conclude(const Communicator& comm, int code, const std::optional<std::string>& refusal) {
+  const std::optional<Outcome> outcome = agree(comm, refusal.has_value());
+  if (!outcome) end_job(comm.rank(), *refusal, kUsage);
+  if (outcome->first_refuser == comm.size()) return code;
+  if (!outcome->all_refused) {
+    if (comm.rank() == outcome->first_refuser) end_job(comm.rank(), *refusal, kUsage);
+    // The first rank that refused prints and ends the job; this one must not get ahead of its message.
+    std::this_thread::sleep_for(kAgreementTimeout);
+    end_job(comm.rank(), fmt::format("rank {} refused its arguments", outcome->first_refuser), kUsage);
+  }
+  if (comm.rank() == 0) fmt::print(stderr, "shardline: {}\n", *refusal);
+  return kUsage;
+}
+
+}  // namespace
+
+Environment::Environment(int* argc, char*** argv) {
+  int provided = 0;
+  SHARDLINE_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+  SHARDLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  SHARDLINE_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  SHARDLINE_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI library gives thread level {}, {} (funneled) is needed",
+                  provided, MPI_THREAD_FUNNELED);
+}
+
+Environment::~Environment() {
+  // Finalizing waits for all ranks. A rank that leaves without it, by an exception, makes the launcher end the job.
+  if (std::uncaught_exceptions() == 0) MPI_Finalize();
+}
+
+int run_guarded(const std::function<int()>& body) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  try {
+    const Communicator comm = Communicator::world();
+    int code = 0;
+    std::optional<std::string> refusal;
+    try {
+      code = body();
+    } catch (const UsageError& error) {
+      refusal = error.what();
+    }
+    return conclude(comm, code, refusal);
+  } catch (const std::exception& error) {
+    end_job(rank, error.what(), kFailure);
+  } catch (...) {
+    end_job(rank, "an exception of unknown type", kFailure);
+  }
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
+  int length = 0;
+  SHARDLINE_MPI(MPI_Get_library_version(text.data(), &length));
+  const std::string version(text.data(), static_cast<std::size_t>(length));
+  return version.substr(0, version.find_first_of("\r\n"));
+}
+
+}  // namespace shardline::mpi

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <mpi.h>
+
+namespace shardline::mpi {
+
+/// Throws Error unless `code` is MPI_SUCCESS: call text, place, rank and MPI's own words.
+void check(int code, const char* call, const char* file, int line);
+
+}  // namespace shardline::mpi
+
+/// Every MPI call goes through this.
+#define SHARDLINE_MPI(call) ::shardline::mpi::check((call), #call, __FILE__, __LINE__)

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "runtime/base/check.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/view.h"
+
+namespace shardline {
+
+/// A contiguous row-major array in this rank's memory. Copying a Tensor shares its storage (clone() copies the
+/// elements), so that an operation in flight can co-own the buffers it reads and writes. Storage is aligned to 64 bytes
+/// and its elements are not initialised.
+class Tensor {
+ public:
+  /// No storage, shape [0].
+  Tensor() = default;
+  /// Throws Error when the shape is not legal and std::bad_alloc when there is not enough memory.
+  Tensor(DType dtype, Shape shape);
+  static Tensor zeros(DType dtype, Shape shape);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  Index extent(int dim) const { return shape_.at(static_cast<std::size_t>(dim)); }
+  Index size() const { return size_; }
+  Index bytes() const { return size_ * size_of(dtype_); }
+
+  std::byte* data() { return storage_.get(); }
+  const std::byte* data() const { return storage_.get(); }
+  /// Typed access; throws Error when T is not this tensor's element type.
+  template <class T>
+  View<T> view() {
+    check_type(kDTypeOf<T>);
+    return {reinterpret_cast<T*>(storage_.get()), shape_};
+  }
+  template <class T>
+  View<const T> view() const {
+    check_type(kDTypeOf<T>);
+    return {reinterpret_cast<const T*>(storage_.get()), shape_};
+  }
+
+  /// The same elements under another shape of equal size; shares the storage.
+  Tensor reshaped(Shape shape) const;
+  Tensor clone() const;
+  /// A copy with another element type (through f64; i32 only to and from itself).
+  Tensor as(DType dtype) const;
+  /// The elements of the block given by one range per dim, copied.
+  Tensor slice(const std::vector<Range>& ranges) const;
+  /// Copies `block` into the place given by one range per dim.
+  void assign(const std::vector<Range>& ranges, const Tensor& block);
+
+ private:
+  void check_type(DType wanted) const {
+    SHARDLINE_CHECK(dtype_ == wanted, "a tensor of {} viewed as {}", name_of(dtype_), name_of(wanted));
+  }
+
+  DType dtype_ = DType::f32;
+  Shape shape_{0};
+  Index size_ = 0;
+  std::shared_ptr<std::byte> storage_;
+};
+
+}  // namespace shardline

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Checks the layout (.clang-format) and the habits (.clang-tidy) of the sources. A file found clean by clang-tidy is not
+# looked at again until it, a header of the project that it includes or .clang-tidy changes. Exit code 77 (skipped, to
+# ctest) when the tools are not here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'TEXT'
+usage: scripts/lint.sh [format | tidy [FOLDER...]]
+  format   clang-format on every source, a second or so
+  tidy     clang-tidy on every source, or on those under the folders named; minutes the first time
+  Without an argument: both.
+TEXT
+}
+
+llvm=14
+build=build/release
+clean_folder=build/lint
+all_folders=(runtime kernels collectives roofline program models tools benchmarks tests examples)
+
+# find_tool NAME: the tool's release $llvm, under whatever name it goes here; other releases judge differently.
+find_tool() {
+  local candidate
+  for candidate in "$1-$llvm" "$1"; do
+    if [[ "$("$candidate" --version 2>/dev/null)" == *"version $llvm."* ]]; then echo "$candidate"; return; fi
+  done
+  echo "lint: $1 $llvm is not on this machine; skipped" >&2
+  exit 77
+}
+
+sources() {
+  find "${all_folders[@]}" \( -name '*.h' -o -name '*.cpp' \) | LC_ALL=C sort
+}
+
+format() {
+  local tool places
+  tool=$(find_tool clang-format) || exit
+  places=$(sources | xargs "$tool" --dry-run 2>&1 | sed -n 's/^\([^:]*:[0-9]*\):.*-Wclang-format-violations.*/\1/p' | uniq)
+  if [[ -z "$places" ]]; then return 0; fi
+  printf 'lint: not as %s lays it out:\n%s\n' "$tool" "$places"
+  echo "lint: clang-format -i FILE puts it right"
+  return 1
+}
+
+# Prints "KEY FILE" for every compiled source under the folders given: KEY is a hash of all that clang-tidy's verdict
+# depends on within the project. The headers are those that the compiler itself recorded when it built the file.
+tidy_keys() {
+  local file dependencies
+  ninja -C "$build" -t deps | awk -v root="$PWD/" '
+    function flush() { if (source != "") print source, files; source = ""; files = "" }
+    /^[^ ]/ || /^$/ { flush(); next }
+    { path = $1; sub(/^(\.\.\/)+/, root, path); if (index(path, root) != 1) next; path = substr(path, length(root) + 1)
+      if (path ~ /^build\//) next
+      if (source == "") source = path; else files = files " " path }
+    END { flush() }' | LC_ALL=C sort -u |
+  while read -r file dependencies; do
+    if [[ ! -e "$file" ]]; then continue; fi
+    # shellcheck disable=SC2086  # the dependencies are several words
+    echo "$(cat .clang-tidy "$file" $dependencies | sha256sum | cut -c1-40) $file"
+  done | grep -E "^[0-9a-f]+ ($(IFS='|'; echo "$*"))/"
+}
+
+tidy_one() {
+  local tool=$1 key=$2 file=$3 report
+  if [[ -e "$clean_folder/$key" ]]; then return 0; fi
+  # The build's warnings are the compiler's business; here only the checks of .clang-tidy are errors.
+  if report=$("$tool" -p "$build" --quiet --extra-arg=-Wno-error "$file" 2>/dev/null); then
+    touch "$clean_folder/$key"
+  else
+    printf '%s\n' "$report"
+    return 1
+  fi
+}
+
+tidy() {
+  local tool folders=("$@")
+  if ((${#folders[@]} == 0)); then folders=("${all_folders[@]}"); fi
+  tool=$(find_tool clang-tidy) || exit
+  scripts/build.sh release >/dev/null
+  mkdir -p "$clean_folder"
+  export -f tidy_one
+  export build clean_folder
+  tidy_keys "${folders[@]}" | xargs -P "$(nproc)" -L 1 bash -c 'tidy_one "$@"' tidy_one "$tool"
+}
+
+case "${1:-all}" in
+  format) format ;;
+  tidy) shift; tidy "$@" ;;
+  all) format && tidy ;;
+  --help | -h) usage ;;
+  *) echo "lint: unknown check '$1'" >&2; usage >&2; exit 2 ;;
+esac

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Installs what building and testing need on Debian 12, Ubuntu 24.04 or later, as root or through sudo. Quick when all of
+# it is there. On any other system it names the missing tools and headers and fails.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: scripts/setup.sh [--mpich] [--check]
+  --mpich   MPICH too, beside Open MPI (which stays the default of mpicc and mpirun)
+  --check   install nothing: name the tools and headers that are missing, exit 1 if there are any
+TEXT
+}
+
+packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libeigen3-dev
+  libbenchmark-dev libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
+# Formatting differs from one LLVM release to the next, so the lint tools are held at one; a distribution without it goes
+# without lint.
+lint_packages=(clang-format-14 clang-tidy-14)
+mpich=false
+check_only=false
+
+for argument in "$@"; do
+  case "$argument" in
+    --mpich) mpich=true ;;
+    --check) check_only=true ;;
+    --help | -h) usage; exit 0 ;;
+    *) echo "setup: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
+  esac
+done
+if $mpich; then packages+=(mpich libmpich-dev); fi
+
+# has_header HEADER PKG_CONFIG_NAME: does the compiler find it, on its own paths or on those that pkg-config knows?
+has_header() {
+  local flags
+  flags=$(pkg-config --cflags "$2" 2>/dev/null || true)
+  # shellcheck disable=SC2086  # the flags are several words
+  printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" |
+    "${CXX:-c++}" -I/usr/include/eigen3 $flags -E -x c++ - >/dev/null 2>&1
+}
+
+# Prints one line per missing tool or header.
+missing_things() {
+  local tools=(cmake ninja pkg-config "${CC:-cc}" "${CXX:-c++}" mpicc mpirun) tool entry
+  if $mpich; then tools+=(mpicc.mpich mpirun.mpich); fi
+  for tool in "${tools[@]}"; do
+    command -v "$tool" >/dev/null || echo "  tool $tool"
+  done
+  command -v "${CXX:-c++}" >/dev/null || return 0
+  for entry in cblas.h:openblas Eigen/Dense:eigen3 benchmark/benchmark.h:benchmark gtest/gtest.h:gtest \
+    CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt; do
+    has_header "${entry%%:*}" "${entry##*:}" || echo "  header <${entry%%:*}> (${entry##*:})"
+  done
+}
+
+check_machine() {
+  local missing
+  missing=$(missing_things)
+  if [[ -n "$missing" ]]; then
+    printf 'setup: missing on this machine:\n%s\n' "$missing" >&2
+    return 1
+  fi
+}
+
+is_installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
+
+# The packages among the arguments that are not installed, one per line.
+not_installed() {
+  local package
+  for package in "$@"; do
+    is_installed "$package" || echo "$package"
+  done
+}
+
+# The same, without those that this distribution does not have.
+not_installed_but_offered() {
+  local package
+  for package in $(not_installed "$@"); do
+    if apt-cache show "$package" >/dev/null 2>&1; then echo "$package"; fi
+  done
+}
+
+if $check_only; then check_machine; exit; fi
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  check_machine || { echo "setup: this is not a Debian or Ubuntu; please install them by its own means" >&2; exit 1; }
+  exit 0
+fi
+
+missing=$(not_installed "${packages[@]}"; not_installed_but_offered "${lint_packages[@]}")
+if [[ -z "$missing" ]]; then exit 0; fi
+as_root=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: neither root nor sudo; please have these installed: ${missing//$'\n'/ }" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing//$'\n'/ }"
+"${as_root[@]}" apt-get update -qq
+missing=$(not_installed "${packages[@]}"; not_installed_but_offered "${lint_packages[@]}")
+# shellcheck disable=SC2086  # several words
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing

@@ -1,0 +1,217 @@
+#include "kernels/attention.h"
+
+#include "runtime/base/check.h"
+#include "tests/kernels/support.h"
+
+namespace shardline::kernels {
+namespace {
+
+using testing::Array;
+using testing::expect_close;
+using testing::inner_product;
+using testing::kGradientTolerance;
+using testing::numeric_gradient;
+using testing::random_array;
+using testing::slice;
+using testing::unwritten;
+
+template <class T>
+class AttentionTest : public ::testing::Test {};
+TYPED_TEST_SUITE(AttentionTest, testing::FloatTypes);
+
+template <class T>
+struct Result {
+  Array<T> o, lse;
+};
+
+/// Softmax attention row by row in f64, the whole row of scores at once.
+template <class T>
+Result<double> attend_plainly(const Array<T>& q, const Array<T>& k, const Array<T>& v, const AttentionOptions& at) {
+  const Index T_ = q.shape[1], K = q.shape[2], G = q.shape[3], H = q.shape[4], S = k.shape[1];
+  Result<double> result{Array<double>(q.shape),
+                        Array<double>({q.shape[0], T_, K, G}, static_cast<double>(std::numeric_limits<T>::lowest()))};
+  for (Index row = 0; row < result.lse.size(); ++row) {
+    const Index head = row / G % K, t = row / (G * K) % T_, b = row / (G * K * T_);
+    const auto key = [&](Index s, Index h) { return ((b * S + s) * K + head) * H + h; };
+    std::vector<double> weights;
+    double sum = 0;
+    for (Index s = 0; s < S && at.key_begin + s <= at.query_begin + t; ++s) {
+      double score = 0;
+      for (Index h = 0; h < H; ++h) score += static_cast<double>(q[row * H + h]) * static_cast<double>(k[key(s, h)]);
+      weights.push_back(std::exp(score / std::sqrt(static_cast<double>(H))));
+      sum += weights.back();
+    }
+    if (weights.empty()) continue;
+    result.lse[row] = std::log(sum);
+    for (Index h = 0; h < H; ++h) {
+      for (std::size_t s = 0; s < weights.size(); ++s) {
+        result.o[row * H + h] += weights[s] / sum * static_cast<double>(v[key(static_cast<Index>(s), h)]);
+      }
+    }
+  }
+  return result;
+}
+
+template <class T>
+Result<T> attend(const Array<T>& q, const Array<T>& k, const Array<T>& v, const AttentionOptions& options) {
+  const Shape& s = q.shape;
+  Result<T> result{unwritten<T>(s), unwritten<T>({s[0], s[1], s[2], s[3]})};
+  attention<T>(q.view(), k.view(), v.view(), options, result.o.view(), result.lse.view());
+  return result;
+}
+
+struct Case {
+  Index B, T, S, K, G, H;
+  AttentionOptions options;
+};
+
+/// Beside a square: several blocks with odd remainders, keys before and after the queries, rows that see nothing.
+const std::vector<Case> kCases{{2, 5, 5, 2, 3, 4, {}},          {1, 300, 300, 1, 2, 8, {}},
+                               {1, 1, 1, 1, 1, 1, {}},          {1, 40, 200, 2, 1, 8, {160, 0}},
+                               {1, 200, 40, 1, 1, 8, {0, 160}}, {1, 140, 150, 1, 2, 6, {100, 90}},
+                               {2, 6, 5, 1, 2, 4, {0, 9}},      {1, 130, 270, 1, 1, 3, {7, 0}}};
+
+TYPED_TEST(AttentionTest, EqualsItsDefinition) {
+  using T = TypeParam;
+  for (const Case& c : kCases) {
+    const auto q = random_array<T>("q", {c.B, c.T, c.K, c.G, c.H});
+    const auto k = random_array<T>("k", {c.B, c.S, c.K, c.H});
+    const auto v = random_array<T>("v", {c.B, c.S, c.K, c.H});
+    const auto actual = attend(q, k, v, c.options);
+    const auto expected = attend_plainly(q, k, v, c.options);
+    expect_close(actual.o, expected.o);
+    expect_close(actual.lse, expected.lse);
+  }
+}
+
+TYPED_TEST(AttentionTest, StaysFiniteOnLargeScores) {
+  using T = TypeParam;
+  auto q = random_array<T>("q", {1, 150, 1, 1, 4});
+  auto k = random_array<T>("k", {1, 150, 1, 4});
+  for (T& value : q.values) value *= T(100);
+  for (T& value : k.values) value *= T(100);
+  const auto result = attend(q, k, k, {});
+  for (const T value : result.o.values) ASSERT_TRUE(std::isfinite(value));
+  for (const T value : result.lse.values) ASSERT_TRUE(std::isfinite(value));
+}
+
+TYPED_TEST(AttentionTest, TakesEmptyExtents) {
+  using T = TypeParam;
+  const Case full{2, 3, 3, 2, 2, 4, {}};
+  for (Index Case::*extent : {&Case::B, &Case::T, &Case::S, &Case::K, &Case::G, &Case::H}) {
+    Case c = full;
+    c.*extent = 0;
+    const Array<T> q({c.B, c.T, c.K, c.G, c.H}), k({c.B, c.S, c.K, c.H});
+    const auto result = attend(q, k, k, {});
+    for (const T value : result.o.values) EXPECT_EQ(value, T(0));
+    for (const T value : result.lse.values) EXPECT_TRUE(std::isfinite(value));
+    auto dq = unwritten<T>(q.shape), dk = unwritten<T>(k.shape), dv = dk;
+    attention_grad<T>(q.view(), k.view(), k.view(), result.o.view(), result.lse.view(), q.view(), {}, dq.view(),
+                      dk.view(), dv.view());
+    for (const auto* gradient : {&dq, &dk, &dv}) {
+      for (const T value : gradient->values) EXPECT_EQ(value, T(0));
+    }
+  }
+}
+
+template <class T>
+struct Gradients {
+  Array<T> dq, dk, dv;
+};
+
+template <class T>
+Gradients<T> attend_grad(const Array<T>& q, const Array<T>& k, const Array<T>& v, const Array<T>& d_o,
+                         const AttentionOptions& options) {
+  const auto forward = attend(q, k, v, options);
+  Gradients<T> g{unwritten<T>(q.shape), unwritten<T>(k.shape), unwritten<T>(v.shape)};
+  attention_grad<T>(q.view(), k.view(), v.view(), forward.o.view(), forward.lse.view(), d_o.view(), options,
+                    g.dq.view(), g.dk.view(), g.dv.view());
+  return g;
+}
+
+TEST(AttentionGradTest, EqualsFiniteDifferences) {
+  const std::vector<Case> cases{{2, 5, 5, 2, 2, 4, {}}, {1, 4, 6, 1, 2, 3, {3, 1}}, {1, 6, 4, 2, 1, 3, {0, 2}}};
+  for (const Case& c : cases) {
+    auto q = random_array<double>("q", {c.B, c.T, c.K, c.G, c.H});
+    auto k = random_array<double>("k", {c.B, c.S, c.K, c.H});
+    auto v = random_array<double>("v", {c.B, c.S, c.K, c.H});
+    const auto d_o = random_array<double>("do", q.shape);
+    const auto gradients = attend_grad(q, k, v, d_o, c.options);
+    const auto loss = [&] { return inner_product(attend_plainly(q, k, v, c.options).o, d_o); };
+    expect_close(gradients.dq, numeric_gradient(q, loss), kGradientTolerance);
+    expect_close(gradients.dk, numeric_gradient(k, loss), kGradientTolerance);
+    expect_close(gradients.dv, numeric_gradient(v, loss), kGradientTolerance);
+  }
+}
+
+/// The derivative along one random direction of all operands, over several blocks.
+TEST(AttentionGradTest, EqualsADirectionalDifferenceAcrossBlocks) {
+  for (const Case& c : kCases) {
+    const auto q = random_array<double>("q", {c.B, c.T, c.K, c.G, c.H});
+    const auto k = random_array<double>("k", {c.B, c.S, c.K, c.H});
+    const auto v = random_array<double>("v", {c.B, c.S, c.K, c.H});
+    const auto to_q = random_array<double>("to_q", q.shape);
+    const auto to_k = random_array<double>("to_k", k.shape);
+    const auto to_v = random_array<double>("to_v", v.shape);
+    const auto d_o = random_array<double>("do", q.shape);
+    const auto gradients = attend_grad(q, k, v, d_o, c.options);
+    const auto moved = [](const Array<double>& x, const Array<double>& direction, double step) {
+      Array<double> y = x;
+      for (Index i = 0; i < x.size(); ++i) y[i] += step * direction[i];
+      return y;
+    };
+    const auto loss = [&](double step) {
+      return inner_product(
+          attend_plainly(moved(q, to_q, step), moved(k, to_k, step), moved(v, to_v, step), c.options).o, d_o);
+    };
+    const double expected = (loss(1e-5) - loss(-1e-5)) / 2e-5;
+    const double actual =
+        inner_product(gradients.dq, to_q) + inner_product(gradients.dk, to_k) + inner_product(gradients.dv, to_v);
+    EXPECT_NEAR(actual, expected, 1e-6 * std::max(1.0, std::abs(expected)));
+  }
+}
+
+TYPED_TEST(AttentionTest, BlocksOfQueriesGiveTheWhole) {
+  using T = TypeParam;
+  const auto q = random_array<T>("q", {2, 150, 1, 2, 8});
+  const auto k = random_array<T>("k", {2, 150, 1, 8});
+  const auto v = random_array<T>("v", {2, 150, 1, 8});
+  const auto d_o = random_array<T>("do", q.shape);
+  const auto whole = attend(q, k, v, {});
+  const auto whole_grad = attend_grad(q, k, v, d_o, {});
+  Array<T> dk(k.shape), dv(v.shape);
+  for (const Range block : {Range{0, 40}, {40, 40}, {40, 137}, {137, 150}}) {
+    const AttentionOptions options{.query_begin = block.begin};
+    const auto q_block = slice(q, 1, block);
+    const auto part = attend(q_block, k, v, options);
+    expect_close(part.o, slice(whole.o, 1, block));
+    expect_close(part.lse, slice(whole.lse, 1, block));
+    const auto grad = attend_grad(q_block, k, v, slice(d_o, 1, block), options);
+    expect_close(grad.dq, slice(whole_grad.dq, 1, block));
+    for (Index i = 0; i < dk.size(); ++i) dk[i] += grad.dk[i];
+    for (Index i = 0; i < dv.size(); ++i) dv[i] += grad.dv[i];
+  }
+  expect_close(dk, whole_grad.dk);
+  expect_close(dv, whole_grad.dv);
+}
+
+TEST(AttentionErrorTest, RefusesShapesThatDisagree) {
+  Array<float> q({1, 2, 1, 1, 4}), k({1, 2, 1, 4}), lse({1, 2, 1, 1}), other({1, 2, 2, 4});
+  EXPECT_THROW(attention<float>(q.view(), other.view(), other.view(), {}, q.view(), lse.view()), Error);
+  EXPECT_THROW(attention<float>(q.view(), k.view(), other.view(), {}, q.view(), lse.view()), Error);
+  EXPECT_THROW(attention<float>(k.view(), k.view(), k.view(), {}, k.view(), lse.view()), Error);
+}
+
+TEST(AttentionCostTest, CountsVisiblePairs) {
+  const Shape q{2, 3, 2, 2, 8}, k{2, 4, 2, 8};
+  // Queries 1, 2 and 3 see 2, 3 and 4 of the keys: 9 pairs for each of 8 heads.
+  const Cost forward = attention_cost(q, k, {.query_begin = 1}, 4);
+  EXPECT_EQ(forward.flops, Flops(4 * 9 * 8 * 8));
+  EXPECT_EQ(forward.bytes, Bytes(4 * (2 * 192 + 2 * 128 + 24)));
+  const Cost backward = attention_grad_cost(q, k, {.query_begin = 1}, 4);
+  EXPECT_EQ(backward.flops, Flops(10 * 9 * 8 * 8));
+  EXPECT_EQ(backward.bytes, Bytes(4 * (4 * 192 + 4 * 128 + 24)));
+}
+
+}  // namespace
+}  // namespace shardline::kernels

@@ -1,0 +1,36 @@
+// Fails on purpose, in the way its argument names; failure_test.sh looks at how the job ends.
+
+#include <stdexcept>
+#include <string>
+
+#include "runtime/base/check.h"
+#include "runtime/mpi/communicator.h"
+#include "runtime/mpi/environment.h"
+
+namespace {
+
+using shardline::UsageError;
+using shardline::mpi::Communicator;
+
+int run(const std::string& way) {
+  const Communicator world = Communicator::world();
+  const bool last = world.rank() == world.size() - 1;
+  if (way == "throw-on-one" && last) throw std::runtime_error("the disk is on fire");
+  if (way == "refuse-on-all") throw UsageError("no such mesh");
+  if (way == "refuse-on-one" && last) throw UsageError("no such mesh");
+  if (way == "refuse-on-one-at-the-end") {
+    world.barrier();
+    if (last) throw UsageError("no such mesh");
+    return 0;
+  }
+  world.barrier();
+  return way == "return-3" ? 3 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const shardline::mpi::Environment environment(&argc, &argv);
+  const std::string way = argc > 1 ? argv[1] : "";
+  return shardline::mpi::run_guarded([&] { return run(way); });
+}

@@ -1,0 +1,121 @@
+#include "runtime/mesh.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+using mpi::Communicator;
+
+/// Meshes of as many ranks as the job has.
+std::vector<AbstractMesh> meshes_of(int ranks) {
+  std::vector<AbstractMesh> meshes{AbstractMesh({{"X", ranks}}), AbstractMesh({{"X", 1}, {"data", ranks}, {"Z", 1}})};
+  if (ranks == 4) meshes.push_back(AbstractMesh({{"X", 2}, {"Y", 2}}));
+  if (ranks == 4) meshes.push_back(AbstractMesh({{"Y", 2}, {"X", 1}, {"A", 2}}));
+  return meshes;
+}
+
+/// The world rank of every member, in the order of the group's positions.
+std::vector<double> members(const Group& group, Index self) {
+  const std::vector<double> by_rank = group.comm->all_gather(static_cast<double>(self));
+  std::vector<double> by_position;
+  for (const int rank : group.ranks) by_position.push_back(by_rank.at(static_cast<std::size_t>(rank)));
+  return by_position;
+}
+
+TEST(Mesh, GroupsFollowTheAxesInEveryOrder) {
+  const Communicator world = Communicator::world();
+  for (const AbstractMesh& axes : meshes_of(world.size())) {
+    const Mesh mesh(axes, world);
+    EXPECT_EQ(mesh.rank(), world.rank());
+    EXPECT_EQ(mesh.coordinates(), axes.coordinates(world.rank()));
+    Axes order = axes.axes();
+    std::sort(order.begin(), order.end());
+    do {
+      for (std::size_t count = 0; count <= order.size(); ++count) {
+        const Axes some(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+        const Group group = mesh.group(some);
+        const std::vector<Index> expected = axes.group(world.rank(), some);
+        EXPECT_EQ(members(group, world.rank()), std::vector<double>(expected.begin(), expected.end()))
+            << axes.to_string() << " over " << to_string(some);
+        EXPECT_EQ(expected.at(static_cast<std::size_t>(group.position)), world.rank());
+        EXPECT_EQ(group.ranks.at(static_cast<std::size_t>(group.position)), group.comm->rank());
+        EXPECT_EQ(group.size(), axes.size(some));
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST(Mesh, AnyOrderOfTheSameAxesSharesOneCommunicator) {
+  const Communicator world = Communicator::world();
+  const Mesh mesh(AbstractMesh({{"X", 1}, {"Y", world.size()}}), world);
+  EXPECT_EQ(mesh.group({"X", "Y"}).comm, mesh.group({"Y", "X"}).comm);
+  EXPECT_NE(mesh.group({"X"}).comm, mesh.group({"Y"}).comm);
+}
+
+TEST(Mesh, ProductOfTheAxesIsTheNumberOfRanks) {
+  const Communicator world = Communicator::world();
+  try {
+    const Mesh mesh(AbstractMesh({{"X", 3}, {"Y", 7}}), world);
+    FAIL() << "a mesh of 21 ranks was made";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.what(), "mesh {X:3, Y:7} has 21 ranks, this job runs " + std::to_string(world.size()) +
+                                ": the product of the sizes must match");
+  }
+}
+
+TEST(Mesh, RefusesAxesThatAreNotThereOrRepeat) {
+  const Communicator world = Communicator::world();
+  const Mesh mesh(AbstractMesh({{"X", world.size()}}), world);
+  EXPECT_THROW(mesh.group({"Y"}), UsageError);
+  EXPECT_THROW(mesh.group({"X", "X"}), UsageError);
+}
+
+TEST(Mesh, HalfOfTheRanksMakeOne) {
+  const Communicator world = Communicator::world();
+  const int half = (world.size() + 1) / 2;
+  if (world.rank() >= half) return;
+  std::vector<int> members(static_cast<std::size_t>(half));
+  for (int r = 0; r < half; ++r) members[static_cast<std::size_t>(r)] = r;
+  const Communicator some = world.subgroup(members);
+  const Mesh mesh(AbstractMesh({{"X", half}}), some);
+  EXPECT_EQ(mesh.group({"X"}).comm->sum(1.0), half);
+}
+
+TEST(Mesh, TwoOverTheSameRanksDoNotMixTheirMessages) {
+  const Communicator world = Communicator::world();
+  const AbstractMesh axes({{"X", world.size()}});
+  const Mesh first(axes, world);
+  const Mesh second(axes, world);
+  const MPI_Comm one = first.group({"X"}).comm->get();
+  const MPI_Comm two = second.group({"X"}).comm->get();
+  const int to = (world.rank() + 1) % world.size();
+  const int from = (world.rank() + world.size() - 1) % world.size();
+  const int sent[2] = {world.rank(), 1000 + world.rank()};
+  int received[2] = {-1, -1};
+  MPI_Request requests[4];
+  MPI_Isend(&sent[0], 1, MPI_INT, to, 0, one, &requests[0]);
+  MPI_Isend(&sent[1], 1, MPI_INT, to, 0, two, &requests[1]);
+  MPI_Irecv(&received[1], 1, MPI_INT, from, 0, two, &requests[2]);
+  MPI_Irecv(&received[0], 1, MPI_INT, from, 0, one, &requests[3]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  EXPECT_EQ(received[0], from);
+  EXPECT_EQ(received[1], 1000 + from);
+}
+
+TEST(Mesh, ManyAreMadeAndDestroyed) {
+  const Communicator world = Communicator::world();
+  const AbstractMesh axes({{"X", 1}, {"Y", world.size()}});
+  for (int i = 0; i < 300; ++i) {
+    const Mesh mesh(axes, world);
+    ASSERT_EQ(mesh.group({"Y"}).size(), world.size());
+    ASSERT_EQ(mesh.group({"X"}).size(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace shardline

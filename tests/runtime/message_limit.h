@@ -1,0 +1,19 @@
+#pragma once
+
+#include "runtime/mpi/datatype.h"
+
+namespace shardline {
+
+/// Lowers the limit above which messages take the path of large ones, for as long as it lives.
+class ScopedMessageLimit {
+ public:
+  explicit ScopedMessageLimit(Index bytes) : before_(mpi::message_limit()) { mpi::set_message_limit(bytes); }
+  ~ScopedMessageLimit() { mpi::set_message_limit(before_); }
+  ScopedMessageLimit(const ScopedMessageLimit&) = delete;
+  ScopedMessageLimit& operator=(const ScopedMessageLimit&) = delete;
+
+ private:
+  Index before_;
+};
+
+}  // namespace shardline

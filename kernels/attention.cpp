@@ -12,8 +12,11 @@
 namespace shardline::kernels {
 namespace {
 
-/// Queries and keys of a block: its scores stay in the second-level cache.
-constexpr Index kBlock = 128;
+/// Queries and keys of a block: the scores of a block stay in the second-level cache, and few of those on the diagonal
+/// are computed in vain. Rows of scores are whole pieces of lanes.
+constexpr Index kQueryBlock = 128;
+constexpr Index kKeyBlock = 64;
+static_assert(kKeyBlock % kLanes == 0);
 
 /// The extents of a call, and how far apart the positions of one head lie.
 struct Heads {
@@ -70,9 +73,12 @@ void for_each_head(const Heads& heads, Body&& body) {
 template <class T>
 struct QueryBlock {
   explicit QueryBlock(Index width)
-      : scores(kBlock * kBlock), output(static_cast<std::size_t>(kBlock * width)), largest(kBlock), sum(kBlock) {}
+      : scores(kQueryBlock * kKeyBlock),
+        output(static_cast<std::size_t>(kQueryBlock * width)),
+        largest(kQueryBlock),
+        sum(kQueryBlock) {}
 
-  std::vector<T> scores;   ///< [queries, kBlock]
+  std::vector<T> scores;   ///< [queries, kKeyBlock]
   std::vector<T> output;   ///< [queries, H], not divided by `sum` yet
   std::vector<T> largest;  ///< the largest score of each row so far
   std::vector<T> sum;      ///< of exp(score - largest)
@@ -84,21 +90,29 @@ struct QueryBlock {
   }
 };
 
+/// Fills a row of scores up to a whole piece of lanes with scores that add nothing, and gives the padded length.
+template <class T>
+Index pad_row(T* scores, Index visible) {
+  const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
+  std::fill(scores + visible, scores + padded, std::numeric_limits<T>::lowest());
+  return padded;
+}
+
 /// Turns row `r` of the scores, of which the first `visible` of `keys` count, into exp(score - largest), and brings
 /// what the row has summed so far to the new largest score.
 template <class T>
 void soften_row(QueryBlock<T>& block, Index r, Index visible, Index keys, Index width) {
-  T* scores = block.scores.data() + r * kBlock;
-  std::fill(scores + visible, scores + keys, T(0));
-  if (visible == 0) return;
+  T* scores = block.scores.data() + r * kKeyBlock;
   const auto row = static_cast<std::size_t>(r);
-  const T largest = max_lanes(scores, visible, block.largest[row]);
+  const Index padded = pad_row(scores, visible);
+  const T largest = max_lanes(scores, padded, block.largest[row]);
   const T shrink = std::exp(block.largest[row] - largest);
-  const T sum = sum_lanes<T>(visible, [&](Index begin, auto count) -> Lanes<T> {
+  const T sum = sum_lanes<T>(padded, [&](Index begin, auto count) -> Lanes<T> {
     const Lanes<T> weight = (load(scores + begin, count) - largest).exp();
     store(weight, scores + begin, count);
     return weight;
   });
+  std::fill(scores + visible, scores + keys, T(0));
   block.sum[row] = block.sum[row] * shrink + sum;
   block.largest[row] = largest;
   T* output = block.output.data() + r * width;
@@ -119,29 +133,45 @@ void finish_block(const QueryBlock<T>& block, Index queries, const Heads& heads,
   }
 }
 
-/// One head of the forward pass; the pointers are to its first elements.
+/// One head of one sequence in the forward pass; the pointers are to its first elements.
 template <class T>
-void attend_head(const Heads& heads, QueryBlock<T>& block, const T* q, const T* k, const T* v, T* o, T* lse) {
-  const T scale = static_cast<T>(heads.scale());
-  for (Index t = 0; t < heads.T; t += kBlock) {
-    const Index queries = std::min(kBlock, heads.T - t);
-    const Index last_visible = heads.visible(t + queries - 1);
+struct Head {
+  const T *q, *k, *v;
+  T *o, *lse;
+};
+
+/// Adds one block of keys to a block of queries; only rows that see some of the keys are touched.
+template <class T>
+void attend_block(const Heads& heads, const Head<T>& head, Range queries, Range keys, QueryBlock<T>& block) {
+  const Index first = std::max(queries.begin, heads.first_seeing(keys.begin));
+  const Index rows = queries.end - first, skipped = first - queries.begin;
+  const Index query_stride = heads.query_stride(), key_stride = heads.key_stride();
+  T* scores = block.scores.data() + skipped * kKeyBlock;
+  const GemmShape to_scores{Transpose::no, Transpose::yes, rows,       keys.size(),
+                            heads.H,       query_stride,   key_stride, kKeyBlock};
+  gemm<T>(to_scores, static_cast<T>(heads.scale()), head.q + first * query_stride, head.k + keys.begin * key_stride,
+          T(0), scores);
+  for (Index t = first; t < queries.end; ++t) {
+    soften_row(block, t - queries.begin, heads.visible(t, keys.begin, keys.size()), keys.size(), heads.H);
+  }
+  const GemmShape to_output{Transpose::no, Transpose::no, rows, heads.H, keys.size(), kKeyBlock, key_stride, heads.H};
+  gemm<T>(to_output, T(1), scores, head.v + keys.begin * key_stride, T(1), block.output.data() + skipped * heads.H);
+}
+
+template <class T>
+void attend_head(const Heads& heads, const Head<T>& head, QueryBlock<T>& block) {
+  for (Index t = 0; t < heads.T; t += kQueryBlock) {
+    const Range queries{t, std::min(heads.T, t + kQueryBlock)};
+    const Index visible = heads.visible(queries.end - 1);
     block.reset();
-    for (Index s = 0; s < last_visible; s += kBlock) {
-      const Index keys = std::min(kBlock, last_visible - s);
-      const GemmShape score_shape{Transpose::no,        Transpose::yes,     queries, keys, heads.H,
-                                  heads.query_stride(), heads.key_stride(), kBlock};
-      gemm<T>(score_shape, scale, q + t * heads.query_stride(), k + s * heads.key_stride(), T(0), block.scores.data());
-      for (Index r = 0; r < queries; ++r) soften_row(block, r, heads.visible(t + r, s, keys), keys, heads.H);
-      const GemmShape value_shape{Transpose::no, Transpose::no,      queries, heads.H, keys,
-                                  kBlock,        heads.key_stride(), heads.H};
-      gemm<T>(value_shape, T(1), block.scores.data(), v + s * heads.key_stride(), T(1), block.output.data());
+    for (Index s = 0; s < visible; s += kKeyBlock) {
+      attend_block(heads, head, queries, {s, std::min(visible, s + kKeyBlock)}, block);
     }
-    finish_block(block, queries, heads, o + t * heads.query_stride(), lse + t * heads.K * heads.G);
+    finish_block(block, queries.size(), heads, head.o + t * heads.query_stride(), head.lse + t * heads.K * heads.G);
   }
 }
 
-/// One head in the backward pass; the pointers are to its first elements.
+/// One head of one sequence in the backward pass; the pointers are to its first elements.
 template <class T>
 struct HeadGrad {
   const T *q, *k, *v, *o, *lse, *d_o;
@@ -151,9 +181,9 @@ struct HeadGrad {
 /// Buffers of the backward pass.
 template <class T>
 struct GradBlock {
-  std::vector<T> weights = std::vector<T>(kBlock * kBlock);    ///< the probabilities [queries, kBlock]
-  std::vector<T> d_weights = std::vector<T>(kBlock * kBlock);  ///< their gradients, then those of the scores
-  std::vector<T> delta;                                        ///< sum over H of do o, for every query of the head
+  std::vector<T> weights = std::vector<T>(kQueryBlock * kKeyBlock);    ///< the probabilities [queries, kKeyBlock]
+  std::vector<T> d_weights = std::vector<T>(kQueryBlock * kKeyBlock);  ///< their gradients, then those of the scores
+  std::vector<T> delta;  ///< sum over H of do o, for every query of the head
 };
 
 template <class T>
@@ -172,12 +202,12 @@ void sum_deltas(const Heads& heads, const HeadGrad<T>& head, std::vector<T>& del
 template <class T>
 void soften_grad(const Heads& heads, const HeadGrad<T>& head, Range queries, Range keys, GradBlock<T>& block) {
   for (Index t = queries.begin; t < queries.end; ++t) {
-    T* weights = block.weights.data() + (t - queries.begin) * kBlock;
-    T* d_weights = block.d_weights.data() + (t - queries.begin) * kBlock;
+    T* weights = block.weights.data() + (t - queries.begin) * kKeyBlock;
+    T* d_weights = block.d_weights.data() + (t - queries.begin) * kKeyBlock;
     const Index visible = heads.visible(t, keys.begin, keys.size());
     const T lse = head.lse[t * heads.K * heads.G];
     const T delta = block.delta[static_cast<std::size_t>(t)];
-    for_lanes(visible, [&](Index begin, auto count) {
+    for_lanes(pad_row(weights, visible), [&](Index begin, auto count) {
       const Lanes<T> weight = (load(weights + begin, count) - lse).exp();
       store(weight, weights + begin, count);
       store<T>(weight * (load<T>(d_weights + begin, count) - delta), d_weights + begin, count);
@@ -196,25 +226,25 @@ void add_block_grad(const Heads& heads, const HeadGrad<T>& head, Range queries, 
   const T scale = static_cast<T>(heads.scale());
   T* weights = block.weights.data();
   T* d_weights = block.d_weights.data();
-  const GemmShape to_scores{Transpose::no, Transpose::yes, t, s, h, query_stride, key_stride, kBlock};
+  const GemmShape to_scores{Transpose::no, Transpose::yes, t, s, h, query_stride, key_stride, kKeyBlock};
   gemm<T>(to_scores, scale, head.q + query_offset, head.k + key_offset, T(0), weights);
   gemm<T>(to_scores, T(1), head.d_o + query_offset, head.v + key_offset, T(0), d_weights);
   soften_grad(heads, head, queries, keys, block);
-  const GemmShape to_keys{Transpose::yes, Transpose::no, s, h, t, kBlock, query_stride, key_stride};
+  const GemmShape to_keys{Transpose::yes, Transpose::no, s, h, t, kKeyBlock, query_stride, key_stride};
   gemm<T>(to_keys, T(1), weights, head.d_o + query_offset, T(1), head.dv + key_offset);
   gemm<T>(to_keys, scale, d_weights, head.q + query_offset, T(1), head.dk + key_offset);
-  const GemmShape to_queries{Transpose::no, Transpose::no, t, h, s, kBlock, key_stride, query_stride};
+  const GemmShape to_queries{Transpose::no, Transpose::no, t, h, s, kKeyBlock, key_stride, query_stride};
   gemm<T>(to_queries, scale, d_weights, head.k + key_offset, T(1), head.dq + query_offset);
 }
 
 template <class T>
 void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>& block) {
   sum_deltas(heads, head, block.delta);
-  for (Index s = 0; s < heads.S; s += kBlock) {
-    const Range keys{s, std::min(heads.S, s + kBlock)};
-    for (Index t = heads.first_seeing(s); t < heads.T; t += kBlock) {
-      const Range queries{t, std::min(heads.T, t + kBlock)};
-      add_block_grad(heads, head, queries, {s, std::min(keys.end, heads.visible(queries.end - 1))}, block);
+  for (Index s = 0; s < heads.S; s += kKeyBlock) {
+    for (Index t = heads.first_seeing(s); t < heads.T; t += kQueryBlock) {
+      const Range queries{t, std::min(heads.T, t + kQueryBlock)};
+      const Range keys{s, std::min(heads.visible(queries.end - 1), s + kKeyBlock)};
+      add_block_grad(heads, head, queries, keys, block);
     }
   }
 }
@@ -251,8 +281,9 @@ void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH
   if (heads.T == 0) return;
   QueryBlock<T> block(heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
-    attend_head(heads, block, q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key,
-                o_BTKGH.data + at.query, lse_BTKG.data + at.row);
+    const Head<T> head{q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key, o_BTKGH.data + at.query,
+                       lse_BTKG.data + at.row};
+    attend_head(heads, head, block);
   });
 }
 

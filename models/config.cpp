@@ -103,7 +103,8 @@ void refuse_other_mathematics(const Reader& reader) {
   refuse_dropout(reader);
   if (reader.flag("use_sliding_window", true)) reader.only("sliding_window", nullptr);
   require(type != "mistral" || reader.object().contains("sliding_window"),
-          "{}: sliding_window is missing; model_type mistral then has a window, only null is implemented", reader.name());
+          "{}: sliding_window is missing; model_type mistral then has a window, only null is implemented",
+          reader.name());
   if (reader.has("rope_parameters")) check_rope_parameters(reader, reader.object().at("rope_parameters"));
 }
 
@@ -121,7 +122,8 @@ Index read_head_dim(const Reader& reader, Index d_model, Index heads) {
             reader.name(), d_model, heads);
   }
   const Index head_dim = reader.size("head_dim", d_model / heads);
-  require(head_dim % 2 == 0, "{}: head_dim is {}; rotary positions turn pairs, so it must be even", reader.name(), head_dim);
+  require(head_dim % 2 == 0, "{}: head_dim is {}; rotary positions turn pairs, so it must be even", reader.name(),
+          head_dim);
   return head_dim;
 }
 

@@ -76,12 +76,17 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
     case Role::parameter:
       if (vector) return &row.stream;
       return array.role == Role::gradient ? &row.gradients : &row.parameters;
-    case Role::optimizer_state: return vector ? &row.stream : &row.gradients;
-    case Role::stream: return &row.stream;
-    case Role::tokens: return &row.tokens;
-    case Role::whole: return &kNone;
+    case Role::optimizer_state:
+      return vector ? &row.stream : &row.gradients;
+    case Role::stream:
+      return &row.stream;
+    case Role::tokens:
+      return &row.tokens;
+    case Role::whole:
+      return &kNone;
     case Role::gradient:
-    case Role::activation: return nullptr;
+    case Role::activation:
+      return nullptr;
   }
   throw Error("unknown role");
 }
@@ -105,12 +110,12 @@ Sharding layout_of(const Array& array, const std::vector<std::pair<Axis, const s
 const std::vector<RoleRow>& strategy_table() {
   static const std::vector<RoleRow> kTable = {
       // role    parameters       gradients, state  stream  tokens  splits the work on
-      {"dp",     {},              {},               {"B"},  {"B"},  {"B"}},
-      {"zero1",  {},              {"D"},            {"B"},  {"B"},  {"B"}},
-      {"fsdp",   {"D"},           {"D"},            {"B"},  {"B"},  {"B"}},
-      {"tp",     {"F", "K", "V"}, {"F", "K", "V"},  {"D"},  {},     {"F", "K", "V", "D"}},
-      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"},  {"T"},  {},     {"F", "K", "V", "T"}},
-      {"tp_g",   {"F", "G", "V"}, {"F", "G", "V"},  {"T"},  {},     {"F", "G", "V", "T"}},
+      {"dp", {}, {}, {"B"}, {"B"}, {"B"}},
+      {"zero1", {}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"fsdp", {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
+      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
+      {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
   };
   return kTable;
 }

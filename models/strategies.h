@@ -8,8 +8,8 @@
 
 namespace shardline {
 
-/// One row of the strategy table: what a mesh axis of this role shards, by kind of array, as the first of the listed dims
-/// that the array has; and the indices it splits in the work, in order of preference.
+/// One row of the strategy table: what a mesh axis of this role shards, by kind of array, as the first of the listed
+/// dims that the array has; and the indices it splits in the work, in order of preference.
 struct RoleRow {
   std::string name;
   std::vector<std::string> parameters;
@@ -25,9 +25,9 @@ const std::vector<RoleRow>& strategy_table();
 /// Mesh axes with their roles.
 using Strategy = std::vector<std::pair<Axis, std::string>>;
 
-/// Parses "fsdp=X,tp=Y", a short form (`dp`, `zero1`, `fsdp` on X; `tp`, `tp_seq`, `tp_g` on Y; joined by +), or "" for fsdp
-/// on the only axis. A short form of one role goes to the only axis of a mesh that has one. Throws UsageError on an unknown role
-/// or axis, an axis given two roles, and an axis of the mesh without a role.
+/// Parses "fsdp=X,tp=Y", a short form (`dp`, `zero1`, `fsdp` on X; `tp`, `tp_seq`, `tp_g` on Y; joined by +), or "" for
+/// fsdp on the only axis. A short form of one role goes to the only axis of a mesh that has one. Throws UsageError on
+/// an unknown role or axis, an axis given two roles, and an axis of the mesh without a role.
 Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh);
 
 /// "fsdp=X,tp=Y"

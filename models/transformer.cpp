@@ -38,8 +38,7 @@ class Forward {
  private:
   Program& program() { return model_.program; }
 
-  ArrayId parameter(const std::string& name, const std::string& checkpoint_name,
-                    const std::vector<std::string>& dims) {
+  ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims) {
     const ArrayId array = program().add_input(name, dims, Role::parameter);
     model_.parameters.push_back({array, checkpoint_name});
     return array;

@@ -20,8 +20,8 @@ struct ModelParameter {
   std::string checkpoint_name;
 };
 
-/// A LLaMA-style Transformer as a logical program. Heads are dims K (key-value), G (queries per key) and H from the start.
-/// The inputs `ids` and `labels` are [B,T].
+/// A LLaMA-style Transformer as a logical program. Heads are dims K (key-value), G (queries per key) and H from the
+/// start. The inputs `ids` and `labels` are [B,T].
 struct Transformer {
   Program program;
   std::vector<ModelParameter> parameters;

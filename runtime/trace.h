@@ -1,21 +1,28 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/units.h"
 
 namespace shardline {
 
-/// One timed operation on one rank. Times are of that rank's now(); what does not apply is zero or empty.
-struct Span {
+/// What one timed operation is; described once, however often it runs. What does not apply is zero or empty.
+struct Label {
   std::string name{};
-  std::string kind{};  ///< such as "matmul" or "all_gather"
-  std::string axis{};  ///< mesh axes of a collective, as printed
-  Bytes bytes{};       ///< memory or buffer bytes the operation touches
-  Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
+  std::string kind{};     ///< such as "einsum" or "all_gather"
+  std::string axis{};     ///< mesh axes of a collective, as printed
+  std::string limiter{};  ///< what the prediction says binds it
+  Bytes bytes{};          ///< memory or buffer bytes the operation touches
+  Bytes wire_bytes{};     ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};
   Seconds predicted{};
+};
+
+/// One run of an operation on one rank, in times of that rank's now().
+struct Span {
+  int label = 0;  ///< position in Trace::labels()
   Seconds begin{};
   Seconds end{};
   Seconds exposed{};  ///< how long the rank really waited
@@ -24,11 +31,19 @@ struct Span {
 /// The spans of one rank, in the order in which they were recorded.
 class Trace {
  public:
-  void record(Span span) { spans_.push_back(std::move(span)); }
+  /// Adds a label; returns its number.
+  int describe(Label label) {
+    labels_.push_back(std::move(label));
+    return static_cast<int>(labels_.size()) - 1;
+  }
+  void record(const Span& span) { spans_.push_back(span); }
+  const std::vector<Label>& labels() const { return labels_; }
   const std::vector<Span>& spans() const { return spans_; }
-  void clear() { spans_.clear(); }
+  /// Forgets the spans and keeps the labels.
+  void clear_spans() { spans_.clear(); }
 
  private:
+  std::vector<Label> labels_;
   std::vector<Span> spans_;
 };
 

@@ -1,0 +1,129 @@
+#include "tests/collectives/fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/counter_rng.h"
+
+namespace shardline::collectives {
+namespace {
+
+/// Calls `set(i, value)` with `value(i)` converted to the tensor's element type.
+template <class T>
+void fill_as(Tensor& tensor, const std::function<double(Index)>& value) {
+  for (Index i = 0; i < tensor.size(); ++i) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      tensor.view<T>()[i] = BFloat16(static_cast<float>(value(i)));
+    } else {
+      tensor.view<T>()[i] = static_cast<T>(value(i));
+    }
+  }
+}
+
+void fill(Tensor& tensor, const std::function<double(Index)>& value) {
+  switch (tensor.dtype()) {
+    case DType::f32:
+      return fill_as<float>(tensor, value);
+    case DType::f64:
+      return fill_as<double>(tensor, value);
+    case DType::bf16:
+      return fill_as<BFloat16>(tensor, value);
+    case DType::i32:
+      return fill_as<std::int32_t>(tensor, value);
+  }
+}
+
+double element(const Tensor& tensor, Index i) {
+  switch (tensor.dtype()) {
+    case DType::f32:
+      return static_cast<double>(tensor.view<float>()[i]);
+    case DType::f64:
+      return tensor.view<double>()[i];
+    case DType::bf16:
+      return static_cast<double>(static_cast<float>(tensor.view<BFloat16>()[i]));
+    case DType::i32:
+      return tensor.view<std::int32_t>()[i];
+  }
+  return 0;
+}
+
+}  // namespace
+
+const mpi::Communicator& world() {
+  // Never freed: gtest has no place to do that before MPI ends.
+  static const auto* comm = new mpi::Communicator(mpi::Communicator::world());
+  return *comm;
+}
+
+std::vector<MeshCase> mesh_cases() {
+  const Index ranks = world().size();
+  std::vector<MeshCase> cases{{AbstractMesh({{"X", ranks}}), {"X"}}};
+  if (ranks == 4 || ranks == 6) {
+    const AbstractMesh mesh({{"X", 2}, {"Y", ranks / 2}, {"Z", 1}});
+    for (const Axes& axes : {Axes{"X"}, Axes{"Y"}, Axes{"X", "Y"}, Axes{"Y", "Z", "X"}}) cases.push_back({mesh, axes});
+  }
+  return cases;
+}
+
+std::vector<Index> interesting_sizes(Index positions) {
+  std::vector<Index> sizes{0, 1, positions - 1, positions, positions + 1, 13};
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+std::vector<Options> all_options() { return {{Algorithm::ring}, {Algorithm::ring, 9}, {Algorithm::native}}; }
+
+std::string describe(const Options& options) {
+  return options.algorithm == Algorithm::native ? "native" : fmt::format("ring by {} B", options.segment_bytes);
+}
+
+Tensor whole_numbers(DType dtype, const Shape& shape, const std::string& name) {
+  const CounterRng rng(1, name);
+  Tensor tensor(dtype, shape);
+  fill(tensor, [&](Index i) { return static_cast<double>(rng.below(i, 17) - 8); });
+  return tensor;
+}
+
+Tensor combine(ReduceOp op, const std::vector<Tensor>& arrays) {
+  Tensor result(arrays.front().dtype(), arrays.front().shape());
+  fill(result, [&](Index i) {
+    double value = element(arrays.front(), i);
+    for (std::size_t k = 1; k < arrays.size(); ++k) {
+      const double other = element(arrays[k], i);
+      value = op == ReduceOp::sum ? value + other : std::max(value, other);
+    }
+    return value;
+  });
+  return result;
+}
+
+Tensor spoiled(DType dtype, const Shape& shape) {
+  Tensor tensor(dtype, shape);
+  if (tensor.size() > 0) std::memset(tensor.data(), 0x5A, static_cast<std::size_t>(tensor.bytes()));
+  return tensor;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
+}
+
+Tensor cut_tensor(const Tensor& tensor, int dim, Range range) {
+  std::vector<Range> ranges;
+  for (const Index extent : tensor.shape()) ranges.push_back({0, extent});
+  ranges[static_cast<std::size_t>(dim)] = range;
+  return tensor.slice(ranges);
+}
+
+void for_each_mesh(const std::function<void(Stage&)>& check) {
+  for (const MeshCase& mesh_case : mesh_cases()) {
+    SCOPED_TRACE(mesh_case.name());
+    Stage stage(mesh_case);
+    check(stage);
+  }
+}
+
+}  // namespace shardline::collectives

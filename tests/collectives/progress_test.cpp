@@ -1,0 +1,179 @@
+#include "collectives/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "collectives/collectives.h"
+#include "collectives/traffic.h"
+#include "runtime/base/check.h"
+#include "tests/collectives/fixture.h"
+
+namespace shardline::collectives {
+namespace {
+
+AbstractMesh two_axes() {
+  const Index ranks = world().size();
+  return ranks % 2 == 0 ? AbstractMesh({{"X", 2}, {"Y", ranks / 2}}) : AbstractMesh({{"X", 1}, {"Y", ranks}});
+}
+
+/// An all_reduce over some axes with the sum it must give.
+struct Pending {
+  Pending(Engine& engine, const Axes& axes, Index size, const std::string& name)
+      : out(DType::f32, {size}), expected(DType::f32, {size}), handle(start(engine, axes, size, name)) {}
+
+  Handle start(Engine& engine, const Axes& axes, Index size, const std::string& name) {
+    const Mesh& mesh = engine.mesh();
+    std::vector<Tensor> arrays;
+    for (const Index rank : mesh.axes().group(mesh.rank(), axes)) {
+      arrays.push_back(whole_numbers(DType::f32, {size}, fmt::format("{} {}", name, rank)));
+    }
+    expected = combine(ReduceOp::sum, arrays);
+    // The operand's handle dies here: the operation must co-own its buffers.
+    const Tensor in = arrays[static_cast<std::size_t>(mesh.axes().position_in_group(mesh.rank(), axes))];
+    return start_all_reduce(engine, axes, ReduceOp::sum, in, out);
+  }
+  void check() {
+    handle.wait();
+    EXPECT_TRUE(same_bits(out, expected));
+  }
+
+  Tensor out;
+  Tensor expected;
+  Handle handle;
+};
+
+/// Larger than what any MPI sends eagerly.
+constexpr Index kLarge = 200000;
+
+TEST(Progress, ManyInFlightWaitedForInAnotherOrderOnEveryRank) {
+  const Mesh mesh(two_axes(), world());
+  Engine engine(mesh);
+  std::vector<Pending> pending;
+  pending.reserve(9);
+  for (int round = 0; round < 3; ++round) {
+    for (const Axes& axes : {Axes{"X"}, Axes{"Y"}, Axes{"Y", "X"}}) {
+      pending.emplace_back(engine, axes, round == 1 ? 5 : kLarge, fmt::format("round {}", round));
+    }
+  }
+  for (std::size_t k = 0; k < pending.size(); ++k) {
+    pending[(k * 4 + static_cast<std::size_t>(mesh.rank())) % pending.size()].check();
+  }
+  EXPECT_EQ(engine.in_flight(), 0);
+}
+
+TEST(Progress, TwoMeshesOverTheSameRanksWaitedForCrosswise) {
+  const Mesh mesh(two_axes(), world());
+  const Mesh flat(AbstractMesh({{"X", world().size()}}), world());
+  Engine engine(mesh);
+  Engine flat_engine(flat);
+  Pending one(engine, {"X", "Y"}, kLarge, "one");
+  Pending other(flat_engine, {"X"}, kLarge, "other");
+  const bool even = mesh.rank() % 2 == 0;
+  (even ? one : other).check();
+  (even ? other : one).check();
+}
+
+TEST(Progress, TwoThousandSmallOperations) {
+  const Mesh mesh(two_axes(), world());
+  Engine engine(mesh);
+  const Axes axes{"X", "Y"};
+  const Index p = mesh.ranks();
+  for (Index k = 0; k < 2000; ++k) {
+    Tensor value(DType::i32, {3});
+    for (Index i = 0; i < 3; ++i) value.view<std::int32_t>()[i] = static_cast<std::int32_t>(mesh.rank() * i + k);
+    all_reduce(engine, axes, ReduceOp::sum, value, value);
+    for (Index i = 0; i < 3; ++i) ASSERT_EQ(value.view<std::int32_t>()[i], p * (p - 1) / 2 * i + k * p);
+  }
+}
+
+TEST(Progress, PollAloneFinishes) {
+  const Mesh mesh(two_axes(), world());
+  Engine engine(mesh);
+  Pending pending(engine, {"X", "Y"}, kLarge, "polled");
+  while (engine.in_flight() > 0) engine.poll();
+  EXPECT_TRUE(pending.handle.done());
+  pending.check();
+}
+
+TEST(Progress, CountsTheBytesThatTrafficPredicts) {
+  for_each_mesh([](Stage& stage) {
+    const Index p = stage.positions();
+    const Index n = 10 * p + 3;
+    const auto busiest = [&](Handle handle) {
+      handle.wait();
+      return static_cast<Index>(world().max(static_cast<double>(handle.wire_bytes())));
+    };
+    const auto predicted = [&](Kind kind, Index elements) {
+      return traffic(kind, Algorithm::ring, p, elements, 4).wire_bytes;
+    };
+    const Tensor whole = whole_numbers(DType::f32, {n}, "counted");
+    Tensor block = whole.slice({stage.block(n)});
+    Tensor out(DType::f32, {n});
+    Tensor block_out(DType::f32, block.shape());
+    Tensor same(DType::f32, block.shape());
+    // The two-axis cases nest their blocks, which traffic() of a plain number of elements does not know.
+    if (stage.axes.size() == 1) {
+      EXPECT_EQ(busiest(start_all_gather(stage.engine, stage.axes, block, 0, out)), predicted(Kind::all_gather, n));
+      EXPECT_EQ(busiest(start_reduce_scatter(stage.engine, stage.axes, ReduceOp::sum, whole, 0, block_out)),
+                predicted(Kind::reduce_scatter, n));
+    }
+    EXPECT_EQ(busiest(start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, whole, out)),
+              predicted(Kind::all_reduce, n));
+    EXPECT_EQ(busiest(start_shift(stage.engine, stage.axes, whole, 1, out)), predicted(Kind::shift, n));
+    Tensor square_in(DType::f32, {5, 2 * p});
+    Tensor square_out(DType::f32, {5 * p, 2});
+    EXPECT_EQ(busiest(start_all_to_all(stage.engine, stage.axes, square_in, 0, 1, square_out)),
+              predicted(Kind::all_to_all, square_in.size()));
+  });
+}
+
+TEST(Progress, NamesThePeerThatDoesNotComeAndGoesOnWhenItDoes) {
+  if (world().size() < 2) GTEST_SKIP() << "needs a peer";
+  const Mesh mesh(AbstractMesh({{"X", world().size()}}), world());
+  Engine engine(mesh);
+  engine.set_timeout(Seconds(0.05));
+  mesh.group({"X"});  // collective itself
+  Tensor value = Tensor::zeros(DType::f32, {100});
+  const auto start = [&] { return start_all_reduce(engine, {"X"}, ReduceOp::sum, value, value); };
+  if (mesh.rank() == 0) {
+    Handle handle = start();
+    std::string message;
+    try {
+      handle.wait();
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    for (const std::string& part : {std::string("all_reduce over X (tag "), std::string("nothing has moved for 50"),
+                                    std::string("receive from"), fmt::format("mesh rank {}", world().size() - 1)}) {
+      EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
+    }
+    world().barrier();
+    engine.set_timeout(Seconds(60));
+    handle.wait();
+  } else {
+    world().barrier();
+    engine.set_timeout(Seconds(60));
+    start().wait();
+  }
+}
+
+TEST(Progress, SaysThatAHandleWasDropped) {
+#ifdef NDEBUG
+  const Mesh mesh(AbstractMesh({{"X", world().size()}}), world());
+  Engine engine(mesh);
+  Tensor value = Tensor::zeros(DType::f32, {4});
+  testing::internal::CaptureStderr();
+  { const Handle handle = start_all_reduce(engine, {"X"}, ReduceOp::sum, value, value); }
+  const std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_NE(message.find("all_reduce over"), std::string::npos) << message;
+  EXPECT_NE(message.find("without wait()"), std::string::npos) << message;
+  while (engine.in_flight() > 0) engine.poll();
+#else
+  GTEST_SKIP() << "aborts in a debug build";
+#endif
+}
+
+}  // namespace
+}  // namespace shardline::collectives

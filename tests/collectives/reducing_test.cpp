@@ -1,0 +1,129 @@
+// Collectives that combine. Whole numbers make every order exact; one test with rounding pins the promised order.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "collectives/all_reduce.h"
+#include "collectives/reduce_scatter.h"
+#include "runtime/base/counter_rng.h"
+#include "runtime/mpi/error.h"
+#include "tests/collectives/fixture.h"
+
+namespace shardline::collectives {
+namespace {
+
+constexpr ReduceOp kAllOps[] = {ReduceOp::sum, ReduceOp::max};
+
+bool reduces(const Options& options, DType dtype) {
+  return options.algorithm != Algorithm::native || dtype != DType::bf16;
+}
+
+/// What the ranks of this rank's group bring, in order of position.
+std::vector<Tensor> operands(const Stage& stage, DType dtype, const Shape& shape) {
+  std::vector<Tensor> all;
+  for (const Index rank : stage.group()) all.push_back(whole_numbers(dtype, shape, fmt::format("operand {}", rank)));
+  return all;
+}
+
+TEST(ReduceScatter, AlongEveryDim) {
+  for_each_mesh([](Stage& stage) {
+    for (const Index n : interesting_sizes(stage.positions())) {
+      for (int dim = 0; dim < 3; ++dim) {
+        for (const DType dtype : kAllDTypes) {
+          Shape shape{2, 3, 2};
+          shape[static_cast<std::size_t>(dim)] = n;
+          const std::vector<Tensor> arrays = operands(stage, dtype, shape);
+          const Tensor in = arrays[static_cast<std::size_t>(stage.position())];
+          const Tensor before = in.clone();
+          for (const ReduceOp op : kAllOps) {
+            const Tensor expected = cut_tensor(combine(op, arrays), dim, stage.block(n));
+            for (const Options& options : all_options()) {
+              if (!reduces(options, dtype)) continue;
+              Tensor out = spoiled(dtype, expected.shape());
+              reduce_scatter(stage.engine, stage.axes, op, in, dim, out, options);
+              ASSERT_TRUE(same_bits(out, expected))
+                  << n << " along " << dim << " " << name_of(dtype) << " " << describe(options);
+              ASSERT_TRUE(same_bits(in, before)) << "the input was written";
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(AllReduce, InPlaceAndNot) {
+  for_each_mesh([](Stage& stage) {
+    for (const Index n : interesting_sizes(stage.positions())) {
+      for (const DType dtype : kAllDTypes) {
+        for (const Shape& shape : {Shape{n}, Shape{n, 1, 7}}) {
+          const std::vector<Tensor> arrays = operands(stage, dtype, shape);
+          const Tensor in = arrays[static_cast<std::size_t>(stage.position())];
+          const Tensor before = in.clone();
+          for (const ReduceOp op : kAllOps) {
+            const Tensor expected = combine(op, arrays);
+            for (const Options& options : all_options()) {
+              if (!reduces(options, dtype)) continue;
+              Tensor out = spoiled(dtype, shape);
+              all_reduce(stage.engine, stage.axes, op, in, out, options);
+              ASSERT_TRUE(same_bits(out, expected)) << n << " " << name_of(dtype) << " " << describe(options);
+              ASSERT_TRUE(same_bits(in, before)) << "the input was written";
+
+              Tensor both = in.clone();
+              all_reduce(stage.engine, stage.axes, op, both, both, options);
+              ASSERT_TRUE(same_bits(both, expected)) << "in place, " << name_of(dtype) << " " << describe(options);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+Tensor normal_numbers(Index size, Index rank) {
+  const CounterRng rng(2, fmt::format("rounding {}", rank));
+  Tensor tensor(DType::f32, {size});
+  for (Index i = 0; i < size; ++i) tensor.view<float>()[i] = static_cast<float>(rng.normal(i));
+  return tensor;
+}
+
+TEST(AllReduce, AddsInTheOrderOfTheRingAndAlikeEverywhere) {
+  for_each_mesh([](Stage& stage) {
+    const Index p = stage.positions();
+    const Index per_chunk = 50;
+    std::vector<Tensor> arrays;
+    for (const Index rank : stage.group()) arrays.push_back(normal_numbers(per_chunk * p, rank));
+
+    Tensor expected(DType::f32, {per_chunk * p});
+    for (Index i = 0; i < expected.size(); ++i) {
+      const Index owner = i / per_chunk;
+      const auto value = [&](Index k) { return arrays[static_cast<std::size_t>((owner + k) % p)].view<float>()[i]; };
+      float sum = value(1);
+      for (Index k = 2; k <= p; ++k) sum += value(k);
+      expected.view<float>()[i] = p == 1 ? arrays[0].view<float>()[i] : sum;
+    }
+    for (const Options& options : {Options{}, Options{Algorithm::ring, 12}}) {
+      Tensor out = arrays[static_cast<std::size_t>(stage.position())].clone();
+      all_reduce(stage.engine, stage.axes, ReduceOp::sum, out, out, options);
+      EXPECT_TRUE(same_bits(out, expected)) << describe(options);
+    }
+  });
+}
+
+TEST(ReduceScatter, KeepsToManySegmentsOfALargeArray) {
+  for_each_mesh([](Stage& stage) {
+    const Index n = 40000 + stage.positions() / 2;
+    const std::vector<Tensor> arrays = operands(stage, DType::f32, {n, 3});
+    const Tensor expected = cut_tensor(combine(ReduceOp::sum, arrays), 0, stage.block(n));
+    for (const Index segment_bytes : {Index{1000}, kDefaultSegmentBytes, Index{1} << 30}) {
+      Tensor out = spoiled(DType::f32, expected.shape());
+      reduce_scatter(stage.engine, stage.axes, ReduceOp::sum, arrays[static_cast<std::size_t>(stage.position())], 0,
+                     out, {Algorithm::ring, segment_bytes});
+      EXPECT_TRUE(same_bits(out, expected)) << segment_bytes;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace shardline::collectives

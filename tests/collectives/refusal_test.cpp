@@ -1,0 +1,98 @@
+// What is not legal is refused with a message that names it. Every rank makes the same mistake, so nothing hangs.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collectives/collectives.h"
+#include "collectives/native.h"
+#include "runtime/base/check.h"
+#include "tests/collectives/fixture.h"
+
+namespace shardline::collectives {
+namespace {
+
+/// The message of the Error that `body` throws must hold every one of `parts`.
+void expect_refused(const std::function<void()>& body, const std::vector<std::string>& parts) {
+  try {
+    body();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << "\"" << part << "\" is not in: " << message;
+    }
+  }
+}
+
+class Refusal : public testing::Test {
+ protected:
+  Index p = world().size();
+  Mesh mesh{AbstractMesh({{"X", p}}), world()};
+  Engine engine{mesh};
+  Axes axes{"X"};
+  Tensor block{DType::f32, {2, 3}};
+  Tensor whole{DType::f32, {2 * p, 3}};
+};
+
+TEST_F(Refusal, OfShapesNamesBothAndTheDim) {
+  Tensor wrong(DType::f32, {2 * p + p, 3});
+  expect_refused([&] { all_gather(engine, axes, block, 0, wrong); }, {"all_gather", "in is [2, 3]", "dim 0 must be 3"});
+  expect_refused([&] { reduce_scatter(engine, axes, ReduceOp::sum, wrong, 0, block); },
+                 {"reduce_scatter", "out is [2, 3]", "dim 0 must be 3, not 2"});
+  Tensor other(DType::f32, {2 * p, 4});
+  expect_refused([&] { all_gather(engine, axes, block, 0, other); }, {"[2, 3]", "agree in dim 1"});
+  expect_refused([&] { all_gather(engine, axes, block, 2, whole); }, {"there is no dim 2"});
+  expect_refused([&] { all_reduce(engine, axes, ReduceOp::sum, whole, other); }, {"all_reduce", "agree in dim 1"});
+  Tensor flat(DType::f32, {6 * p});
+  expect_refused([&] { all_gather(engine, axes, block, 0, flat); }, {"same number of dims"});
+  Tensor grid_in(DType::f32, {1, p + 1});
+  Tensor grid_out(DType::f32, {p, 3});
+  expect_refused([&] { all_to_all(engine, axes, grid_in, 0, 1, grid_out); }, {"all_to_all", "out is", "dim 1 must be"});
+  expect_refused([&] { all_to_all(engine, axes, grid_in, 1, 1, grid_out); }, {"all_to_all", "dim"});
+  expect_refused([&] { shift(engine, axes, block, p, whole = Tensor(DType::f32, {2 * p + 1, 3})); }, {"agree in dim"});
+  expect_refused(
+      [&] {
+        reshard(engine, block, {2 * p + p, 3}, {{{"X"}, {}}, {}}, {{{}, {}}, {}}, wrong);
+      },
+      {"reshard", "in is [2, 3]", "it must be [3, 3]"});
+}
+
+TEST_F(Refusal, OfElementTypesAndOverlap) {
+  Tensor doubles(DType::f64, whole.shape());
+  expect_refused([&] { all_gather(engine, axes, block, 0, doubles); }, {"in is f32, out is f64"});
+  Tensor same = whole;
+  expect_refused([&] { shift(engine, axes, whole, 1, same); }, {"shift", "overlap"});
+}
+
+TEST_F(Refusal, OfAxesAndOptions) {
+  EXPECT_THROW(all_gather(engine, {"Q"}, block, 0, whole), UsageError);
+  expect_refused([&] { all_gather(engine, {"Q"}, block, 0, whole); }, {"Q", "X"});
+  EXPECT_THROW(all_reduce(engine, axes, ReduceOp::sum, whole, whole, {Algorithm::ring, 0}), UsageError);
+  if (p > 1) {
+    EXPECT_THROW(all_gather(engine, {"X", "X"}, block, 0, whole), UsageError);
+  }
+}
+
+TEST_F(Refusal, OfWhatMpiCannotDoNatively) {
+  if (p == 1) GTEST_SKIP() << "a group of one calls no MPI";
+  Tensor bf16(DType::bf16, {4});
+  expect_refused([&] { all_reduce(engine, axes, ReduceOp::sum, bf16, bf16, {Algorithm::native}); },
+                 {"all_reduce", "bf16", "ring"});
+  Job job;
+  job.name = "all_reduce";
+  expect_refused([&] { native_all_reduce(job, Index{1} << 31); }, {"2147483647", "2147483648"});
+}
+
+TEST_F(Refusal, OfAMessageOfAnotherSize) {
+  if (p < 2) GTEST_SKIP() << "needs a peer";
+  // Both disagreements can be seen by the receiver: its peer sends two elements where it has room for three.
+  Tensor in(DType::f32, {2});
+  Tensor out(DType::f32, {3});
+  expect_refused([&] { shift(engine, axes, in, 1, out); }, {"shift over X", "position", "12", "8"});
+}
+
+}  // namespace
+}  // namespace shardline::collectives

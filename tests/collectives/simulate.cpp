@@ -82,8 +82,8 @@ class Position {
     if (piece.size() == 0) return;
     if (piece.range.begin < 0 || piece.range.end < piece.range.begin ||
         piece.range.end > static_cast<Index>(buffer.size())) {
-      fail(index_, step_, fmt::format("piece [{}, {}) of a buffer of {}", piece.range.begin, piece.range.end,
-                                      buffer.size()));
+      fail(index_, step_,
+           fmt::format("piece [{}, {}) of a buffer of {}", piece.range.begin, piece.range.end, buffer.size()));
     }
   }
 
@@ -129,8 +129,8 @@ bool match(const Scenario& scenario, std::vector<Position>& positions, Index fro
     }
     const Receive receive = found->second;
     if (receive.into.size() != send.from.size()) {
-      fail(from, sender.step(), fmt::format("sends {} elements to {}, which expects {}", send.from.size(), send.peer,
-                                            receive.into.size()));
+      fail(from, sender.step(),
+           fmt::format("sends {} elements to {}, which expects {}", send.from.size(), send.peer, receive.into.size()));
     }
     for (Index i = 0; i < send.from.size(); ++i) {
       const Index value = sender.at(send.from, i);

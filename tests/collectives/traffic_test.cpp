@@ -31,9 +31,7 @@ TEST(Traffic, OfOnePositionOrNothingIsNone) {
   EXPECT_EQ(traffic(Kind::all_to_all, Algorithm::ring, 4, 0, 4), (Traffic{0, 0}));
 }
 
-TEST(Traffic, OfNativeIsUnknown) {
-  EXPECT_THROW(traffic(Kind::all_gather, Algorithm::native, 2, 8, 4), Error);
-}
+TEST(Traffic, OfNativeIsUnknown) { EXPECT_THROW(traffic(Kind::all_gather, Algorithm::native, 2, 8, 4), Error); }
 
 }  // namespace
 }  // namespace shardline::collectives

@@ -72,7 +72,9 @@ TEST(Config, AcceptsWhatDoesNotChangeTheMathematics) {
   EXPECT_EQ(parse_with({{"rope_scaling", "null"}, {"mlp_bias", "false"}, {"quantization_config", "null"}}).d_model, 64);
   EXPECT_EQ(parse_with({{"use_sliding_window", "false"}, {"sliding_window", "4096"}}).d_model, 64);
   EXPECT_EQ(parse_with({{"model_type", "\"mistral\""}, {"sliding_window", "null"}}).kv_heads, 2);
-  EXPECT_EQ(parse_with({{"rope_theta", ""}, {"rope_parameters", R"({"rope_type": "default", "rope_theta": 7e3})"}}).rope_theta, 7000);
+  EXPECT_EQ(parse_with({{"rope_theta", ""}, {"rope_parameters", R"({"rope_type": "default", "rope_theta": 7e3})"}})
+                .rope_theta,
+            7000);
 }
 
 struct Refusal {

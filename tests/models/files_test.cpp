@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "tests/models/temporary_folder.h"
@@ -10,7 +12,7 @@
 namespace shardline {
 namespace {
 
-Index files_in(const std::string& folder) {
+std::ptrdiff_t files_in(const std::string& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
 }
 

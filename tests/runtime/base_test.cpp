@@ -169,17 +169,20 @@ TEST(Check, SaysTheConditionThePlaceAndTheValues) {
   }
 }
 
-TEST(Trace, KeepsSpansInOrder) {
+TEST(Trace, KeepsSpansInOrderUnderTheirLabels) {
   Trace trace;
+  const int product = trace.describe({.name = "first", .kind = "einsum", .flops = Flops(8)});
+  const int gather = trace.describe({.name = "second", .kind = "all_gather", .axis = "X"});
   const Seconds begin = now();
-  trace.record({.name = "first", .kind = "matmul", .axis = "", .flops = Flops(8), .begin = begin, .end = now()});
-  trace.record({.name = "second", .kind = "all_gather", .axis = "X"});
+  trace.record({.label = gather, .begin = begin, .end = now()});
+  trace.record({.label = product, .begin = now(), .end = now()});
   ASSERT_EQ(trace.spans().size(), 2U);
-  EXPECT_EQ(trace.spans()[0].name, "first");
+  EXPECT_EQ(trace.labels().at(static_cast<std::size_t>(trace.spans()[0].label)).axis, "X");
   EXPECT_LE(trace.spans()[0].begin, trace.spans()[0].end);
-  EXPECT_EQ(trace.spans()[1].axis, "X");
-  trace.clear();
+  EXPECT_LE(trace.spans()[0].end, trace.spans()[1].begin);
+  trace.clear_spans();
   EXPECT_TRUE(trace.spans().empty());
+  EXPECT_EQ(trace.labels().size(), 2U);
 }
 
 }  // namespace

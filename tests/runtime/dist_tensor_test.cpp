@@ -99,7 +99,7 @@ TEST(DistTensor, RefusesALocalBlockOfAnotherShape) {
   } catch (const Error& error) {
     const std::string expected = "array A[I_X, J] of f32 [" + std::to_string(world.size()) +
                                  ", 3] on mesh {X:" + std::to_string(world.size()) + "}: rank " +
-                                 std::to_string(world.rank()) + " gives a block of f32 [2, 3], it holds f32 [1, 3]";
+                                 std::to_string(world.rank()) + " gives a block of f32 [2, 3], it holds [1, 3]";
     EXPECT_EQ(std::string(error.what()).substr(0, expected.size()), expected);
   }
   EXPECT_THROW(DistTensor::from_local(mesh, spec("A[I]", {3}), Tensor(DType::f64, {3})), Error);

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "program/element_types.h"
+#include "program/rank_program.h"
+#include "roofline/hardware.h"
+
+namespace shardline {
+
+/// What one step takes on the busiest rank, and its price.
+struct StepEstimate {
+  Flops flops;
+  Bytes bytes;       ///< of a computation: operands and results; of a collective: the larger side on one rank
+  Bytes wire_bytes;  ///< leaving the busiest rank
+  roofline::Price price;
+};
+
+/// Prices every step for rank 0, which holds the largest blocks. Needs no MPI. Throws Error when an axis that moves has no
+/// link in `hardware`.
+std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
+                                   const roofline::Hardware& hardware);
+
+/// Index ranges that `rank` holds in a computation.
+std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);
+
+}  // namespace shardline

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectives/progress.h"
+#include "runtime/trace.h"
+
+namespace shardline {
+
+/// What the ranks measured of one label, over all its spans.
+struct Measured {
+  int count = 0;     ///< spans
+  Seconds total;     ///< of all spans together
+  Seconds exposed;   ///< of the rank that waited longest, all spans together
+};
+
+/// Collective over the mesh of `engine`; every rank must have recorded the same sequence of labels. A computation counts with the
+/// slowest rank; a collective from the last rank's entry to the last exit, for which the shortest span of all ranks
+/// stands, since the rank that comes last waits for nobody. One result per label, equal on every rank.
+std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
+
+/// Operations of one kind and axis together.
+struct KindSummary {
+  std::string kind;
+  std::string axis;
+  int count = 0;
+  Bytes bytes;
+  Bytes wire_bytes;
+  Flops flops;
+  Seconds measured;
+  Seconds exposed;
+  Seconds predicted;
+  std::string limiter;  ///< that of the largest share of the predicted time
+  double ratio() const { return predicted.value > 0 ? measured.value / predicted.value : 0; }
+};
+
+/// Sums by kind and axis, longest measured first.
+std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::vector<Measured>& measured);
+
+/// The table of summaries: count, bytes, FLOPs, measured, predicted, ratio and limiter by kind.
+std::string table(const std::vector<KindSummary>& summaries);
+
+}  // namespace shardline

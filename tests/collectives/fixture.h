@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collectives/options.h"
+#include "collectives/progress.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/reduce_op.h"
+#include "runtime/blocks.h"
+#include "runtime/mesh.h"
+#include "runtime/mpi/communicator.h"
+#include "runtime/tensor.h"
+
+namespace shardline::collectives {
+
+/// The whole job, made once.
+const mpi::Communicator& world();
+
+/// A mesh over the whole job and an ordered set of its axes to communicate over.
+struct MeshCase {
+  AbstractMesh mesh;
+  Axes axes;
+  std::string name() const { return mesh.to_string() + " over " + to_string(axes); }
+};
+
+/// X alone on any number of ranks; on 4 and 6 ranks also two axes, each alone and both in both orders.
+std::vector<MeshCase> mesh_cases();
+
+/// A mesh case brought to life.
+struct Stage {
+  explicit Stage(const MeshCase& mesh_case) : mesh(mesh_case.mesh, world()), engine(mesh), axes(mesh_case.axes) {}
+  Mesh mesh;
+  Engine engine;
+  Axes axes;
+
+  Index positions() const { return mesh.axes().size(axes); }
+  Index position() const { return mesh.axes().position_in_group(mesh.rank(), axes); }
+  std::vector<Index> group() const { return mesh.axes().group(mesh.rank(), axes); }
+  /// This position's block of a dim of size `n`.
+  Range block(Index n) const { return nested_block(n, axes, mesh.axes(), mesh.coordinates()); }
+};
+
+inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::i32};
+
+/// Sizes of a dim around the number of positions, a prime, and none.
+std::vector<Index> interesting_sizes(Index positions);
+
+/// Ring with the built-in segments, ring with segments of an element or two, and native.
+std::vector<Options> all_options();
+std::string describe(const Options& options);
+
+/// An array of whole numbers from -8 to 8, which every element type holds and whose sums over a few ranks are exact in
+/// every order; the same for the same `name` on every rank.
+Tensor whole_numbers(DType dtype, const Shape& shape, const std::string& name);
+
+/// Element by element combination of `count` arrays by plain loops in f64; the arrays hold whole numbers.
+Tensor combine(ReduceOp op, const std::vector<Tensor>& arrays);
+
+/// A tensor of bytes that no test expects.
+Tensor spoiled(DType dtype, const Shape& shape);
+
+bool same_bits(const Tensor& a, const Tensor& b);
+
+/// `tensor` cut to `range` along `dim`, copied.
+Tensor cut_tensor(const Tensor& tensor, int dim, Range range);
+
+/// Calls `check(stage)` for every mesh case.
+void for_each_mesh(const std::function<void(Stage&)>& check);
+
+}  // namespace shardline::collectives

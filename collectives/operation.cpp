@@ -14,11 +14,13 @@ std::string Job::peer(Index position) const {
 
 bool Operation::advance() {
   if (done_) return false;
+  if (!failure_.empty()) throw Error(failure_);
   State state = State::idle;
   try {
     state = step();
   } catch (const Error& error) {
-    throw Error(fmt::format("{} on {}: {}", job_.label(), job_.peer(job_.position()), error.what()));
+    failure_ = fmt::format("{} on {}: {}", job_.label(), job_.peer(job_.position()), error.what());
+    throw Error(failure_);
   }
   if (state == State::complete) {
     if (job_.finish) job_.finish();

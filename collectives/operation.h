@@ -48,7 +48,8 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
 
   /// Moves what can be moved without waiting and finishes the operation with its last message. True when anything
-  /// moved. Throws Error, with the operation named, on a fault of MPI or a message of a wrong size.
+  /// moved. Throws Error, with the operation named, on a fault of MPI or a message of a wrong size, and again at every
+  /// later call: a failed operation never looks finished.
   bool advance();
   bool done() const { return done_; }
   const Job& job() const { return job_; }
@@ -67,6 +68,7 @@ class Operation {
   Job job_;
   Index wire_bytes_ = 0;
   bool done_ = false;
+  std::string failure_;
 };
 
 }  // namespace shardline::collectives

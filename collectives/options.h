@@ -12,7 +12,7 @@ enum class Algorithm : std::uint8_t { ring, native };
 
 /// Large enough that one segment's latency is small beside its transfer, small enough to stay in a core's cache between
 /// its arrival and its addition.
-inline constexpr Index kDefaultSegmentBytes = 256 * 1024;
+inline constexpr Index kDefaultSegmentBytes = 512 * 1024;
 
 /// How a collective is carried out. Every rank of the group must give the same values.
 struct Options {

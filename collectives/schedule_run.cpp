@@ -37,9 +37,11 @@ Operation::State ScheduleRun::step() {
       open_lanes();
       moved = true;
     }
+    // Everything that can be under way is, before time goes into additions.
+    for (Lane& lane : lanes_) moved = post(lane) || moved;
     bool complete = true;
     for (Lane& lane : lanes_) {
-      moved = advance_lane(lane) || moved;
+      moved = take_oldest(lane) || moved;
       complete = complete && lane.complete();
     }
     if (!complete) return moved ? State::moved : State::idle;
@@ -59,7 +61,8 @@ void ScheduleRun::open_lanes() {
     Lane lane = make_lane(receive.into.size());
     lane.receive = &receive;
     if (in_place(receive)) {
-      lane.landing = pool_.take(std::min(kWindow, lane.segments) * segment_elements_ * job().element_size());
+      const Index elements = std::min(lane.elements, kWindow * segment_elements_);
+      lane.landing = pool_.take(elements * job().element_size());
     }
     lanes_.push_back(std::move(lane));
   }
@@ -78,16 +81,13 @@ ScheduleRun::Lane ScheduleRun::make_lane(Index elements) const {
   return lane;
 }
 
-bool ScheduleRun::advance_lane(Lane& lane) {
+bool ScheduleRun::post(Lane& lane) {
   bool moved = false;
   while (lane.posted < lane.segments && lane.posted < lane.completed + kWindow) {
     post_next(lane);
     moved = true;
   }
-  if (lane.complete()) return moved;
-  if (!lane.requests[static_cast<std::size_t>(lane.completed % kWindow)].test()) return moved;
-  take_oldest(lane);
-  return true;
+  return moved;
 }
 
 void ScheduleRun::post_next(Lane& lane) {
@@ -110,12 +110,14 @@ void ScheduleRun::post_next(Lane& lane) {
   }
 }
 
-void ScheduleRun::take_oldest(Lane& lane) {
+bool ScheduleRun::take_oldest(Lane& lane) {
+  if (lane.complete() || !lane.requests[static_cast<std::size_t>(lane.completed % kWindow)].test()) return false;
   const Index k = lane.completed++;
-  if (lane.receive == nullptr || lane.receive->action == Action::copy) return;
+  if (lane.receive == nullptr || lane.receive->action == Action::copy) return true;
   const Range range = segment(lane, k);
   const std::byte* other = lane.landing != nullptr ? landing(lane, k) : read(lane.receive->operand, range.begin);
   kernels::accumulate(job().op, job().dtype, write(lane.receive->into, range.begin), other, range.size());
+  return true;
 }
 
 Range ScheduleRun::segment(const Lane& lane, Index k) const {

@@ -46,9 +46,11 @@ class ScheduleRun final : public Operation {
   State step() override;
   void open_lanes();
   Lane make_lane(Index elements) const;
-  bool advance_lane(Lane& lane);
+  /// Posts as many segments as the window allows. True when there was one.
+  bool post(Lane& lane);
   void post_next(Lane& lane);
-  void take_oldest(Lane& lane);
+  /// Completes the oldest segment in flight if it is there. True when it was.
+  bool take_oldest(Lane& lane);
   /// Elements of segment `k` within its transfer.
   Range segment(const Lane& lane, Index k) const;
   bool in_place(const Receive& receive) const;

@@ -1,13 +1,13 @@
 #include "collectives/shift.h"
 
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "collectives/native.h"
 #include "collectives/schedule_run.h"
 #include "collectives/staging.h"
-#include "runtime/base/check.h"
 
 namespace shardline::collectives {
 namespace {

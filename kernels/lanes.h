@@ -2,7 +2,6 @@
 
 #include <Eigen/Core>
 #include <array>
-#include <numeric>
 #include <type_traits>
 
 #include "runtime/base/shape.h"
@@ -90,7 +89,10 @@ T max_lanes(const T* from, Index size, T start) {
       lane = larger(from[begin + i], lane);
     }
   });
-  return std::accumulate(largest.begin(), largest.end(), start, larger<T>);
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) largest[i] = larger(largest[i], largest[i + half]);
+  }
+  return largest[0];
 }
 
 }  // namespace shardline::kernels

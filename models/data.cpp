@@ -7,7 +7,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "models/files.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -35,12 +34,12 @@ bool is_skipped_folder(const std::filesystem::path& path) {
 
 }  // namespace
 
-ByteData::ByteData(const std::vector<std::string>& files, Index sequence, std::uint64_t seed)
+ByteData::ByteData(const std::vector<std::string>& files, Index sequence, std::uint64_t seed, const Reader& read)
     : sequence_(sequence), rng_(seed, "training samples") {
   require(sequence >= 1, "sequences of {} tokens: they must have at least 1", sequence);
   require(!files.empty(), "no data file given");
   for (const std::string& path : files) {
-    const std::string text = read_file(path);
+    const std::string text = read(path);
     require(!text.empty(), "{}: is empty, training needs text", path);
     const auto held_out = static_cast<std::ptrdiff_t>(text.size()) / kHeldOutFraction;
     training_.insert(training_.end(), text.begin(), text.end() - held_out);

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "models/files.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/shape.h"
 
@@ -21,9 +23,12 @@ struct Sample {
 /// Samples are addressed by index, so that every mesh, whatever its batch per rank, sees the same ones.
 class ByteData {
  public:
+  /// How a file's bytes are had; over ranks, one that reads on one of them and sends to all.
+  using Reader = std::function<std::string(const std::string& path)>;
+
   /// Reads the files and cuts samples of `sequence` tokens. Throws UsageError when there is no file, when one is
   /// missing, unreadable or empty, and when the training or the held-out text is too short for one sample.
-  ByteData(const std::vector<std::string>& files, Index sequence, std::uint64_t seed);
+  ByteData(const std::vector<std::string>& files, Index sequence, std::uint64_t seed, const Reader& read = read_file);
 
   Index sequence() const { return sequence_; }
   std::span<const std::uint8_t> training_text() const { return training_; }

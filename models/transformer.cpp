@@ -38,9 +38,10 @@ class Forward {
  private:
   Program& program() { return model_.program; }
 
-  ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims) {
+  ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
+                    int input_dims = 0) {
     const ArrayId array = program().add_input(name, dims, Role::parameter);
-    model_.parameters.push_back({array, checkpoint_name});
+    model_.parameters.push_back({array, checkpoint_name, input_dims});
     return array;
   }
 
@@ -57,10 +58,10 @@ class Forward {
     Program& p = program();
     const std::string& n = number_;
     const ArrayId w_norm = parameter("w_attn" + n, prefix_ + "input_layernorm.weight", {"D"});
-    const ArrayId w_q = parameter("W_q" + n, prefix_ + "self_attn.q_proj.weight", {"D", "K", "G", "H"});
-    const ArrayId w_k = parameter("W_k" + n, prefix_ + "self_attn.k_proj.weight", {"D", "K", "H"});
-    const ArrayId w_v = parameter("W_v" + n, prefix_ + "self_attn.v_proj.weight", {"D", "K", "H"});
-    const ArrayId w_o = parameter("W_o" + n, prefix_ + "self_attn.o_proj.weight", {"K", "G", "H", "D"});
+    const ArrayId w_q = parameter("W_q" + n, prefix_ + "self_attn.q_proj.weight", {"D", "K", "G", "H"}, 1);
+    const ArrayId w_k = parameter("W_k" + n, prefix_ + "self_attn.k_proj.weight", {"D", "K", "H"}, 1);
+    const ArrayId w_v = parameter("W_v" + n, prefix_ + "self_attn.v_proj.weight", {"D", "K", "H"}, 1);
+    const ArrayId w_o = parameter("W_o" + n, prefix_ + "self_attn.o_proj.weight", {"K", "G", "H", "D"}, 3);
     const ArrayId y = rms_norm(p, "y" + n, x, w_norm, config_.rms_eps);
     const ArrayId q = einsum(p, "q" + n, {y, w_q}, {"B", "T", "K", "G", "H"});
     const ArrayId k = einsum(p, "k" + n, {y, w_k}, {"B", "T", "K", "H"});
@@ -76,9 +77,9 @@ class Forward {
     Program& p = program();
     const std::string& n = number_;
     const ArrayId w_norm = parameter("w_mlp" + n, prefix_ + "post_attention_layernorm.weight", {"D"});
-    const ArrayId w_gate = parameter("W_gate" + n, prefix_ + "mlp.gate_proj.weight", {"D", "F"});
-    const ArrayId w_up = parameter("W_up" + n, prefix_ + "mlp.up_proj.weight", {"D", "F"});
-    const ArrayId w_down = parameter("W_down" + n, prefix_ + "mlp.down_proj.weight", {"F", "D"});
+    const ArrayId w_gate = parameter("W_gate" + n, prefix_ + "mlp.gate_proj.weight", {"D", "F"}, 1);
+    const ArrayId w_up = parameter("W_up" + n, prefix_ + "mlp.up_proj.weight", {"D", "F"}, 1);
+    const ArrayId w_down = parameter("W_down" + n, prefix_ + "mlp.down_proj.weight", {"F", "D"}, 1);
     const ArrayId y = rms_norm(p, "n" + n, h, w_norm, config_.rms_eps);
     const ArrayId g = einsum(p, "g" + n, {y, w_gate}, {"B", "T", "F"});
     const ArrayId u = einsum(p, "u" + n, {y, w_up}, {"B", "T", "F"});

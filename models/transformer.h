@@ -14,10 +14,13 @@ struct BatchShape {
   Index tokens = 0;     ///< T
 };
 
-/// A parameter of the model in the program, and its name in a Hugging Face LLaMA checkpoint.
+/// A parameter of the model in the program, and how a Hugging Face LLaMA checkpoint holds it.
 struct ModelParameter {
   ArrayId array = -1;
   std::string checkpoint_name;
+  /// A projection is stored there as a matrix [out, in]; this many leading dims of ours are its `in`. 0: stored as it
+  /// is.
+  int input_dims = 0;
 };
 
 /// A LLaMA-style Transformer as a logical program. Heads are dims K (key-value), G (queries per key) and H from the

@@ -8,8 +8,7 @@ namespace {
 
 bool any_stored(const Layouts& layouts, const RankProgram& program, ArrayId array, auto holds) {
   const std::vector<VersionId> versions = layouts.stored(array);
-  return std::any_of(versions.begin(), versions.end(),
-                     [&](VersionId v) { return holds(program.version(v).sharding); });
+  return std::any_of(versions.begin(), versions.end(), [&](VersionId v) { return holds(program.version(v).sharding); });
 }
 
 /// Calls body(array, subscripts) for every operand of every phase that comes from outside the operation.

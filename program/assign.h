@@ -11,10 +11,10 @@ namespace shardline {
 /// table.
 using WorkTable = std::map<Axis, std::vector<std::string>>;
 
-/// What every axis does in `op` under a named strategy; prices decide nothing. An axis (a) carries a debt if some operand
-/// of a linear group owes on it and no operand is stored split by it; else (b) splits the first index of its row on which
-/// an operand is stored, or a result wanted, split by it; else (c) the index on which an operand is stored split by it;
-/// else (d) none.
+/// What every axis does in `op` under a named strategy; prices decide nothing. An axis (a) carries a debt if some
+/// operand of a linear group owes on it and no operand is stored split by it; else (b) splits the first index of its
+/// row on which an operand is stored, or a result wanted, split by it; else (c) the index on which an operand is stored
+/// split by it; else (d) none.
 Assignment assign_by_table(const Operation& op, const Layouts& layouts, const RankProgram& program,
                            const WorkTable& table);
 

@@ -37,7 +37,8 @@ class Checker {
 
   void check_rest(ArrayId array, VersionId version, const char* what) const {
     const Array& a = program_.program.array(array);
-    if (program_.version(version).array != array) refuse(fmt::format("{} {} is a version of another array", what, a.name));
+    if (program_.version(version).array != array)
+      refuse(fmt::format("{} {} is a version of another array", what, a.name));
     const auto declared = program_.declared.find(array);
     const Sharding& rests = layout(version);
     if (declared != program_.declared.end() && declared->second != rests) {
@@ -148,9 +149,8 @@ class Checker {
   }
 
   static bool occurs(const std::vector<Subscripts>& lists, int index) {
-    return std::any_of(lists.begin(), lists.end(), [&](const Subscripts& s) {
-      return std::find(s.begin(), s.end(), index) != s.end();
-    });
+    return std::any_of(lists.begin(), lists.end(),
+                       [&](const Subscripts& s) { return std::find(s.begin(), s.end(), index) != s.end(); });
   }
 
   /// The owing operands must be exactly those members of one linear group that this phase reads, each read once.
@@ -176,7 +176,8 @@ class Checker {
     if (step_->kind == StepKind::all_gather || step_->kind == StepKind::all_to_all) take_minor(made, axes);
     if (pays) pay(made, axes);
     if (step_->kind == StepKind::reduce_scatter && layout(from).reduce != ReduceOp::sum) refuse("scatters maxima");
-    if (step_->kind == StepKind::reduce_scatter || step_->kind == StepKind::slice || step_->kind == StepKind::all_to_all) {
+    if (step_->kind == StepKind::reduce_scatter || step_->kind == StepKind::slice ||
+        step_->kind == StepKind::all_to_all) {
       append(made, axes);
     }
     if (step_->kind == StepKind::owe) {
@@ -216,7 +217,8 @@ class Checker {
   }
 
   Axes& dim_at(Sharding& sharding, int dim) const {
-    if (dim < 0 || static_cast<std::size_t>(dim) >= sharding.dims.size()) refuse(fmt::format("there is no dim {}", dim));
+    if (dim < 0 || static_cast<std::size_t>(dim) >= sharding.dims.size())
+      refuse(fmt::format("there is no dim {}", dim));
     return sharding.dims[static_cast<std::size_t>(dim)];
   }
 

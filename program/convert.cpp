@@ -32,9 +32,7 @@ class Moves {
   const std::vector<Move>& all() const { return moves_; }
 
  private:
-  Index elements(const Sharding& sharding) const {
-    return element_count(largest_local_shape(shape_, sharding, mesh_));
-  }
+  Index elements(const Sharding& sharding) const { return element_count(largest_local_shape(shape_, sharding, mesh_)); }
 
   /// Elements that leave a rank when an array of `whole` elements goes once round `axes`.
   Index ring(Index whole, const Axes& axes) const { return whole - whole / mesh_.size(axes); }
@@ -141,7 +139,8 @@ void append_merged(std::vector<Conversion>& path, const Conversion& next, const 
         last.axes = mesh.in_mesh_order(join(last.axes, next.axes));
         last.result = next.result;
         return;
-      default: break;
+      default:
+        break;
     }
   }
   path.push_back(next);

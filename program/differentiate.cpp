@@ -82,8 +82,8 @@ class Reverse {
     return id;
   }
 
-  /// An array for the next contribution to the gradient of `primal`. One of several is no gradient yet: it may stay owed
-  /// until it has been added to the others.
+  /// An array for the next contribution to the gradient of `primal`. One of several is no gradient yet: it may stay
+  /// owed until it has been added to the others.
   ArrayId contribution(ArrayId primal) {
     const std::string name = "d" + program_.array(primal).name;
     if (uses_[primal] == 1) return gradient_array(primal, name);
@@ -107,10 +107,14 @@ class Reverse {
   void reverse(const Operation& op, ArrayId upstream) {
     using Rule = std::function<void(Reverse&, const Operation&, ArrayId)>;
     static const std::map<std::string, Rule> kRules = {
-        {"einsum", &Reverse::reverse_einsum},       {"add", &Reverse::reverse_add},
-        {"silu_mul", &Reverse::reverse_silu_mul},   {"gelu", &Reverse::reverse_gelu},
-        {"rms_norm", &Reverse::reverse_rms_norm},   {"rope", &Reverse::reverse_rope},
-        {"attention", &Reverse::reverse_attention}, {"embed", &Reverse::reverse_embed},
+        {"einsum", &Reverse::reverse_einsum},
+        {"add", &Reverse::reverse_add},
+        {"silu_mul", &Reverse::reverse_silu_mul},
+        {"gelu", &Reverse::reverse_gelu},
+        {"rms_norm", &Reverse::reverse_rms_norm},
+        {"rope", &Reverse::reverse_rope},
+        {"attention", &Reverse::reverse_attention},
+        {"embed", &Reverse::reverse_embed},
         {"cross_entropy", &Reverse::reverse_cross_entropy},
     };
     const auto rule = kRules.find(op.kind);

@@ -47,7 +47,9 @@ class Estimator {
       transfer.local = packed(step) ? 2 * bytes : Bytes(0);
     };
     switch (step.kind) {
-      case StepKind::all_gather: run(collectives::Kind::all_gather); break;
+      case StepKind::all_gather:
+        run(collectives::Kind::all_gather);
+        break;
       case StepKind::reduce_scatter:
         run(collectives::Kind::reduce_scatter);
         flops = Flops(static_cast<double>(larger));
@@ -56,14 +58,18 @@ class Estimator {
         run(collectives::Kind::all_reduce);
         flops = Flops(static_cast<double>(larger));
         break;
-      case StepKind::all_to_all: run(collectives::Kind::all_to_all); break;
+      case StepKind::all_to_all:
+        run(collectives::Kind::all_to_all);
+        break;
       case StepKind::reshard:
         transfer.steps = static_cast<double>(program_.mesh.size(step.axes) - 1);
         transfer.wire = Bytes(static_cast<double>(resharded(step) * item));
         break;
       case StepKind::slice:
-      case StepKind::owe: return {flops, bytes, Bytes(0), roofline::kernel_price({flops, transfer.local}, hardware_)};
-      case StepKind::compute: throw Error("a computation is not a conversion");
+      case StepKind::owe:
+        return {flops, bytes, Bytes(0), roofline::kernel_price({flops, transfer.local}, hardware_)};
+      case StepKind::compute:
+        throw Error("a computation is not a conversion");
     }
     return {flops, bytes, transfer.wire, roofline::transfer_price(transfer, step.axes, hardware_)};
   }

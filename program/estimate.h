@@ -16,8 +16,8 @@ struct StepEstimate {
   roofline::Price price;
 };
 
-/// Prices every step for rank 0, which holds the largest blocks. Needs no MPI. Throws Error when an axis that moves has no
-/// link in `hardware`.
+/// Prices every step for rank 0, which holds the largest blocks. Needs no MPI. Throws Error when an axis that moves has
+/// no link in `hardware`.
 std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
                                    const roofline::Hardware& hardware);
 

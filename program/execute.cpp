@@ -87,7 +87,8 @@ void Executor::set(ArrayId input, Tensor block) {
   const Shape expected = local_shape(program_, version->second, rank_);
   SHARDLINE_CHECK(block.dtype() == dtype(version->second) && block.shape() == expected,
                   "input {} on rank {} is {} {}, given {} {}", program_.program.array(input).name, rank_,
-                  name_of(dtype(version->second)), to_string(expected), name_of(block.dtype()), to_string(block.shape()));
+                  name_of(dtype(version->second)), to_string(expected), name_of(block.dtype()),
+                  to_string(block.shape()));
   at(version->second) = std::move(block);
   set_[input] = true;
 }
@@ -121,7 +122,8 @@ void Executor::run_step(const Step& step, int number) {
   const Seconds begin = now();
   step.kind == StepKind::compute ? compute(step, number) : convert(step, number);
   const Seconds end = now();
-  const bool communicates = step.kind != StepKind::compute && step.kind != StepKind::slice && step.kind != StepKind::owe;
+  const bool communicates =
+      step.kind != StepKind::compute && step.kind != StepKind::slice && step.kind != StepKind::owe;
   trace_.record({.label = number, .begin = begin, .end = end, .exposed = communicates ? end - begin : Seconds(0)});
   release(number);
 }
@@ -145,11 +147,15 @@ void Executor::convert(const Step& step, int number) {
   Tensor& in = at(from);
   Tensor out = step.kind == StepKind::slice ? Tensor() : result_storage(number, 0);
   switch (step.kind) {
-    case StepKind::all_gather: collectives::all_gather(engine_, step.axes, in, step.from_dim, out); break;
+    case StepKind::all_gather:
+      collectives::all_gather(engine_, step.axes, in, step.from_dim, out);
+      break;
     case StepKind::reduce_scatter:
       collectives::reduce_scatter(engine_, step.axes, source.sharding.reduce, in, step.to_dim, out);
       break;
-    case StepKind::all_reduce: collectives::all_reduce(engine_, step.axes, source.sharding.reduce, in, out); break;
+    case StepKind::all_reduce:
+      collectives::all_reduce(engine_, step.axes, source.sharding.reduce, in, out);
+      break;
     case StepKind::all_to_all:
       collectives::all_to_all(engine_, step.axes, in, step.from_dim, step.to_dim, out);
       break;
@@ -157,11 +163,14 @@ void Executor::convert(const Step& step, int number) {
       collectives::reshard(engine_, in, program_.program.array(source.array).shape, source.sharding,
                            program_.version(to).sharding, out);
       break;
-    case StepKind::slice: out = in.slice(slice_ranges(in.shape(), step, program_.mesh, rank_)); break;
+    case StepKind::slice:
+      out = in.slice(slice_ranges(in.shape(), step, program_.mesh, rank_));
+      break;
     case StepKind::owe:
       out = at_origin(step.axes, program_.mesh, rank_) ? in.clone() : Tensor::zeros(in.dtype(), in.shape());
       break;
-    case StepKind::compute: throw Error("a computation is not a conversion");
+    case StepKind::compute:
+      throw Error("a computation is not a conversion");
   }
   at(to) = std::move(out);
 }

@@ -15,8 +15,8 @@
 
 namespace shardline {
 
-/// Runs a per-rank program on the ranks of a mesh, step by step in program order, and times every step. Buffers are freed
-/// after their last use; updated state takes the place of the old.
+/// Runs a per-rank program on the ranks of a mesh, step by step in program order, and times every step. Buffers are
+/// freed after their last use; updated state takes the place of the old.
 class Executor {
  public:
   /// Collective over the mesh of `engine`: compares a hash of the printed program over the ranks and throws Error when

@@ -19,19 +19,21 @@ std::vector<Axes> split_dims(const Subscripts& subscripts, const Assignment& ass
 }
 
 bool reads(const Phase& phase, int index) {
-  return std::any_of(phase.operand_subscripts.begin(), phase.operand_subscripts.end(), [&](const Subscripts& s) {
-    return std::find(s.begin(), s.end(), index) != s.end();
-  });
+  return std::any_of(phase.operand_subscripts.begin(), phase.operand_subscripts.end(),
+                     [&](const Subscripts& s) { return std::find(s.begin(), s.end(), index) != s.end(); });
 }
 
 }  // namespace
 
-Sharding required_layout(const Operation& op, const Phase& phase, std::size_t operand, const Assignment& assignment) {
+Sharding required_layout(const Program& program, const Operation& op, const Phase& phase, std::size_t operand,
+                         const Assignment& assignment, const AbstractMesh& mesh) {
   Sharding layout;
   layout.dims = split_dims(phase.operand_subscripts[operand], assignment);
   for (const auto& [axis, group] : assignment.debts) {
     if (in_group(op, group, phase.operands[operand])) layout.unreduced.push_back(axis);
   }
+  layout.unreduced = mesh.in_mesh_order(std::move(layout.unreduced));
+  if (!layout.unreduced.empty()) layout.reduce = program.array(phase.operands[operand]).reduce;
   return layout;
 }
 

@@ -19,12 +19,13 @@ struct Policy {
 
 /// What each mesh axis does in one operation.
 struct Assignment {
-  std::vector<Axes> splits;      ///< by index of the operation; several axes major first
-  std::map<Axis, int> debts;     ///< axis -> group of Operation::linear through which its debt passes
+  std::vector<Axes> splits;   ///< by index of the operation; several axes major first
+  std::map<Axis, int> debts;  ///< axis -> group of Operation::linear through which its debt passes
 };
 
 /// What an operation needs of an operand of a phase, and what it makes of a result, under an assignment.
-Sharding required_layout(const Operation& op, const Phase& phase, std::size_t operand, const Assignment& assignment);
+Sharding required_layout(const Program& program, const Operation& op, const Phase& phase, std::size_t operand,
+                         const Assignment& assignment, const AbstractMesh& mesh);
 Sharding produced_layout(const Program& program, const Operation& op, const Phase& phase, std::size_t result,
                          const Assignment& assignment, const AbstractMesh& mesh);
 

@@ -8,8 +8,8 @@
 
 namespace shardline {
 
-/// When the buffers of a per-rank program may go: a version is freed after the last step that touches it, unless it is an
-/// input or rests at the end; a few results take over the storage of an operand that nothing reads any more.
+/// When the buffers of a per-rank program may go: a version is freed after the last step that touches it, unless it is
+/// an input or rests at the end; a few results take over the storage of an operand that nothing reads any more.
 class Liveness {
  public:
   explicit Liveness(const RankProgram& program);
@@ -28,10 +28,10 @@ class Liveness {
   bool replaceable(VersionId v, int number) const;
 
   const RankProgram& program_;
-  std::vector<int> last_read_;                  ///< by version; -1 when nothing reads it
-  std::vector<bool> kept_;                      ///< by version
-  std::vector<bool> state_;                     ///< by version: an input that an update replaces
-  std::vector<std::vector<VersionId>> freed_;   ///< by step
+  std::vector<int> last_read_;                 ///< by version; -1 when nothing reads it
+  std::vector<bool> kept_;                     ///< by version
+  std::vector<bool> state_;                    ///< by version: an input that an update replaces
+  std::vector<std::vector<VersionId>> freed_;  ///< by step
 };
 
 }  // namespace shardline

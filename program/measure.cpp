@@ -81,12 +81,12 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
 }
 
 std::string table(const std::vector<KindSummary>& summaries) {
-  std::string text = fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>6}  {}\n", "operation", "axis", "count",
-                                 "bytes", "FLOPs", "measured", "predicted", "ratio", "limiter");
+  std::string text = fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>6}  {}\n", "operation", "axis",
+                                 "count", "bytes", "FLOPs", "measured", "predicted", "ratio", "limiter");
   for (const KindSummary& s : summaries) {
     text += fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>6.2f}  {}\n", s.kind, s.axis, s.count,
-                        to_string(s.bytes), to_string(s.flops), to_string(s.measured), to_string(s.predicted), s.ratio(),
-                        s.limiter);
+                        to_string(s.bytes), to_string(s.flops), to_string(s.measured), to_string(s.predicted),
+                        s.ratio(), s.limiter);
   }
   return text;
 }

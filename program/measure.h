@@ -10,14 +10,14 @@ namespace shardline {
 
 /// What the ranks measured of one label, over all its spans.
 struct Measured {
-  int count = 0;     ///< spans
-  Seconds total;     ///< of all spans together
-  Seconds exposed;   ///< of the rank that waited longest, all spans together
+  int count = 0;    ///< spans
+  Seconds total;    ///< of all spans together
+  Seconds exposed;  ///< of the rank that waited longest, all spans together
 };
 
-/// Collective over the mesh of `engine`; every rank must have recorded the same sequence of labels. A computation counts with the
-/// slowest rank; a collective from the last rank's entry to the last exit, for which the shortest span of all ranks
-/// stands, since the rank that comes last waits for nobody. One result per label, equal on every rank.
+/// Collective over the mesh of `engine`; every rank must have recorded the same sequence of labels. A computation
+/// counts with the slowest rank; a collective from the last rank's entry to the last exit, for which the shortest span
+/// of all ranks stands, since the rank that comes last waits for nobody. One result per label, equal on every rank.
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 
 /// Operations of one kind and axis together.

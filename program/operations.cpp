@@ -104,10 +104,22 @@ ArrayId scalar(Program& program, const std::string& name, Role role = Role::acti
   return program.add_array(name, {}, role);
 }
 
+/// Refuses a number of operands, or an index of the result, that einsum has no meaning for.
+void check_einsum(const Program& program, const std::vector<ArrayId>& operands, ArrayId result) {
+  require(!operands.empty() && operands.size() <= 3, "einsum takes 1 to 3 operands, not {}", operands.size());
+  for (const std::string& dim : program.array(result).dims) {
+    const bool occurs = std::any_of(operands.begin(), operands.end(), [&](ArrayId a) {
+      const Dims& dims = program.array(a).dims;
+      return std::find(dims.begin(), dims.end(), dim) != dims.end();
+    });
+    require(occurs, "einsum: index {} of {} is in no operand", dim, to_string(program.array(result)));
+  }
+}
+
 }  // namespace
 
 void einsum_into(Program& program, const std::vector<ArrayId>& operands, ArrayId result) {
-  require(!operands.empty() && operands.size() <= 3, "einsum takes 1 to 3 operands, not {}", operands.size());
+  check_einsum(program, operands, result);
   Builder builder(program, "einsum");
   std::vector<Term> terms;
   for (const ArrayId operand : operands) {
@@ -303,9 +315,10 @@ void cross_entropy_gradient(Program& program, ArrayId dloss, const Operation& fo
   const ArrayId sum = forward.results[2];
   Builder builder(program, "cross_entropy_grad");
   builder
-      .phase(Kernel::cross_entropy_grad,
-             {builder.named(logits), builder.named(labels), builder.named(max), builder.named(sum), builder.named(dloss)},
-             {builder.named(dlogits)})
+      .phase(
+          Kernel::cross_entropy_grad,
+          {builder.named(logits), builder.named(labels), builder.named(max), builder.named(sum), builder.named(dloss)},
+          {builder.named(dlogits)})
       .linear_in({dloss})
       .attributes(forward.attributes)
       .append({logits, labels, max, sum, dloss}, {dlogits});

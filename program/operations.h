@@ -8,8 +8,8 @@
 namespace shardline {
 
 /// The operations there are. Each function appends one to the program and returns what it makes. Index names are the
-/// dims of the arrays; sizes must agree. Which indices an axis may split, what results then owe and through which operands a
-/// debt may pass is stated here, in one place, for partitioner and checker alike.
+/// dims of the arrays; sizes must agree. Which indices an axis may split, what results then owe and through which
+/// operands a debt may pass is stated here, in one place, for partitioner and checker alike.
 
 /// Sum of products over every index that `dims` lacks, of 1 to 3 operands. Any one operand that occurs once is linear.
 ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands,
@@ -27,7 +27,8 @@ ArrayId gelu(Program& program, const std::string& name, ArrayId x);
 /// x / sqrt(mean(x^2) + epsilon) * w over the last dim; a split last dim reduces the sums of squares.
 ArrayId rms_norm(Program& program, const std::string& name, ArrayId x, ArrayId w, double epsilon);
 
-/// Rotary embedding over dims T and H (halves rotated against each other, as Hugging Face lays them out); H stays whole.
+/// Rotary embedding over dims T and H (halves rotated against each other, as Hugging Face lays them out); H stays
+/// whole.
 ArrayId rope(Program& program, const std::string& name, ArrayId x, double theta);
 
 /// Causal attention: q[B,T,K,G,H], k and v[B,T,K,H], whose T is called S here and stays whole, as H does.
@@ -49,9 +50,9 @@ struct AdamWOperands {
   ArrayId gradient = -1;
   ArrayId first_moment = -1;
   ArrayId second_moment = -1;
-  ArrayId norm_squared = -1;    ///< of the whole gradient, for clipping
+  ArrayId norm_squared = -1;  ///< of the whole gradient, for clipping
   ArrayId learning_rate = -1;
-  ArrayId step = -1;            ///< counts from 1
+  ArrayId step = -1;  ///< counts from 1
 };
 
 /// One AdamW step; the new parameter and moments are named with a prime and become Program::updates.
@@ -62,7 +63,8 @@ void silu_mul_gradient(Program& program, ArrayId dy, const Operation& forward, A
 void gelu_gradient(Program& program, ArrayId dy, const Operation& forward, ArrayId dx);
 void rms_norm_gradient(Program& program, ArrayId dy, const Operation& forward, ArrayId dx, ArrayId dw);
 void rope_gradient(Program& program, ArrayId dy, const Operation& forward, ArrayId dx);
-void attention_gradient(Program& program, ArrayId do_BTKGH, const Operation& forward, ArrayId dq, ArrayId dk, ArrayId dv);
+void attention_gradient(Program& program, ArrayId do_BTKGH, const Operation& forward, ArrayId dq, ArrayId dk,
+                        ArrayId dv);
 void embed_gradient(Program& program, ArrayId dx, const Operation& forward, ArrayId dtable);
 void cross_entropy_gradient(Program& program, ArrayId dloss, const Operation& forward, ArrayId dlogits);
 void einsum_into(Program& program, const std::vector<ArrayId>& operands, ArrayId result);

@@ -49,7 +49,7 @@ class Partitioner {
 
   /// Emits operation `number` under an assignment; false when some layout cannot be reached.
   bool emit(int number, const Assignment& assignment) {
-    const Operation op = result_.program.operations[static_cast<std::size_t>(number)];
+    const Operation& op = result_.program.operations[static_cast<std::size_t>(number)];
     for (std::size_t p = 0; p < op.phases.size(); ++p) {
       if (!emit_phase(op, number, static_cast<int>(p), assignment)) return false;
     }
@@ -78,8 +78,7 @@ class Partitioner {
     step.splits = assignment.splits;
     step.region = op.region;
     for (std::size_t k = 0; k < phase.operands.size(); ++k) {
-      Sharding needed = required_layout(op, phase, k, assignment);
-      if (!needed.unreduced.empty()) needed.reduce = result_.program.array(phase.operands[k]).reduce;
+      const Sharding needed = required_layout(result_.program, op, phase, k, assignment, result_.mesh);
       const VersionId version = convert_nearest(phase.operands[k], needed, op.region);
       if (version < 0) return false;
       step.operands.push_back(version);
@@ -128,9 +127,8 @@ class Partitioner {
     VersionId at = from;
     for (const Conversion& conversion : path.steps) {
       const std::vector<VersionId> visible = layouts_.visible(array, region);
-      const auto known = std::find_if(visible.begin(), visible.end(), [&](VersionId v) {
-        return result_.version(v).sharding == conversion.result;
-      });
+      const auto known = std::find_if(visible.begin(), visible.end(),
+                                      [&](VersionId v) { return result_.version(v).sharding == conversion.result; });
       at = known != visible.end() ? *known : convert(array, at, conversion, region);
     }
     return at;
@@ -148,9 +146,19 @@ class Partitioner {
     step.to_dim = conversion.to_dim;
     step.region = region;
     result_.steps.push_back(std::move(step));
-    if (pays) layouts_.drop(array, from);  // a paid debt replaces the owed version for ever
+    if (pays) drop_owed(array, conversion.axes);
     layouts_.add(array, made);
     return made;
+  }
+
+  /// A paid debt replaces every version that still owes it, for ever.
+  void drop_owed(ArrayId array, const Axes& paid) {
+    const std::vector<VersionId> versions = layouts_.all(array);
+    for (const VersionId v : versions) {
+      const Axes& owed = result_.version(v).sharding.unreduced;
+      const bool owes = std::any_of(paid.begin(), paid.end(), [&](const Axis& axis) { return contains(owed, axis); });
+      if (owes) layouts_.drop(array, v);
+    }
   }
 
   /// The version in which an output rests; a debt still owed on one without a declared layout is paid here.
@@ -189,8 +197,7 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
   const std::size_t count = partitioner.program().program.operations.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Operation& op = partitioner.program().program.operations[i];
-    const Assignment assignment =
-        assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
+    const Assignment assignment = assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
     SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), assignment), "operation {} cannot be partitioned over {}",
                     op.kind, mesh.to_string());
   }
@@ -205,8 +212,8 @@ std::vector<Candidate> partition_all(const Program& program, const AbstractMesh&
   for (const Assignment& assignment : all_assignments(op, start.layouts(), start.program())) {
     Partitioner partitioner(program, mesh, declaration);
     if (!partitioner.emit(0, assignment)) continue;
-    const ConversionCost communication = partitioner.cost();
-    candidates.push_back({partitioner.finish(), communication, busiest_flops(op, assignment, mesh)});
+    RankProgram finished = partitioner.finish();
+    candidates.push_back({std::move(finished), partitioner.cost(), busiest_flops(op, assignment, mesh)});
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::pair(a.communication.wire, a.flops) < std::pair(b.communication.wire, b.flops);

@@ -17,9 +17,9 @@ struct Declaration {
   Policy policy;
 };
 
-/// Derives the per-rank program operation by operation under a named strategy (assign_by_table). Axes of size 1 drop out
-/// first. Every rank derives the same program. Throws UsageError naming an input without a layout or a layout that is not
-/// legal.
+/// Derives the per-rank program operation by operation under a named strategy (assign_by_table). Axes of size 1 drop
+/// out first. Every rank derives the same program. Throws UsageError naming an input without a layout or a layout that
+/// is not legal.
 RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration);
 
 /// One way to run a program of a single operation, and what it takes.

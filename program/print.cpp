@@ -23,15 +23,22 @@ std::vector<std::string> version_texts(const RankProgram& program, const std::ve
 /// Name of a collective in the book's spelling.
 std::string collective_name(const RankProgram& program, const Step& step) {
   switch (step.kind) {
-    case StepKind::all_gather: return "AllGather";
-    case StepKind::reduce_scatter: return "ReduceScatter";
+    case StepKind::all_gather:
+      return "AllGather";
+    case StepKind::reduce_scatter:
+      return "ReduceScatter";
     case StepKind::all_reduce:
       return program.version(step.operands[0]).sharding.reduce == ReduceOp::max ? "AllReduceMax" : "AllReduce";
-    case StepKind::all_to_all: return "AllToAll";
-    case StepKind::reshard: return "Reshard";
-    case StepKind::slice: return "Slice";
-    case StepKind::owe: return "Owe";
-    case StepKind::compute: break;
+    case StepKind::all_to_all:
+      return "AllToAll";
+    case StepKind::reshard:
+      return "Reshard";
+    case StepKind::slice:
+      return "Slice";
+    case StepKind::owe:
+      return "Owe";
+    case StepKind::compute:
+      break;
   }
   throw Error("a computation is not a collective");
 }
@@ -46,7 +53,9 @@ std::string contracted(const Operation& op, const Phase& phase) {
     }
   }
   const bool bare = std::all_of(names.begin(), names.end(), [](const std::string& n) { return n.size() == 1; });
-  return names.empty() ? "*" : bare ? fmt::format("*_{}", fmt::join(names, "")) : fmt::format("*_{{{}}}", fmt::join(names, ","));
+  return names.empty() ? "*"
+         : bare        ? fmt::format("*_{}", fmt::join(names, ""))
+                       : fmt::format("*_{{{}}}", fmt::join(names, ","));
 }
 
 std::string computation_text(const RankProgram& program, const Step& step) {

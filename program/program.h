@@ -20,12 +20,12 @@ using kernels::Subscripts;
 /// What an array is for; the strategy table gives shardings by role.
 enum class Role : std::uint8_t {
   parameter,
-  gradient,         ///< of Array::primal
+  gradient,  ///< of Array::primal
   optimizer_state,
-  stream,           ///< the residual stream, which rests in a declared sharding between layers
-  tokens,           ///< i32 ids and labels
-  whole,            ///< scalars that every rank holds
-  activation,       ///< anything else: its layout follows from the operation that makes it
+  stream,      ///< the residual stream, which rests in a declared sharding between layers
+  tokens,      ///< i32 ids and labels
+  whole,       ///< scalars that every rank holds
+  activation,  ///< anything else: its layout follows from the operation that makes it
 };
 
 /// A logical array: named dims of given size, no layout.
@@ -34,8 +34,8 @@ struct Array {
   std::vector<std::string> dims;
   Shape shape;
   Role role = Role::activation;
-  ArrayId primal = -1;                  ///< the array whose gradient this is, or -1
-  ReduceOp reduce = ReduceOp::sum;      ///< how partial results combine
+  ArrayId primal = -1;              ///< the array whose gradient this is, or -1
+  ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
 };
 
 /// A local computation: what a rank runs on its blocks without talking to others.
@@ -88,23 +88,23 @@ struct Region {
 
 /// Constants of an operation; each kind reads those it needs.
 struct Attributes {
-  double epsilon = 0;                 ///< rms_norm
-  double theta = 0;                   ///< rope
-  int sign = 1;                       ///< rope: -1 turns back
-  double scale = 1;                   ///< cross_entropy: 1 / tokens
+  double epsilon = 0;  ///< rms_norm
+  double theta = 0;    ///< rope
+  int sign = 1;        ///< rope: -1 turns back
+  double scale = 1;    ///< cross_entropy: 1 / tokens
   kernels::AdamWOptions adamw = {};
 };
 
 /// One operation on logical arrays. In it every mesh axis does exactly one thing: it splits one index, splits none, or
 /// carries a debt.
 struct Operation {
-  std::string kind;                          ///< "einsum", "rms_norm", ...
-  std::vector<std::string> indices;          ///< names, by number
-  Shape extents;                             ///< logical size of each index
-  std::vector<bool> whole;                   ///< indices that no axis may split
+  std::string kind;                  ///< "einsum", "rms_norm", ...
+  std::vector<std::string> indices;  ///< names, by number
+  Shape extents;                     ///< logical size of each index
+  std::vector<bool> whole;           ///< indices that no axis may split
   std::vector<Phase> phases;
-  std::vector<ArrayId> operands;             ///< arrays from outside, in order
-  std::vector<ArrayId> results;              ///< arrays that later operations may read
+  std::vector<ArrayId> operands;  ///< arrays from outside, in order
+  std::vector<ArrayId> results;   ///< arrays that later operations may read
   /// Groups of arrays (operands and arrays between phases) in which the results are jointly linear: a debt on one of
   /// them passes to the results when every member owes it.
   std::vector<std::vector<ArrayId>> linear;
@@ -114,14 +114,14 @@ struct Operation {
 
 /// Operations on logical arrays, in order. Knows no mesh and no layout.
 struct Program {
-  std::map<std::string, Index> sizes;        ///< size of each named dim
+  std::map<std::string, Index> sizes;  ///< size of each named dim
   std::vector<Array> arrays;
   std::vector<Operation> operations;
   std::vector<ArrayId> inputs;
   std::vector<ArrayId> outputs;
   /// State carried from one run to the next: after a run `second` takes the place of the input `first`.
   std::vector<std::pair<ArrayId, ArrayId>> updates;
-  Region region;                             ///< given to operations as they are added
+  Region region;  ///< given to operations as they are added
 
   const Array& array(ArrayId id) const { return arrays.at(static_cast<std::size_t>(id)); }
   Array& array(ArrayId id) { return arrays.at(static_cast<std::size_t>(id)); }

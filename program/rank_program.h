@@ -36,24 +36,24 @@ struct Step {
   StepKind kind = StepKind::compute;
   std::vector<VersionId> operands;
   std::vector<VersionId> results;
-  Axes axes;                  ///< of a conversion, major first
-  int from_dim = -1;          ///< gathered dim of all_gather and all_to_all
-  int to_dim = -1;            ///< dim that gains the axes: reduce_scatter, all_to_all, slice
-  int operation = -1;         ///< of a computation: which operation,
-  int phase = -1;             ///< and which of its phases
-  std::vector<Axes> splits;   ///< of a computation: the axes that split each index of the operation
+  Axes axes;                 ///< of a conversion, major first
+  int from_dim = -1;         ///< gathered dim of all_gather and all_to_all
+  int to_dim = -1;           ///< dim that gains the axes: reduce_scatter, all_to_all, slice
+  int operation = -1;        ///< of a computation: which operation,
+  int phase = -1;            ///< and which of its phases
+  std::vector<Axes> splits;  ///< of a computation: the axes that split each index of the operation
   Region region;
 };
 
 /// The per-rank program: what every rank of the mesh runs, with each collective explicit.
 struct RankProgram {
-  Program program;                        ///< the logical program it was made from
+  Program program;  ///< the logical program it was made from
   AbstractMesh mesh;
-  std::map<ArrayId, Sharding> declared;   ///< layouts in which parameters, state, inputs and outputs must rest
+  std::map<ArrayId, Sharding> declared;  ///< layouts in which parameters, state, inputs and outputs must rest
   std::vector<Version> versions;
   std::vector<Step> steps;
-  std::map<ArrayId, VersionId> inputs;    ///< version in which each input arrives
-  std::map<ArrayId, VersionId> finals;    ///< version in which each output and each updated state rests at the end
+  std::map<ArrayId, VersionId> inputs;  ///< version in which each input arrives
+  std::map<ArrayId, VersionId> finals;  ///< version in which each output and each updated state rests at the end
 
   const Version& version(VersionId id) const { return versions.at(static_cast<std::size_t>(id)); }
   const Array& array_of(VersionId id) const { return program.array(version(id).array); }

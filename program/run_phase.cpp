@@ -35,35 +35,52 @@ class Call {
 
   void run() {
     switch (phase_.kernel) {
-      case Kernel::einsum: return run_einsum();
-      case Kernel::add: return run_add();
-      case Kernel::silu_mul: return kernels::silu_mul<T>(in(0), in(1), out(0));
-      case Kernel::silu_mul_grad: return kernels::silu_mul_grad<T>(in(0), in(1), in(2), out(0), out(1));
-      case Kernel::gelu: return kernels::gelu<T>(in(0), out(0));
-      case Kernel::gelu_grad: return kernels::gelu_grad<T>(in(0), in(1), out(0));
-      case Kernel::sum_squares_rows: return kernels::sum_squares_rows<T>(in(0), out(0));
-      case Kernel::normalize: return kernels::normalize<T>(in(0), in(1), in(2), norm_options(), out(0));
-      case Kernel::norm_dot: return kernels::norm_dot<T>(in(0), in(1), in(2), out(0));
+      case Kernel::einsum:
+        return run_einsum();
+      case Kernel::add:
+        return run_add();
+      case Kernel::silu_mul:
+        return kernels::silu_mul<T>(in(0), in(1), out(0));
+      case Kernel::silu_mul_grad:
+        return kernels::silu_mul_grad<T>(in(0), in(1), in(2), out(0), out(1));
+      case Kernel::gelu:
+        return kernels::gelu<T>(in(0), out(0));
+      case Kernel::gelu_grad:
+        return kernels::gelu_grad<T>(in(0), in(1), out(0));
+      case Kernel::sum_squares_rows:
+        return kernels::sum_squares_rows<T>(in(0), out(0));
+      case Kernel::normalize:
+        return kernels::normalize<T>(in(0), in(1), in(2), norm_options(), out(0));
+      case Kernel::norm_dot:
+        return kernels::norm_dot<T>(in(0), in(1), in(2), out(0));
       case Kernel::norm_grad:
         return kernels::norm_grad<T>(in(0), in(1), in(2), in(3), in(4), norm_options(), out(0), out(1));
-      case Kernel::rope: return kernels::rope<T>(in(0), rope_options(), out(0));
+      case Kernel::rope:
+        return kernels::rope<T>(in(0), rope_options(), out(0));
       case Kernel::attention:
         return kernels::attention<T>(in(0), in(1), in(2), attention_options(), out(0), out(1));
       case Kernel::attention_grad:
         return kernels::attention_grad<T>(in(0), in(1), in(2), in(3), in(4), in(5), attention_options(), out(0), out(1),
                                           out(2));
-      case Kernel::embed: return kernels::embed<T>(in(0), ids(1), range("V"), out(0));
-      case Kernel::embed_grad: return kernels::embed_grad<T>(in(0), ids(1), range("V"), out(0));
-      case Kernel::row_max: return kernels::row_max<T>(in(0), out(0));
-      case Kernel::sum_exp: return kernels::sum_exp<T>(in(0), in(1), out(0));
-      case Kernel::pick: return kernels::pick<T>(in(0), ids(1), vocabulary(), out(0));
+      case Kernel::embed:
+        return kernels::embed<T>(in(0), ids(1), range("V"), out(0));
+      case Kernel::embed_grad:
+        return kernels::embed_grad<T>(in(0), ids(1), range("V"), out(0));
+      case Kernel::row_max:
+        return kernels::row_max<T>(in(0), out(0));
+      case Kernel::sum_exp:
+        return kernels::sum_exp<T>(in(0), in(1), out(0));
+      case Kernel::pick:
+        return kernels::pick<T>(in(0), ids(1), vocabulary(), out(0));
       case Kernel::negative_log_likelihood:
         return kernels::negative_log_likelihood<T>(in(0), in(1), in(2), op_.attributes.scale, out(0));
       case Kernel::cross_entropy_grad:
         return kernels::cross_entropy_grad<T>(in(0), ids(1), in(2), in(3), in(4), vocabulary(), op_.attributes.scale,
                                               out(0));
-      case Kernel::sum_squares: return kernels::sum_squares<T>(in(0), out(0));
-      case Kernel::adamw: return run_adamw();
+      case Kernel::sum_squares:
+        return kernels::sum_squares<T>(in(0), out(0));
+      case Kernel::adamw:
+        return run_adamw();
     }
     throw Error("unknown kernel");
   }
@@ -140,8 +157,7 @@ void run_phase(const Operation& op, std::size_t phase, const std::vector<Range>&
   }
 }
 
-kernels::Cost phase_cost(const Operation& op, std::size_t phase, const std::vector<Range>& ranges,
-                         Index element_size) {
+kernels::Cost phase_cost(const Operation& op, std::size_t phase, const std::vector<Range>& ranges, Index element_size) {
   const Phase& p = op.phases.at(phase);
   const Shape first = block_shape(p.operand_subscripts[0], ranges);
   const Index count = element_count(first);
@@ -152,33 +168,51 @@ kernels::Cost phase_cost(const Operation& op, std::size_t phase, const std::vect
       for (const Range& range : ranges) extents.push_back(range.size());
       return kernels::einsum_cost(extents, p.operand_subscripts, p.result_subscripts[0], element_size);
     }
-    case Kernel::add: return kernels::add_cost(static_cast<Index>(p.operands.size()), count, element_size);
-    case Kernel::silu_mul: return kernels::silu_mul_cost(count, element_size);
-    case Kernel::silu_mul_grad: return kernels::silu_mul_grad_cost(count, element_size);
-    case Kernel::gelu: return kernels::gelu_cost(count, element_size);
-    case Kernel::gelu_grad: return kernels::gelu_grad_cost(count, element_size);
-    case Kernel::sum_squares_rows: return kernels::sum_squares_rows_cost(first, element_size);
-    case Kernel::normalize: return kernels::normalize_cost(first, element_size);
-    case Kernel::norm_dot: return kernels::norm_dot_cost(first, element_size);
-    case Kernel::norm_grad: return kernels::norm_grad_cost(first, element_size);
-    case Kernel::rope: return kernels::rope_cost(count, element_size);
+    case Kernel::add:
+      return kernels::add_cost(static_cast<Index>(p.operands.size()), count, element_size);
+    case Kernel::silu_mul:
+      return kernels::silu_mul_cost(count, element_size);
+    case Kernel::silu_mul_grad:
+      return kernels::silu_mul_grad_cost(count, element_size);
+    case Kernel::gelu:
+      return kernels::gelu_cost(count, element_size);
+    case Kernel::gelu_grad:
+      return kernels::gelu_grad_cost(count, element_size);
+    case Kernel::sum_squares_rows:
+      return kernels::sum_squares_rows_cost(first, element_size);
+    case Kernel::normalize:
+      return kernels::normalize_cost(first, element_size);
+    case Kernel::norm_dot:
+      return kernels::norm_dot_cost(first, element_size);
+    case Kernel::norm_grad:
+      return kernels::norm_grad_cost(first, element_size);
+    case Kernel::rope:
+      return kernels::rope_cost(count, element_size);
     case Kernel::attention:
     case Kernel::attention_grad: {
       const kernels::AttentionOptions at{ranges[index_named(op, "T")].begin, ranges[index_named(op, "S")].begin};
       return p.kernel == Kernel::attention ? kernels::attention_cost(first, shape(1), at, element_size)
                                            : kernels::attention_grad_cost(first, shape(1), at, element_size);
     }
-    case Kernel::embed: return kernels::embed_cost(element_count(shape(1)), first[1], element_size);
+    case Kernel::embed:
+      return kernels::embed_cost(element_count(shape(1)), first[1], element_size);
     case Kernel::embed_grad:
       return kernels::embed_grad_cost(element_count(shape(1)), ranges[index_named(op, "V")].size(), first.back(),
                                       element_size);
-    case Kernel::row_max: return kernels::row_max_cost(first, element_size);
-    case Kernel::sum_exp: return kernels::sum_exp_cost(first, element_size);
-    case Kernel::pick: return kernels::pick_cost(element_count(shape(1)), element_size);
-    case Kernel::negative_log_likelihood: return kernels::negative_log_likelihood_cost(count, element_size);
-    case Kernel::cross_entropy_grad: return kernels::cross_entropy_grad_cost(first, element_size);
-    case Kernel::sum_squares: return kernels::sum_squares_cost(count, element_size);
-    case Kernel::adamw: return kernels::adamw_cost(count, element_size);
+    case Kernel::row_max:
+      return kernels::row_max_cost(first, element_size);
+    case Kernel::sum_exp:
+      return kernels::sum_exp_cost(first, element_size);
+    case Kernel::pick:
+      return kernels::pick_cost(element_count(shape(1)), element_size);
+    case Kernel::negative_log_likelihood:
+      return kernels::negative_log_likelihood_cost(count, element_size);
+    case Kernel::cross_entropy_grad:
+      return kernels::cross_entropy_grad_cost(first, element_size);
+    case Kernel::sum_squares:
+      return kernels::sum_squares_cost(count, element_size);
+    case Kernel::adamw:
+      return kernels::adamw_cost(count, element_size);
   }
   throw Error("unknown kernel");
 }

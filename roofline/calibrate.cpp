@@ -40,7 +40,8 @@ FlopsPerSecond matmul_rate(const mpi::Communicator& comm) {
   std::vector<T> c(kSize * kSize);
   const kernels::GemmShape shape{
       kernels::Transpose::no, kernels::Transpose::no, kSize, kSize, kSize, kSize, kSize, kSize};
-  const Seconds time = time_of(comm, Seconds(0.4), 5, [&] { kernels::gemm<T>(shape, T(1), a.data(), b.data(), T(0), c.data()); });
+  const Seconds time =
+      time_of(comm, Seconds(0.4), 5, [&] { kernels::gemm<T>(shape, T(1), a.data(), b.data(), T(0), c.data()); });
   return Flops(2.0 * kSize * kSize * kSize) / time;
 }
 

@@ -8,10 +8,14 @@ namespace shardline::roofline {
 
 std::string_view name_of(Limiter limiter) {
   switch (limiter) {
-    case Limiter::compute: return "compute";
-    case Limiter::memory: return "memory";
-    case Limiter::link: return "link";
-    case Limiter::latency: return "latency";
+    case Limiter::compute:
+      return "compute";
+    case Limiter::memory:
+      return "memory";
+    case Limiter::link:
+      return "link";
+    case Limiter::latency:
+      return "latency";
   }
   throw Error("unknown limiter");
 }

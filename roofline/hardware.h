@@ -20,10 +20,10 @@ struct Link {
 /// What one rank of a machine can do while all ranks are busy.
 struct Hardware {
   std::string name;
-  FlopsPerSecond matmul;         ///< matrix products
-  BytesPerSecond memory;         ///< reading and writing together
-  Seconds overhead;              ///< of starting any operation
-  std::map<Axis, Link> links;    ///< by mesh axis; axes of size 1 have none
+  FlopsPerSecond matmul;       ///< matrix products
+  BytesPerSecond memory;       ///< reading and writing together
+  Seconds overhead;            ///< of starting any operation
+  std::map<Axis, Link> links;  ///< by mesh axis; axes of size 1 have none
 };
 
 /// What binds an operation.
@@ -43,9 +43,9 @@ Price kernel_price(const kernels::Cost& cost, const Hardware& hardware);
 
 /// What a collective moves, beside which it is priced.
 struct Transfer {
-  double steps = 0;      ///< messages one after the other
-  Bytes wire;            ///< leaving the busiest rank in its busiest direction
-  Bytes local;           ///< read and written in this rank's memory: packing, reducing, copying
+  double steps = 0;  ///< messages one after the other
+  Bytes wire;        ///< leaving the busiest rank in its busiest direction
+  Bytes local;       ///< read and written in this rank's memory: packing, reducing, copying
 };
 
 /// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2). Over

@@ -30,13 +30,13 @@ std::pair<Axis, Index> parse_axis(const std::string& item, const std::string& te
 
 }  // namespace
 
-AbstractMesh::AbstractMesh(std::vector<std::pair<Axis, Index>> axes) {
-  for (auto& [name, size] : axes) {
+AbstractMesh::AbstractMesh(const std::vector<std::pair<Axis, Index>>& axes) {
+  for (const auto& [name, size] : axes) {
     require(is_axis_name(name), "mesh axis \"{}\" is not a name: letters, digits and _, starting with a letter", name);
     require(!has(name), "mesh axis {} is given twice", name);
     require(size >= 1, "mesh axis {} has size {}; sizes start at 1", name, size);
     require(!__builtin_mul_overflow(ranks_, size, &ranks_), "mesh has more ranks than 63 bits count");
-    names_.push_back(std::move(name));
+    names_.push_back(name);
     sizes_.push_back(size);
   }
 }

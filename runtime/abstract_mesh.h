@@ -20,7 +20,7 @@ class AbstractMesh {
   AbstractMesh() = default;
   /// Throws UsageError on a repeated or illegal axis name (letters, digits and `_`, starting with a letter) or a size
   /// below 1.
-  explicit AbstractMesh(std::vector<std::pair<Axis, Index>> axes);
+  explicit AbstractMesh(const std::vector<std::pair<Axis, Index>>& axes);
   /// Parses "X=2,Y=4"; throws UsageError that shows what was given.
   static AbstractMesh parse(const std::string& text);
 

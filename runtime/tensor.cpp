@@ -1,5 +1,6 @@
 #include "runtime/tensor.h"
 
+#include <atomic>
 #include <cstring>
 #include <new>
 
@@ -8,10 +9,24 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
+std::atomic<Index> bytes_now{0};
+std::atomic<Index> bytes_peak{0};
+
+void count(Index bytes) {
+  const Index now = bytes_now.fetch_add(bytes) + bytes;
+  Index peak = bytes_peak.load();
+  while (peak < now && !bytes_peak.compare_exchange_weak(peak, now)) {
+  }
+}
+
 std::shared_ptr<std::byte> allocate(Index bytes) {
   if (bytes == 0) return nullptr;
   auto* memory = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), kAlignment));
-  return {memory, [](std::byte* p) { ::operator delete(p, kAlignment); }};
+  count(bytes);
+  return {memory, [bytes](std::byte* p) {
+            ::operator delete(p, kAlignment);
+            bytes_now -= bytes;
+          }};
 }
 
 /// Calls body(offset in the whole, offset in the block, elements) for every contiguous run of a block, in order.
@@ -134,5 +149,9 @@ void Tensor::assign(const std::vector<Range>& ranges, const Tensor& block) {
     std::memcpy(data() + whole * item, block.data() + part * item, static_cast<std::size_t>(count * item));
   });
 }
+
+TensorMemory tensor_memory() { return {bytes_now.load(), bytes_peak.load()}; }
+
+void reset_tensor_peak() { bytes_peak = bytes_now.load(); }
 
 }  // namespace shardline

@@ -61,4 +61,12 @@ class Tensor {
   std::shared_ptr<std::byte> storage_;
 };
 
+/// Bytes of the elements of all tensors of this process.
+struct TensorMemory {
+  Index now = 0;
+  Index peak = 0;  ///< since the start or the last reset_tensor_peak()
+};
+TensorMemory tensor_memory();
+void reset_tensor_peak();
+
 }  // namespace shardline

@@ -136,11 +136,6 @@ int run_tests() {
 }  // namespace
 }  // namespace shardline
 
-#ifdef __SANITIZE_ADDRESS__
-// What the MPI libraries keep until the process ends is not ours to free.
-extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
-#endif
-
 int main(int argc, char** argv) {
   const shardline::mpi::Environment environment(&argc, &argv);
   testing::InitGoogleTest(&argc, argv);

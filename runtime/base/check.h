@@ -41,8 +41,8 @@ void require(bool ok, fmt::format_string<Args...> text, Args&&... args) {
 }  // namespace shardline
 
 /// Checked in every build: throws shardline::Error with the place and the formatted message (give the values in it).
-#define SHARDLINE_CHECK(condition, ...)                                                                          \
-  do {                                                                                                           \
+#define SHARDLINE_CHECK(condition, ...)                                                                            \
+  do {                                                                                                             \
     if (!(condition)) ::shardline::detail::fail_check(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
   } while (false)
 

@@ -26,7 +26,7 @@ struct Quantity {
 
 using Seconds = Quantity<struct SecondsTag>;
 using Bytes = Quantity<struct BytesTag>;
-using Flops = Quantity<struct FlopsTag>;                    ///< a count of floating-point operations
+using Flops = Quantity<struct FlopsTag>;  ///< a count of floating-point operations
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
 

@@ -17,11 +17,8 @@ struct View {
   T& operator[](Index i) const { return data[i]; }
   T* begin() const { return data; }
   T* end() const { return data + size(); }
-  operator View<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, shape};
-  }
+  // NOLINTNEXTLINE(google-explicit-constructor): a view passes for its read-only form.
+  operator View<const T>() const requires(!std::is_const_v<T>) { return {data, shape}; }
 };
 
 }  // namespace shardline

@@ -59,6 +59,7 @@ TEST(AllToAll, BetweenAllPairsOfDims) {
     for (int gather_dim = 0; gather_dim < 3; ++gather_dim) {
       for (int split_dim = 0; split_dim < 3; ++split_dim) {
         if (split_dim == gather_dim) continue;
+        // Every pair of sizes, with element types and algorithms taking turns.
         for (std::size_t k = 0; k < sizes.size() * sizes.size(); ++k) {
           const Index gathered = sizes[k % sizes.size()];
           const Index split = sizes[k / sizes.size()];
@@ -70,13 +71,12 @@ TEST(AllToAll, BetweenAllPairsOfDims) {
           const Tensor in = cut_tensor(logical, gather_dim, stage.block(gathered));
           const Tensor expected = cut_tensor(logical, split_dim, stage.block(split));
           const Tensor before = in.clone();
-          for (const Options& options : all_options()) {
-            Tensor out = spoiled(dtype, expected.shape());
-            all_to_all(stage.engine, stage.axes, in, gather_dim, split_dim, out, options);
-            ASSERT_TRUE(same_bits(out, expected))
-                << to_string(shape) << " gathers " << gather_dim << " splits " << split_dim << " " << describe(options);
-            ASSERT_TRUE(same_bits(in, before)) << "the input was written";
-          }
+          const Options options = all_options()[k % 3];
+          Tensor out = spoiled(dtype, expected.shape());
+          all_to_all(stage.engine, stage.axes, in, gather_dim, split_dim, out, options);
+          ASSERT_TRUE(same_bits(out, expected))
+              << to_string(shape) << " gathers " << gather_dim << " splits " << split_dim << " " << describe(options);
+          ASSERT_TRUE(same_bits(in, before)) << "the input was written";
         }
       }
     }

@@ -45,7 +45,7 @@ struct Pending {
 };
 
 /// Larger than what any MPI sends eagerly.
-constexpr Index kLarge = 200000;
+constexpr Index kLarge = 50000;
 
 TEST(Progress, ManyInFlightWaitedForInAnotherOrderOnEveryRank) {
   const Mesh mesh(two_axes(), world());

@@ -86,12 +86,22 @@ TEST_F(Refusal, OfWhatMpiCannotDoNatively) {
   expect_refused([&] { native_all_reduce(job, Index{1} << 31); }, {"2147483647", "2147483648"});
 }
 
-TEST_F(Refusal, OfAMessageOfAnotherSize) {
-  if (p < 2) GTEST_SKIP() << "needs a peer";
-  // Both disagreements can be seen by the receiver: its peer sends two elements where it has room for three.
-  Tensor in(DType::f32, {2});
-  Tensor out(DType::f32, {3});
-  expect_refused([&] { shift(engine, axes, in, 1, out); }, {"shift over X", "position", "12", "8"});
+TEST(Failure, OfAMessageOfAnotherSizeNamesTheOperationAndStays) {
+  if (world().size() < 2) GTEST_SKIP() << "needs a peer";
+  const Mesh mesh(AbstractMesh({{"X", world().size()}}), world());
+  testing::internal::CaptureStderr();
+  {
+    Engine engine(mesh);
+    // Every rank gets two elements where it has room for three.
+    const Tensor in = Tensor::zeros(DType::f32, {2});
+    Tensor out(DType::f32, {3});
+    expect_refused([&] { shift(engine, {"X"}, in, 1, out); },
+                   {"shift over X", "position", "8 bytes", "12 were expected"});
+    EXPECT_THROW(engine.poll(), Error);
+    world().barrier();  // the messages to others are through
+  }
+  const std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_NE(message.find("destroys its engine with shift over X"), std::string::npos) << message;
 }
 
 }  // namespace

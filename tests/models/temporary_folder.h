@@ -47,7 +47,7 @@ std::string usage_error_of(Body body) {
   try {
     body();
   } catch (const UsageError& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     return message;
   }

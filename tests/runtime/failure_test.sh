@@ -43,41 +43,41 @@ lines() {
 }
 
 run "$program" succeed
-expect "success" 0 20
+expect "success" 0 30
 
 run "$program" return-3
-expect "a returned code" 3 20
+expect "a returned code" 3 30
 
 run "$program" throw-on-one
-expect "an exception on one rank" nonzero 20
+expect "an exception on one rank" nonzero 30
 lines "an exception on one rank" 1 "shardline: rank 2: the disk is on fire"
 
 run "$program" refuse-on-all
-expect "a refusal on all ranks" 2 20
+expect "a refusal on all ranks" 2 30
 lines "a refusal on all ranks" 1 "shardline: no such mesh"
 
 run "$program" refuse-on-one
-expect "a refusal on one rank" nonzero 25
+expect "a refusal on one rank" nonzero 30
 lines "a refusal on one rank" 1 "shardline: rank 2: no such mesh"
 
 run "$program" refuse-on-one-at-the-end
-expect "a refusal on one rank at the end" nonzero 20
+expect "a refusal on one rank at the end" nonzero 30
 lines "a refusal on one rank at the end" 1 "shardline: rank 2: no such mesh"
 
 run "$tests" --gtest_color=no --gtest_filter='Failing.OnOneRank:Passing.*'
-expect "a test that fails on one rank" 1 20
+expect "a test that fails on one rank" 1 30
 lines "a test that fails on one rank" 1 "[rank 2] second line"
 lines "a test that fails on one rank" 1 "[rank 0] failed on rank 2"
 lines "a test that fails on one rank" 1 "[rank 1] failed on rank 2"
 lines "a test that fails on one rank" 1 "[       OK ] Passing.OnAllRanks"
 
 run "$tests" --gtest_color=no --gtest_filter='Failing.ThrowsBeforeACollective'
-expect "a test that throws on one rank" nonzero 25
+expect "a test that throws on one rank" nonzero 30
 lines "a test that throws on one rank" 1 "the disk is on fire"
 lines "a test that throws on one rank" 1 "[rank 2] failed in Failing.ThrowsBeforeACollective while other ranks are still in it"
 
 run "$tests" --gtest_color=no --gtest_filter='Passing.*'
-expect "a test that passes" 0 20
+expect "a test that passes" 0 30
 lines "a test that passes" 1 "[  PASSED  ] 1 test."
 
 ((failures == 0)) && echo "all jobs ended as they should"

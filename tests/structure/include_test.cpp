@@ -76,6 +76,15 @@ std::string fault_of(const Include& include, const std::string& floor, const fs:
   return "";
 }
 
+/// True unless `source` is a .cpp with a header of its own that it does not include before all else. Since it does,
+/// building the source compiles the header alone.
+bool own_header_first(const fs::path& source, const std::vector<Include>& includes, const fs::path& root) {
+  fs::path header = source;
+  header.replace_extension(".h");
+  if (header == source || !fs::exists(header)) return true;
+  return !includes.empty() && includes.front().path == fs::relative(header, root).generic_string();
+}
+
 /// "kernels/gemm.h:3: ..." for every include line that is not legal, and the number of sources that were read.
 struct Walk {
   std::vector<std::string> faults;
@@ -91,7 +100,10 @@ Walk walk(const fs::path& root) {
       if (extension != ".h" && extension != ".cpp") continue;
       ++result.sources;
       const std::string path = fs::relative(entry.path(), root).generic_string();
-      for (const Include& include : includes_of(entry.path())) {
+      const std::vector<Include> includes = includes_of(entry.path());
+      if (!own_header_first(entry.path(), includes, root))
+        result.faults.push_back(path + ": its header must come first");
+      for (const Include& include : includes) {
         const std::string fault = fault_of(include, floor_of(path), root);
         if (!fault.empty()) {
           result.faults.push_back(path + ":" + std::to_string(include.line) + ": " + include.path + ": " + fault);
@@ -156,6 +168,14 @@ TEST(Structure, FindsArrowsThatPointUp) {
             Faults{"models/a.cpp:1: mpi.h: only runtime and collectives may call MPI"});
   EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"gemm.h\"\n"),
             Faults{"kernels/a.cpp:1: gemm.h: not a path from the root of the repository"});
+}
+
+TEST(Structure, FindsSourcesThatDoNotIncludeTheirHeaderFirst) {
+  const House house;
+  const std::vector<std::string> late{"runtime/mesh.cpp: its header must come first"};
+  EXPECT_EQ(house.faults("runtime/mesh.cpp", "#include <vector>\n#include \"runtime/mesh.h\"\n"), late);
+  EXPECT_EQ(house.faults("runtime/mesh.cpp", "int x;\n"), late);
+  EXPECT_TRUE(house.faults("runtime/mesh.cpp", "#include \"runtime/mesh.h\"\n#include <vector>\n").empty());
 }
 
 TEST(Structure, LetsArrowsPointDown) {

@@ -1,0 +1,129 @@
+#include "models/checkpoint.h"
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "models/files.h"
+#include "models/safetensors.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+constexpr const char* kSequenceKey = "shardline_sequence";
+
+std::string config_path(const std::string& folder) { return folder + "/config.json"; }
+std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
+
+/// Extents of our leading `input_dims` dims and of the others, each multiplied together.
+std::pair<Index, Index> matrix_extents(const ModelParameter& parameter, const Shape& shape) {
+  Index in = 1;
+  Index out = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) (static_cast<int>(d) < parameter.input_dims ? in : out) *= shape[d];
+  return {in, out};
+}
+
+Shape stored_shape(const ModelParameter& parameter, const Shape& shape) {
+  if (parameter.input_dims == 0) return shape;
+  const auto [in, out] = matrix_extents(parameter, shape);
+  return {out, in};
+}
+
+/// A [rows, columns] matrix turned into [columns, rows].
+Tensor transposed(const Tensor& matrix) {
+  const Index rows = matrix.extent(0);
+  const Index columns = matrix.extent(1);
+  const auto item = static_cast<std::size_t>(size_of(matrix.dtype()));
+  Tensor result(matrix.dtype(), {columns, rows});
+  for (Index r = 0; r < rows; ++r) {
+    for (Index c = 0; c < columns; ++c) {
+      std::memcpy(result.data() + static_cast<std::size_t>(c * rows + r) * item,
+                  matrix.data() + static_cast<std::size_t>(r * columns + c) * item, item);
+    }
+  }
+  return result;
+}
+
+Tensor to_stored(const ModelParameter& parameter, const Tensor& whole) {
+  if (parameter.input_dims == 0) return whole;
+  const auto [in, out] = matrix_extents(parameter, whole.shape());
+  return transposed(whole.reshaped({in, out}));
+}
+
+Index parse_sequence(const SafetensorsFile& file) {
+  const auto found = file.metadata().find(kSequenceKey);
+  if (found == file.metadata().end()) return 0;
+  Index sequence = 0;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), sequence);
+  return sequence;
+}
+
+/// The tensor's element type and bytes, for sending to ranks that know its shape.
+std::string packed(SafetensorsFile& file, const std::string& name, const Shape& expected) {
+  require(file.info(name).shape == expected, "{}: tensor {} has shape {}, the configuration says {}", file.path(), name,
+          to_string(file.info(name).shape), to_string(expected));
+  const Tensor tensor = file.read(name);
+  require(tensor.dtype() != DType::i32, "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(),
+          name);
+  std::string bytes(1, static_cast<char>(tensor.dtype()));
+  return bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes()));
+}
+
+Tensor unpacked(const std::string& bytes, const Shape& shape) {
+  Tensor tensor(static_cast<DType>(bytes.at(0)), shape);
+  SHARDLINE_CHECK(static_cast<Index>(bytes.size()) == tensor.bytes() + 1, "{} bytes for a tensor of {}",
+                  bytes.size() - 1, tensor.bytes());
+  if (tensor.size() > 0) std::memcpy(tensor.data(), bytes.data() + 1, bytes.size() - 1);
+  return tensor;
+}
+
+}  // namespace
+
+void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
+                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter, Index sequence) {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (std::size_t i = 0; i < model.parameters.size(); ++i) {
+    const Tensor whole = parameter(i);
+    if (comm.rank() == 0)
+      tensors.emplace_back(model.parameters[i].checkpoint_name, to_stored(model.parameters[i], whole));
+  }
+  mpi::on_root(comm, 0, [&] {
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    require(std::filesystem::is_directory(folder), "{}: cannot make the folder: {}", folder, failure.message());
+    write_safetensors(weights_path(folder), tensors, {{"format", "pt"}, {kSequenceKey, std::to_string(sequence)}});
+    WholeFile file(config_path(folder));
+    const std::string text = to_json(config);
+    file.write(text.data(), text.size());
+    file.commit();
+    return std::string();
+  });
+}
+
+Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
+  Checkpoint checkpoint;
+  checkpoint.config =
+      parse_config(mpi::on_root(comm, 0, [&] { return read_file(config_path(folder)); }), config_path(folder));
+  std::unique_ptr<SafetensorsFile> file;  // on rank 0
+  const std::string sequence = mpi::on_root(comm, 0, [&] {
+    file = std::make_unique<SafetensorsFile>(weights_path(folder));
+    return std::to_string(parse_sequence(*file));
+  });
+  checkpoint.sequence = std::stoll(sequence);
+  const Transformer model = make_inference(checkpoint.config, {1, 1});
+  for (const ModelParameter& parameter : model.parameters) {
+    const Shape shape = stored_shape(parameter, model.program.array(parameter.array).shape);
+    const std::string& name = parameter.checkpoint_name;
+    checkpoint.tensors[name] = unpacked(mpi::on_root(comm, 0, [&] { return packed(*file, name, shape); }), shape);
+  }
+  return checkpoint;
+}
+
+Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array) {
+  const Tensor& stored = checkpoint.tensors.at(parameter.checkpoint_name);
+  return parameter.input_dims == 0 ? stored : transposed(stored).reshaped(array.shape);
+}
+
+}  // namespace shardline

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "models/config.h"
+#include "models/transformer.h"
+#include "runtime/mpi/communicator.h"
+#include "runtime/tensor.h"
+
+namespace shardline {
+
+/// A model on disk: a folder with `config.json` and `model.safetensors` under Hugging Face LLaMA names, so that other
+/// tools can read it.
+struct Checkpoint {
+  TransformerConfig config;
+  Index sequence = 0;                     ///< tokens per sequence it was trained on
+  std::map<std::string, Tensor> tensors;  ///< by checkpoint name, as stored
+};
+
+/// Collective over `comm`; rank 0 writes. `parameter(i)` gives the whole of parameter i on every rank (it is called on
+/// every rank, in order). Throws UsageError on every rank when the folder cannot be made or a file not written; what
+/// was there before then stays.
+void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
+                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter, Index sequence);
+
+/// Collective over `comm`; rank 0 reads. Throws UsageError on every rank when a file is missing or malformed, or a
+/// tensor is missing or has another shape than the configuration says.
+Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder);
+
+/// A parameter in the dims of the program, from its stored form.
+Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array);
+
+}  // namespace shardline

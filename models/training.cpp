@@ -1,0 +1,148 @@
+#include "models/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "program/check.h"
+#include "program/liveness.h"
+#include "runtime/base/check.h"
+#include "runtime/base/counter_rng.h"
+#include "runtime/blocks.h"
+#include "runtime/dist_tensor.h"
+
+namespace shardline {
+namespace {
+
+RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
+                              const Policy& policy) {
+  RankProgram result = partition(program, mesh, declare(program, mesh, strategy, policy));
+  check(result);
+  return result;
+}
+
+}  // namespace
+
+double learning_rate(const TrainingOptions& options, Index step) {
+  const auto at = static_cast<double>(step);
+  const auto warmup = static_cast<double>(options.warmup);
+  if (at <= warmup) return options.learning_rate * at / warmup;
+  const double span = std::max(1.0, static_cast<double>(options.steps) - warmup);
+  const double progress = std::min(1.0, (at - warmup) / span);
+  return options.learning_rate * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * progress)));
+}
+
+Trainer::Trainer(collectives::Engine& engine, const TransformerConfig& config, const TrainingOptions& options,
+                 const Strategy& strategy, const roofline::Hardware& hardware, const Weights& weights)
+    : engine_(engine),
+      config_(config),
+      options_(options),
+      step_model_(make_training_step(config, options.batch, options.adamw)),
+      evaluation_model_(make_evaluation(config, options.batch)),
+      step_program_(partition_checked(step_model_.model.program, engine.mesh().axes(), strategy, options.policy)),
+      evaluation_program_(
+          partition_checked(evaluation_model_.program, engine.mesh().axes(), strategy, options.policy)) {
+  const ElementTypes types{.real = options.dtype};
+  const std::vector<StepEstimate> estimates = estimate(step_program_, types, hardware);
+  for (const StepEstimate& e : estimates) predicted_step_ += e.price.time;
+  step_ = std::make_unique<Executor>(step_program_, engine, types, estimates);
+  evaluation_ =
+      std::make_unique<Executor>(evaluation_program_, engine, types, estimate(evaluation_program_, types, hardware));
+  initialise(weights);
+}
+
+Tensor Trainer::initial_weights(const Array& parameter) const {
+  const bool is_vector = parameter.dims.size() == 1;
+  const CounterRng rng(options_.seed, parameter.name);
+  Tensor whole(DType::f64, parameter.shape);
+  const View<double> values = whole.view<double>();
+  for (Index i = 0; i < values.size(); ++i) values[i] = is_vector ? 1.0 : config_.initializer_range * rng.normal(i);
+  return whole;
+}
+
+void Trainer::initialise(const Weights& weights) {
+  const Mesh& mesh = engine_.mesh();
+  const Program& p = step_program_.program;
+  const std::vector<ModelParameter>& parameters = model().parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ArrayId id = parameters[i].array;
+    const Array& array = p.array(id);
+    const Sharding& sharding = step_program_.version(step_program_.inputs.at(id)).sharding;
+    const Tensor whole = weights ? weights(i) : initial_weights(array);
+    step_->set(id, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())).as(options_.dtype));
+  }
+  for (const auto& [before, after] : p.updates) {
+    if (p.array(before).role != Role::optimizer_state) continue;
+    const Shape shape = local_shape(step_program_, step_program_.inputs.at(before), mesh.rank());
+    step_->set(before, Tensor::zeros(options_.dtype, shape));
+  }
+  step_->set_scalar(step_model_.arrays.loss_seed, 1);
+}
+
+void Trainer::set_tokens(Executor& executor, const RankProgram& program, const Transformer& model,
+                         const std::function<Sample(Index)>& sample_of) const {
+  const Sharding& sharding = program.version(program.inputs.at(model.ids)).sharding;
+  const Shape& shape = program.program.array(model.ids).shape;
+  const std::vector<Range> mine = box(shape, sharding, program.mesh, engine_.mesh().rank());
+  const Range rows = mine[0];
+  const Range columns = mine[1];
+  Tensor ids(DType::i32, {rows.size(), columns.size()});
+  Tensor labels(DType::i32, {rows.size(), columns.size()});
+  for (Index row = rows.begin; row < rows.end; ++row) {
+    const Sample sample = sample_of(row);
+    const Index at = (row - rows.begin) * columns.size();
+    std::copy_n(sample.ids.begin() + columns.begin, columns.size(), ids.view<std::int32_t>().begin() + at);
+    std::copy_n(sample.labels.begin() + columns.begin, columns.size(), labels.view<std::int32_t>().begin() + at);
+  }
+  executor.set(model.ids, std::move(ids));
+  executor.set(model.labels, std::move(labels));
+}
+
+StepResult Trainer::step(const ByteData& data, Index step) {
+  const Index sequences = options_.batch.sequences;
+  const mpi::Communicator& comm = engine_.mesh().comm();
+  set_tokens(*step_, step_program_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
+  step_->set_scalar(step_model_.arrays.learning_rate, learning_rate(options_, step + 1));
+  step_->set_scalar(step_model_.arrays.step, static_cast<double>(step + 1));
+  comm.barrier();
+  const Seconds begin = now();
+  step_->run();
+  StepResult result;
+  result.time = Seconds(comm.max((now() - begin).value));
+  result.loss = step_->get_scalar(model().loss);
+  result.grad_norm = std::sqrt(step_->get_scalar(step_model_.arrays.norm_squared));
+  return result;
+}
+
+double Trainer::evaluate(const ByteData& data, Index most_batches, Index& windows) {
+  const Index sequences = options_.batch.sequences;
+  const Index there = data.validation_samples();
+  const Index batches = std::max<Index>(1, std::min(most_batches, there / sequences));
+  for (std::size_t i = 0; i < evaluation_model_.parameters.size(); ++i) {
+    evaluation_->set(evaluation_model_.parameters[i].array, step_->get(model().parameters[i].array));
+  }
+  double sum = 0;
+  for (Index b = 0; b < batches; ++b) {
+    set_tokens(*evaluation_, evaluation_program_, evaluation_model_,
+               [&](Index row) { return data.validation_sample((b * sequences + row) % there); });
+    evaluation_->run();
+    sum += evaluation_->get_scalar(evaluation_model_.loss);
+  }
+  evaluation_->forget_times();
+  windows = std::min(there, batches * sequences);
+  return sum / static_cast<double>(batches);
+}
+
+Tensor Trainer::gather_parameter(std::size_t parameter) const {
+  const ArrayId id = model().parameters.at(parameter).array;
+  const Array& array = step_program_.program.array(id);
+  const Sharding& sharding = step_program_.version(step_program_.inputs.at(id)).sharding;
+  const ArraySpec spec{array.name, array.dims, array.shape, sharding, options_.dtype};
+  return DistTensor::from_local(engine_.mesh(), spec, step_->get(id)).gather();
+}
+
+Bytes Trainer::predicted_memory() const {
+  return Liveness(step_program_).peak({.real = options_.dtype}, engine_.mesh().rank());
+}
+
+}  // namespace shardline

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/progress.h"
+#include "models/config.h"
+#include "models/data.h"
+#include "models/strategies.h"
+#include "models/transformer.h"
+#include "program/execute.h"
+#include "roofline/hardware.h"
+
+namespace shardline {
+
+struct TrainingOptions {
+  BatchShape batch;
+  double learning_rate = 3e-3;  ///< after warm-up; falls to a tenth of it by a cosine
+  Index steps = 0;              ///< over which it falls
+  Index warmup = 20;            ///< steps over which it rises
+  kernels::AdamWOptions adamw;
+  Policy policy;
+  DType dtype = DType::f32;  ///< f32 or f64
+  std::uint64_t seed = 0;
+};
+
+/// The learning rate of step `step`, which counts from 1.
+double learning_rate(const TrainingOptions& options, Index step);
+
+struct StepResult {
+  double loss = 0;       ///< mean over the tokens of the step, before its update
+  double grad_norm = 0;  ///< before clipping
+  Seconds time;          ///< of the slowest rank
+};
+
+/// A model on a mesh with the programs that train and evaluate it. The two share their parameters.
+class Trainer {
+ public:
+  /// The logical array of a parameter (all of it), by its place in Transformer::parameters.
+  using Weights = std::function<Tensor(std::size_t parameter)>;
+
+  /// Collective over the mesh of `engine`. Parameters start from `weights` or, without it, from the seed: normal with
+  /// the configuration's standard deviation, ones for parameters of one dim, the same on every mesh. Moments start from
+  /// zero.
+  Trainer(collectives::Engine& engine, const TransformerConfig& config, const TrainingOptions& options,
+          const Strategy& strategy, const roofline::Hardware& hardware, const Weights& weights = {});
+
+  /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1, `step` counting from 0.
+  StepResult step(const ByteData& data, Index step);
+
+  /// Collective over the mesh: mean loss over whole batches of held-out windows, at most `most_batches` of them; where
+  /// the windows do not fill one batch they are read round and round until it is full. `windows` is set to the number
+  /// of windows read.
+  double evaluate(const ByteData& data, Index most_batches, Index& windows);
+
+  /// Collective over the mesh: the whole parameter on every rank.
+  Tensor gather_parameter(std::size_t parameter) const;
+
+  const TransformerConfig& config() const { return config_; }
+  const Transformer& model() const { return step_model_.model; }
+  const RankProgram& program() const { return step_program_; }
+  const Executor& executor() const { return *step_; }
+  void forget_times() { step_->forget_times(); }
+  /// Sum of the prices of all operations of a step.
+  Seconds predicted_step() const { return predicted_step_; }
+  /// Most bytes of arrays on this rank during a step, from liveness.
+  Bytes predicted_memory() const;
+
+ private:
+  void set_tokens(Executor& executor, const RankProgram& program, const Transformer& model,
+                  const std::function<Sample(Index)>& sample_of) const;
+  void initialise(const Weights& weights);
+  Tensor initial_weights(const Array& parameter) const;
+
+  collectives::Engine& engine_;
+  TransformerConfig config_;
+  TrainingOptions options_;
+  TrainingStep step_model_;
+  Transformer evaluation_model_;
+  RankProgram step_program_;
+  RankProgram evaluation_program_;
+  std::unique_ptr<Executor> step_;
+  std::unique_ptr<Executor> evaluation_;
+  Seconds predicted_step_;
+};
+
+}  // namespace shardline

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collectives/progress.h"
+#include "program/element_types.h"
+#include "program/measure.h"
+#include "program/product.h"
+#include "roofline/hardware.h"
+#include "runtime/dist_tensor.h"
+
+namespace shardline {
+
+/// The array written as "A[I_X, J]" on a mesh, its dims of the sizes given. Throws UsageError as the parser does, on an
+/// axis that the mesh does not have and on a dim without a size.
+ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh,
+                     DType dtype = DType::f32);
+
+/// The element types of a product whose operands are stored in `dtype`: bf16 operands are multiplied, and their
+/// products reduced, in f32.
+ElementTypes product_types(const Product& product, DType dtype);
+
+/// One step of a program that was run: what it is and was predicted to take, and what it took.
+struct TimedStep {
+  Label label;
+  Measured measured;
+};
+
+/// A product and how it came about.
+struct Multiplied {
+  DistTensor result;
+  std::vector<TimedStep> steps;  ///< the derived program, in order
+};
+
+/// The product of two arrays of one dtype, laid out as `result` asks ("C[I_X, K]"): dims of the same name are the same,
+/// and those that the result lacks are summed over. Derives the program that moves fewest bytes and runs it once.
+/// Collective over the mesh of `engine`, on which both operands must lie. Throws UsageError as make_product() does and
+/// when sizes of a dim disagree.
+Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const DistTensor& b, const std::string& result,
+                    const roofline::Hardware& hardware);
+
+}  // namespace shardline

@@ -1,0 +1,257 @@
+#include "program/check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "program/print.h"
+#include "runtime/base/check.h"
+#include "tests/program/programs.h"
+
+/// The checker accepts what the partitioner makes and refuses it with any one fault planted.
+namespace shardline {
+namespace {
+
+/// Programs that between them hold every kind of step and phase.
+std::vector<RankProgram> programs() {
+  const Mlp mlp = make_mlp({8, 6, 10});
+  const TrainingStep step = small_training_step(true);
+  return {
+      partitioned(mlp.program, "X=2,Y=2", "fsdp+tp"),
+      partitioned(mlp.program, "X=2,Y=2", "fsdp=X,fsdp=Y"),
+      partitioned(step.model.program, "X=2", "zero1"),
+      partitioned(step.model.program, "X=2,Y=2", "fsdp+tp", kRegather),
+      partitioned(step.model.program, "X=2,Y=2", "fsdp+tp_seq"),
+      partitioned(step.model.program, "X=2,Y=2", "dp=X,tp_g=Y"),
+  };
+}
+
+/// The checker's words on `program`; "accepted" when it has none.
+std::string verdict(const RankProgram& program) {
+  try {
+    check(program);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// Expects a refusal that shows the step at fault ("... = ...") or names an input, output or state.
+void expect_refused(const RankProgram& program, const std::string& fault) {
+  const std::string words = verdict(program);
+  const bool names = words.find(" = ") != std::string::npos || words.rfind("output ", 0) == 0 ||
+                     words.rfind("input ", 0) == 0 || words.rfind("state ", 0) == 0;
+  EXPECT_TRUE(names) << fault << ": " << words;
+}
+
+bool reads(const Step& step, VersionId v) {
+  return std::find(step.operands.begin(), step.operands.end(), v) != step.operands.end();
+}
+
+void use_instead(RankProgram& program, VersionId gone, VersionId instead) {
+  for (Step& step : program.steps) std::replace(step.operands.begin(), step.operands.end(), gone, instead);
+  for (auto& [array, version] : program.finals) version = version == gone ? instead : version;
+}
+
+/// Calls body(copy of the program, index of the step) for every step.
+template <class Body>
+void for_each_step(Body body) {
+  for (const RankProgram& program : programs()) {
+    for (std::size_t i = 0; i < program.steps.size(); ++i) body(program, i);
+  }
+}
+
+bool occurs(const Phase& phase, std::size_t index) {
+  const auto has = [&](const std::vector<Subscripts>& lists) {
+    return std::any_of(lists.begin(), lists.end(), [&](const Subscripts& s) {
+      return std::find(s.begin(), s.end(), static_cast<int>(index)) != s.end();
+    });
+  };
+  return has(phase.operand_subscripts) || has(phase.result_subscripts);
+}
+
+TEST(Check, AcceptsWhatThePartitionerMakes) {
+  std::set<StepKind> kinds;
+  for (const RankProgram& program : programs()) {
+    EXPECT_EQ(verdict(program), "accepted");
+    for (const Step& step : program.steps) kinds.insert(step.kind);
+  }
+  for (const StepKind kind : {StepKind::compute, StepKind::all_gather, StepKind::reduce_scatter, StepKind::all_reduce,
+                              StepKind::slice, StepKind::owe}) {
+    EXPECT_EQ(kinds.count(kind), 1U) << static_cast<int>(kind);
+  }
+}
+
+TEST(Check, RefusesAMissingConversion) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    const Step step = program.steps[i];
+    if (step.kind == StepKind::compute) return;
+    const std::string text = to_string(program, step);
+    program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    use_instead(program, step.results[0], step.operands[0]);
+    expect_refused(program, "without " + text);
+  });
+}
+
+TEST(Check, RefusesOtherAxes) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    Step& step = program.steps[i];
+    if (step.kind == StepKind::compute) return;
+    const std::string text = to_string(program, step);
+    if (step.axes.size() == 1 && program.mesh.axes().size() == 2) {
+      step.axes[0] = program.mesh.axes()[step.axes[0] == program.mesh.axes()[0] ? 1 : 0];
+      expect_refused(program, "another axis in " + text);
+    } else if (step.axes.size() == 2 && step.kind != StepKind::all_reduce && step.kind != StepKind::owe) {
+      std::swap(step.axes[0], step.axes[1]);
+      expect_refused(program, "swapped axes in " + text);
+    }
+  });
+}
+
+TEST(Check, RefusesOtherDims) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    Step& step = program.steps[i];
+    const std::string text = to_string(program, step);
+    for (int* dim : {&step.from_dim, &step.to_dim}) {
+      if (*dim < 0) continue;
+      const int right = *dim;
+      for (const int wrong : {right - 1, right + 1}) {
+        *dim = wrong;
+        expect_refused(program, "another dim in " + text);
+      }
+      *dim = right;
+    }
+  });
+}
+
+TEST(Check, RefusesWrongSplits) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    Step& step = program.steps[i];
+    if (step.kind != StepKind::compute) return;
+    const std::string text = to_string(program, step);
+    for (std::size_t index = 0; index < step.splits.size(); ++index) {
+      if (!occurs(program.phase_of(step), index)) continue;
+      const Axes right = step.splits[index];
+      if (!right.empty()) {
+        step.splits[index].clear();
+        expect_refused(program, "an index not split in " + text);
+      }
+      step.splits[index] = right;
+      step.splits[index].push_back(program.mesh.axes()[0]);
+      expect_refused(program, "an index split once more in " + text);
+      step.splits[index] = right;
+    }
+    step.splits.pop_back();
+    expect_refused(program, "splits of too few indices in " + text);
+  });
+}
+
+TEST(Check, RefusesDebtsLostOrInvented) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    const Step step = program.steps[i];
+    const std::string text = to_string(program, step);
+    for (const VersionId v : step.results) {
+      Sharding& sharding = program.versions[static_cast<std::size_t>(v)].sharding;
+      const Sharding right = sharding;
+      for (const Axis& axis : program.mesh.axes()) {
+        if (right.dim_of(axis) >= 0) continue;
+        if (contains(right.unreduced, axis)) {
+          sharding.unreduced = without(right.unreduced, axis);
+        } else {
+          sharding.unreduced = program.mesh.in_mesh_order([&] {
+            Axes more = right.unreduced;
+            more.push_back(axis);
+            return more;
+          }());
+        }
+        expect_refused(program, "another debt over " + axis + " in " + text);
+        sharding = right;
+      }
+    }
+  });
+}
+
+TEST(Check, RefusesVersionsUsedBeforeTheyAreMade) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    const Step step = program.steps[i];
+    const std::string text = to_string(program, step);
+    const auto user = std::find_if(program.steps.begin(), program.steps.end(), [&](const Step& s) {
+      return std::any_of(step.results.begin(), step.results.end(), [&](VersionId v) { return reads(s, v); });
+    });
+    if (user == program.steps.end()) return;
+    const auto made = program.steps.begin() + static_cast<std::ptrdiff_t>(i);
+    std::rotate(made, made + 1, user + 1);
+    expect_refused(program, "made too late: " + text);
+  });
+}
+
+TEST(Check, RefusesStepsThatReadAnotherArray) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    Step& step = program.steps[i];
+    const std::string text = to_string(program, step);
+    const VersionId other = program.inputs.begin()->second;
+    if (program.version(other).array == program.version(step.operands[0]).array) return;
+    step.operands[0] = other;
+    expect_refused(program, "another array in " + text);
+  });
+}
+
+TEST(Check, RefusesRepeatedSteps) {
+  for_each_step([](RankProgram program, std::size_t i) {
+    const Step step = program.steps[i];
+    program.steps.push_back(step);
+    expect_refused(program, "twice: " + to_string(program, step));
+  });
+}
+
+/// Outputs and updated state must rest as declared, with nothing owed; each has a final version that is made.
+TEST(Check, RefusesOutputsThatDoNotRestAsDeclared) {
+  for (const RankProgram& right : programs()) {
+    for (const auto& [array, version] : right.finals) {
+      const std::string& name = right.program.array(array).name;
+      RankProgram program = right;
+      program.finals.erase(array);
+      EXPECT_EQ(verdict(program), "output " + name + " has no final version");
+      program.versions.push_back(right.version(version));
+      program.finals[array] = static_cast<VersionId>(program.versions.size()) - 1;
+      EXPECT_EQ(verdict(program), "output " + name + " is never made");
+      for (VersionId other = 0; other < static_cast<VersionId>(right.versions.size()); ++other) {
+        if (other == version || right.version(other).array != array) continue;
+        program.finals[array] = other;
+        expect_refused(program, "output " + name + " in another layout");
+      }
+    }
+  }
+}
+
+TEST(Check, NamesTheFault) {
+  const Mlp mlp = make_mlp({8, 6, 10});
+  RankProgram program = partitioned(mlp.program, "X=2", "dp");
+  use_instead(program, program.steps[3].results[0], program.steps[3].operands[0]);
+  EXPECT_EQ(verdict(program), "output dW_out rests as dW_out[F, D]{U_X}, declared dW_out[F, D]");
+  program = partitioned(mlp.program, "X=2", "fsdp");
+  use_instead(program, program.steps[0].results[0], program.steps[0].operands[0]);
+  EXPECT_EQ(verdict(program),
+            "index D is split by nothing but W_in is not laid so: Tmp[B_X, F] = In[B_X, D] *_D W_in[D_X, F]");
+}
+
+/// After a run parameters, their moments and the outputs lie where the table says, so that the next run can begin.
+TEST(Check, StateRestsInItsDeclaredLayouts) {
+  const TrainingStep step = small_training_step(false, true, 2);
+  for (const char* strategy : {"fsdp+tp", "fsdp+tp_seq", "dp=X,tp=Y", "zero1=X,tp_g=Y"}) {
+    const RankProgram program = partitioned(step.model.program, "X=2,Y=3", strategy);
+    EXPECT_EQ(program.program.updates.size(), 3 * step.model.parameters.size());
+    for (const auto& [before, after] : program.program.updates) {
+      EXPECT_EQ(program.version(program.finals.at(after)).sharding, program.version(program.inputs.at(before)).sharding)
+          << strategy << ' ' << program.program.array(after).name;
+    }
+    for (const ArrayId output : program.program.outputs) {
+      EXPECT_EQ(program.version(program.finals.at(output)).sharding, program.declared.at(output))
+          << strategy << ' ' << program.program.array(output).name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardline

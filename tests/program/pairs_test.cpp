@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "program/check.h"
+#include "program/operations.h"
+#include "program/partition.h"
+#include "program/print.h"
+#include "tests/program/scale.h"
+#include "tests/program/simulator.h"
+
+/// C[I,K] = A[I,J] B[J,K] under every pair of shardings and every wanted result.
+namespace shardline {
+namespace {
+
+struct ProductSizes {
+  Index i = 0;
+  Index j = 0;
+  Index k = 0;
+};
+
+/// Every sharding of an array of two dims: each axis shards a dim, in every order, is nowhere, or (`owed`) is unreduced.
+std::vector<Sharding> all_shardings(const AbstractMesh& mesh, bool owed) {
+  std::vector<Sharding> shardings{Sharding::replicated(2)};
+  for (const Axis& axis : mesh.axes()) {
+    std::vector<Sharding> more;
+    for (const Sharding& sharding : shardings) {
+      more.push_back(sharding);
+      for (std::size_t d = 0; d < 2; ++d) {
+        for (std::size_t place = 0; place <= sharding.dims[d].size(); ++place) {
+          Sharding finer = sharding;
+          finer.dims[d].insert(finer.dims[d].begin() + static_cast<std::ptrdiff_t>(place), axis);
+          more.push_back(finer);
+        }
+      }
+      if (!owed) continue;
+      more.push_back(sharding);
+      more.back().unreduced.push_back(axis);
+    }
+    shardings = std::move(more);
+  }
+  return shardings;
+}
+
+/// One product, its values, and how to lay it out.
+class Product {
+ public:
+  Product(const AbstractMesh& mesh, const ProductSizes& sizes) : mesh_(mesh) {
+    program_.sizes = {{"I", sizes.i}, {"J", sizes.j}, {"K", sizes.k}};
+    a_ = program_.add_input("A", {"I", "J"}, Role::activation);
+    b_ = program_.add_input("B", {"J", "K"}, Role::activation);
+    c_ = einsum(program_, "C", {a_, b_}, {"I", "K"});
+    program_.outputs = {c_};
+    reference_ = run_unsharded(program_, random_inputs(program_, 1));
+  }
+
+  std::vector<Candidate> candidates(const Sharding& a, const Sharding& b, const Sharding& c) const {
+    Declaration declaration;
+    declaration.layouts = {{a_, a}, {b_, b}, {c_, c}};
+    return partition_all(program_, mesh_, declaration);
+  }
+
+  /// Checks and simulates.
+  void expect_right(const RankProgram& program) const {
+    ASSERT_NO_THROW(check(program)) << text(program);
+    ASSERT_NO_THROW(simulate(program, reference_)) << text(program);
+    ASSERT_EQ(program.version(program.finals.at(c_)).sharding, program.declared.at(c_)) << text(program);
+  }
+
+  static std::string text(const RankProgram& program) {
+    std::string result = program.mesh.to_string();
+    for (const std::string& line : lines(program)) result += '\n' + line;
+    return result;
+  }
+
+ private:
+  AbstractMesh mesh_;
+  Program program_;
+  ArrayId a_ = -1;
+  ArrayId b_ = -1;
+  ArrayId c_ = -1;
+  Values reference_;
+};
+
+/// Number of triples of shardings over `mesh`; the best candidate of each is right, and of every `sample`-th all are.
+Index try_all(const std::string& mesh_text, const ProductSizes& sizes, bool owed, Index sample, Index stride = 1) {
+  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+  const Product product(mesh, sizes);
+  const std::vector<Sharding> shardings = all_shardings(mesh, owed);
+  Index triples = 0;
+  for (const Sharding& a : shardings) {
+    for (const Sharding& b : shardings) {
+      for (const Sharding& c : shardings) {
+        if (++triples % stride != 0) continue;
+        const std::vector<Candidate> candidates = product.candidates(a, b, c);
+        EXPECT_FALSE(candidates.empty());
+        if (candidates.empty()) return triples;
+        const std::size_t tried = triples % sample == 0 ? candidates.size() : 1;
+        for (std::size_t i = 0; i < tried; ++i) product.expect_right(candidates[i].program);
+        if (::testing::Test::HasFatalFailure()) return triples;
+      }
+    }
+  }
+  return triples;
+}
+
+TEST(Pairs, EveryPairOverTwoAxes) {
+  EXPECT_EQ(try_all("X=2,Y=2", {4, 8, 4}, false, 20, kFewer), 1331);
+}
+
+TEST(Pairs, EveryPairOverTwoAxesThatDivideNothing) {
+  EXPECT_EQ(try_all("X=2,Y=2", {5, 3, 2}, false, 20, kFewer), 1331);
+}
+
+TEST(Pairs, EveryPairOverOneAxisOwedOnesToo) { EXPECT_EQ(try_all("X=3", {5, 7, 11}, true, 1), 64); }
+
+TEST(Pairs, OwedPairsOverTwoAxes) { EXPECT_EQ(try_all("X=2,Y=2", {5, 3, 2}, true, 97, 11 * kFewer), 5832); }
+
+TEST(Pairs, UnevenAxes) {
+  EXPECT_EQ(try_all("X=2,Y=3", {5, 7, 11}, false, 50, 5 * kFewer), 1331);
+  EXPECT_EQ(try_all("X=3,Y=2", {3, 1, 2}, false, 50, 5 * kFewer), 1331);
+}
+
+}  // namespace
+}  // namespace shardline

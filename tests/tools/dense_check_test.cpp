@@ -1,0 +1,80 @@
+// The check that `shardline matmul` makes of its result: it must accept the right product and see a wrong one. The
+// oracle is a product by plain loops.
+
+#include "tools/dense_check.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "runtime/blocks.h"
+
+namespace shardline::tools {
+namespace {
+
+const std::map<std::string, Index> kSizes{{"B", 2}, {"I", 9}, {"J", 530}, {"K", 3}};
+
+class DenseCheck : public testing::Test {
+ protected:
+  Product make(const std::string& text) const { return make_product(parse_product(text), kSizes, mesh.axes()); }
+
+  /// Element [b, k, i] of the result of A[B, I, J] * B[B, J, K], `a` and `b` given.
+  static double element(const GeneratedOperand& a, const GeneratedOperand& b, Index batch, Index k, Index i) {
+    double sum = 0;
+    for (Index j = 0; j < 530; ++j) sum += a.value((batch * 9 + i) * 530 + j) * b.value((batch * 530 + j) * 3 + k);
+    return sum;
+  }
+
+  /// This rank's block of P[B, I, J] * Q[B, J, K] -> R[K, B, I] with the error given in one element of rank 0.
+  Accuracy check(const std::string& text, double error) const {
+    const Product product = make(text);
+    const GeneratedOperand a(product, product.a, DType::f64, 3);
+    const GeneratedOperand b(product, product.b, DType::f64, 3);
+    const Sharding& sharding = product.sharding(product.result);
+    const DistTensor result =
+        DistTensor::make(mesh, {"R", {"K", "B", "I"}, {3, 2, 9}, sharding, DType::f64},
+                         [&](Index at) { return element(a, b, at / 9 % 2, at / 18, at % 9) + (at == 0 ? error : 0); });
+    return check_against_dense(product, a, b, result.local(), mesh);
+  }
+
+  const mpi::Communicator world = mpi::Communicator::world();
+  const Mesh mesh{AbstractMesh({{"X", world.size()}}), world};
+};
+
+const std::vector<std::string> kProducts{
+    "P[B, I, J_X] * Q[B, J, K] -> R[K, B, I_X]",
+    "P[B, I, J]{U_X} * Q[B, J, K] -> R[K, B, I]",
+    "P[B, I, J_X] * Q[B, J_X, K] -> R[K, B, I]{U_X}",
+};
+
+TEST_F(DenseCheck, AcceptsTheRightProduct) {
+  for (const std::string& text : kProducts) {
+    const Accuracy accuracy = check(text, 0);
+    EXPECT_LT(accuracy.relative(), 1e-14) << text;
+    EXPECT_GT(accuracy.max_value, 1);
+  }
+}
+
+TEST_F(DenseCheck, SeesOneWrongElementOnEveryRank) {
+  for (const std::string& text : kProducts) {
+    const Accuracy accuracy = check(text, 1e-6);
+    EXPECT_NEAR(accuracy.max_error, 1e-6, 1e-12) << text;
+    const double no_number = check(text, std::numeric_limits<double>::quiet_NaN()).max_error;
+    EXPECT_EQ(no_number, std::numeric_limits<double>::infinity()) << text;
+  }
+}
+
+TEST_F(DenseCheck, PartsOfAnOwedOperandSumToItsValue) {
+  const Product product = make("P[B, I, J]{U_X} * Q[B, J, K] -> R[K, B, I]");
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    const GeneratedOperand a(product, product.a, dtype, 3);
+    const Tensor block = a.block(mesh).as(DType::f64);
+    for (Index i = 0; i < block.size(); i += 37) {
+      EXPECT_NEAR(world.sum(block.view<double>()[i]), a.value(i), 1e-15);
+      EXPECT_NE(block.view<double>()[i], 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardline::tools

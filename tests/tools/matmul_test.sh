@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The four cases of a sharded product and their records:
+#
+#   matmul_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
+set -euo pipefail
+source "$(dirname "$0")/command.sh" "$@"
+record_check=$5
+sizes="I=37, J=53, K=29"
+
+# right CANDIDATE ARGS...: the product is right and its record complete.
+right() {
+  local candidate=$1
+  shift
+  rm -f "$folder/record.json"
+  run matmul "$@" --size "$sizes" --json "$folder/record.json"
+  expect_code 0
+  expect_lines out 1 "correct: "
+  "$record_check" "$folder/record.json" "$candidate" || complain "the record is not right"
+}
+
+right 1 "A[I_X, J] * B[J, K] -> C[I_X, K]"
+expect_lines out 1 "axis X: case 1"
+right 1 "A[I, J_X] * B[J, K] -> C[I, K]" --dtype bf16
+expect_lines out 1 "axis X: case 2"
+right 1 "A[I, J_X] * B[J_X, K] -> C[I, K]" --dtype f64
+expect_lines out 1 "axis X: case 3"
+right 1 "A[I_X, J] * B[J, K_X] -> C[I, K_X]" --seed 5
+expect_lines out 1 "axis X: case 4"
+right 1 "A[I, J]{U_X} * B[J_X, K] -> C[I, K]{U_X}"
+
+if ((ranks == 4)); then
+  right 1 "A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]" --mesh X=2,Y=2
+  expect_lines out 1 "axis X: case 1"
+  expect_lines out 1 "axis Y: case 3"
+  expect_lines out 2 "C[I_X, K] = AllReduce_Y(C[I_X, K]{U_Y})"  # in the program and in the table
+  right 1 "A[I_XY, J] * B[J_YX, K] -> C[I, K_X]" --mesh Z=1,X=2,Y=2 --threads 1
+fi
+if ((ranks > 1)); then
+  right 3 "A[I, J_X] * B[J_X, K] -> C[I, K]" --choose 3
+  expect_lines out 1 "candidate 3 of "
+fi
+finish

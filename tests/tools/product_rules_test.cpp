@@ -1,0 +1,121 @@
+// What a product may be, and the case of each axis. No ranks are needed.
+
+#include <gtest/gtest.h>
+
+#include "program/product.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline {
+namespace {
+
+const std::map<std::string, Index> kSizes{{"I", 4}, {"J", 6}, {"K", 8}};
+
+Product make(const std::string& text, const std::map<std::string, Index>& sizes = kSizes,
+             const std::string& mesh = "X=2,Y=3") {
+  return make_product(parse_product(text), sizes, AbstractMesh::parse(mesh));
+}
+
+/// The message with which a product is refused.
+std::string refusal(const std::string& text, const std::map<std::string, Index>& sizes = kSizes) {
+  return usage_message([&] { make(text, sizes); });
+}
+
+int case_of(const std::string& text, const Axis& axis, const std::map<std::string, Index>& sizes = kSizes) {
+  for (const AxisCase& each : cases(make(text, sizes))) {
+    if (each.axis == axis) return each.number;
+  }
+  return 0;
+}
+
+TEST(ProductRules, TheFourCasesOfTheBook) {
+  EXPECT_EQ(case_of("A[I_X, J] * B[J, K_Y] -> C[I_X, K_Y]", "X"), 1);
+  EXPECT_EQ(case_of("A[I_X, J] * B[J, K_Y] -> C[I_X, K_Y]", "Y"), 1);
+  EXPECT_EQ(case_of("A[I, J_X] * B[J, K] -> C[I, K]", "X"), 2);
+  EXPECT_EQ(case_of("A[I, J] * B[J_X, K] -> C[I, K]", "X"), 2);
+  EXPECT_EQ(case_of("A[I, J_X] * B[J_X, K] -> C[I, K]", "X"), 3);
+  EXPECT_EQ(case_of("A[I_X, J] * B[J, K_X] -> C[I, K]", "X"), 4);
+}
+
+TEST(ProductRules, CasesBeyondTheBook) {
+  EXPECT_EQ(case_of("A[I, J] * B[J, K] -> C[I, K]", "X"), 1);      // on nothing
+  EXPECT_EQ(case_of("A[I_X, J] * B[J_X, K] -> C[I, K]", "X"), 2);  // contracted in one, free in the other
+  EXPECT_EQ(case_of("A[I, J_XY] * B[J_Y, K_X] -> C[I, K]", "X"), 2);
+  EXPECT_EQ(case_of("A[I, J_XY] * B[J_Y, K_X] -> C[I, K]", "Y"), 3);  // the same dim, whatever the order
+  EXPECT_EQ(case_of("A[I_X, J, K] * B[I_X, J, K] -> C[I]", "X"), 1);  // a batch dim is not free
+  EXPECT_EQ(case_of("A[I, J_X, K] * B[J, K_X] -> C[I]", "X"), 2);     // two contracted dims
+  EXPECT_EQ(case_of("A[I, J]{U_X} * B[J, K] -> C[I, K]", "X"), 1);    // a debt is no case
+}
+
+TEST(ProductRules, LowerCaseAxesAndCanonicalText) {
+  EXPECT_EQ(make("A[I,J_x]@B[J_x,K]→C[I,K_y]").to_string(), "A[I, J_X] * B[J_X, K] -> C[I, K_Y]");
+}
+
+TEST(ProductRules, RefusesWhatIsNoProduct) {
+  EXPECT_EQ(refusal("A[I, J] -> C[I, J]"),
+            "1 operands given; a product takes two, as in A[I, J] * B[J, K] -> C[I, K] (chains are not implemented)");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K] * D[K, L] -> C[I, L]"),
+            "3 operands given; a product takes two, as in A[I, J] * B[J, K] -> C[I, K] (chains are not implemented)");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K]"),
+            "no result given; write -> C[...] after the operands, with the layout wanted");
+  EXPECT_EQ(refusal("A[I, J] * A[J, K] -> C[I, K]"), "the arrays of a product need three names; A, A and C were given");
+}
+
+TEST(ProductRules, RefusesDimsThatDoNotFit) {
+  EXPECT_EQ(
+      refusal("A[I, J] * B[K] -> C[I, K]"),
+      "dim J of A[I, J] is in neither B[K] nor the result C[I, K]: only a dim of both operands can be summed over");
+  EXPECT_EQ(
+      refusal("A[I] * B[J, K] -> C[I, K]"),
+      "dim J of B[J, K] is in neither A[I] nor the result C[I, K]: only a dim of both operands can be summed over");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K] -> C[I, K, L]"),
+            "dim L of the result C[I, K, L] is in neither A[I, J] nor B[J, K]");
+}
+
+TEST(ProductRules, RefusesAxes) {
+  EXPECT_EQ(refusal("A[I, J_Z] * B[J, K] -> C[I, K]"),
+            "A[I, J_Z]: dim J is sharded over axis Z, which mesh {X:2, Y:3} does not have");
+  EXPECT_EQ(refusal("A[I_X, J_X] * B[J, K] -> C[I, K]"),
+            "A[I_X, J_X]: axis X is used twice (again on dim J); mesh {X:2, Y:3}");
+}
+
+TEST(ProductRules, RefusesSizes) {
+  EXPECT_EQ(refusal("A[I, J] * B[J, K] -> C[I, K]", {{"I", 4}, {"K", 8}}),
+            "dim J of A[I, J] has no size; give it as J=1024");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K] -> C[I, K]", {{"I", 4}, {"J", 0}, {"K", 8}}), "size J=0 is not positive");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K] -> C[I, K]", {{"I", 4}, {"J", 6}, {"K", 8}, {"L", 2}}),
+            "size L=2 is given, but no array has a dim L");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K] -> C[I, K]", {{"I", 1LL << 40}, {"J", 1LL << 40}, {"K", 8}}),
+            "A[I, J] would have 1.21e+24 elements, more than can be counted");
+}
+
+TEST(ProductRules, RefusesDebts) {
+  EXPECT_EQ(refusal("A[I, J]{Max_X} * B[J, K] -> C[I, K]"),
+            "A[I, J]{Max_X}: a product can carry sums that are owed, {U_...}, but no maxima");
+  EXPECT_EQ(
+      refusal("A[I_X, J] * B[J, K] -> C[I, K]{U_X}"),
+      "the result C[I, K]{U_X} cannot owe on X: neither A[I_X, J] nor B[J, K] owes on it or has it on a dim that is "
+      "summed over");
+  EXPECT_EQ(refusal("A[I, J_X] * B[J, K] -> C[I, K]{U_X}"), "nothing was refused");
+  EXPECT_EQ(refusal("A[I, J] * B[J, K]{U_X} -> C[I, K]{U_X}"), "nothing was refused");
+}
+
+TEST(Sizes, AreReadWithOrWithoutSpace) {
+  const std::map<std::string, Index> expected{{"I", 5}, {"J", 7}};
+  EXPECT_EQ(parse_sizes("I=5,J=7"), expected);
+  EXPECT_EQ(parse_sizes(" J = 7 ,  I= 5 "), expected);
+  EXPECT_TRUE(parse_sizes("").empty());
+}
+
+TEST(Sizes, AreRefusedByName) {
+  const auto refused = [](const std::string& text) { return usage_message([&] { parse_sizes(text); }); };
+  EXPECT_EQ(refused("I=5,J"), "sizes \"I=5,J\": \"J\" is no size; write dims and sizes as in I=1024,J=512");
+  EXPECT_EQ(refused("I=5,"), "sizes \"I=5,\": \"\" is no size; write dims and sizes as in I=1024,J=512");
+  EXPECT_EQ(refused("I=5k"), "size I: \"5k\" is not a whole number up to 9223372036854775807");
+  EXPECT_EQ(refused("I=9223372036854775808"),
+            "size I: \"9223372036854775808\" is not a whole number up to 9223372036854775807");
+  EXPECT_EQ(refused("I=-1"), "size I=-1 is not positive");
+  EXPECT_EQ(refused("I=5,I=6"), "sizes \"I=5,I=6\": dim I is given twice");
+}
+
+}  // namespace
+}  // namespace shardline

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+namespace shardline::tools {
+
+/// What a subcommand does once its arguments have parsed: runs on every rank and returns the exit code. Bad arguments
+/// are UsageErrors thrown on every rank.
+using Action = std::function<int()>;
+
+}  // namespace shardline::tools

@@ -1,0 +1,183 @@
+#include "tools/dense_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/gemm.h"
+#include "runtime/base/check.h"
+#include "runtime/blocks.h"
+
+namespace shardline::tools {
+namespace {
+
+/// Extents of a tile of the product; two tiles of operands and one of the result stay in the caches.
+constexpr std::size_t kTile = 512;
+
+using Offsets = std::vector<Index>;
+
+/// One array seen as a matrix: where it has each of its dims, in elements.
+struct Layout {
+  std::vector<std::string> dims;
+  std::vector<Range> ranges;  ///< positions in the logical array
+  Shape strides;
+  bool from_zero = false;  ///< strides are those of a block that starts at the ranges
+
+  /// Offsets of all positions of the dims `group`, the last fastest.
+  Offsets offsets(const std::vector<std::string>& group) const {
+    Offsets offsets{0};
+    for (const std::string& name : group) {
+      const auto d = static_cast<std::size_t>(std::find(dims.begin(), dims.end(), name) - dims.begin());
+      Offsets next;
+      for (const Index offset : offsets) {
+        for (Index i = ranges[d].begin; i < ranges[d].end; ++i) {
+          next.push_back(offset + (from_zero ? i - ranges[d].begin : i) * strides[d]);
+        }
+      }
+      offsets = std::move(next);
+    }
+    return offsets;
+  }
+};
+
+Shape row_major_strides(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+/// An operand of the product, as far as a block of the result needs it: `wanted` restricts the dims that the result
+/// has.
+Layout operand_layout(const Array& array, const Array& result, const std::vector<Range>& wanted) {
+  Layout layout{array.dims, {}, row_major_strides(array.shape)};
+  for (std::size_t d = 0; d < array.dims.size(); ++d) {
+    const auto in_result = std::find(result.dims.begin(), result.dims.end(), array.dims[d]);
+    layout.ranges.push_back(in_result == result.dims.end()
+                                ? Range{0, array.shape[d]}
+                                : wanted[static_cast<std::size_t>(in_result - result.dims.begin())]);
+  }
+  return layout;
+}
+
+/// Dims of `from` that `first` and `second` have or lack as asked.
+std::vector<std::string> select(const Array& from, const Array& first, bool in_first, const Array& second,
+                                bool in_second) {
+  const auto has = [](const Array& a, const std::string& d) {
+    return std::find(a.dims.begin(), a.dims.end(), d) != a.dims.end();
+  };
+  std::vector<std::string> dims;
+  std::copy_if(from.dims.begin(), from.dims.end(), std::back_inserter(dims),
+               [&](const std::string& d) { return has(first, d) == in_first && has(second, d) == in_second; });
+  return dims;
+}
+
+/// The product of a block of the result, tile by tile, as batched matrices: offsets of every batch, row, column and
+/// summed position in the arrays that have them.
+class DenseProduct {
+ public:
+  DenseProduct(const Product& product, const std::vector<Range>& block) {
+    const Array& a = product.program.array(product.a);
+    const Array& b = product.program.array(product.b);
+    const Array& c = product.program.array(product.result);
+    Shape local;
+    for (const Range& range : block) local.push_back(range.size());
+    const Layout in_a = operand_layout(a, c, block);
+    const Layout in_b = operand_layout(b, c, block);
+    const Layout in_c{c.dims, block, row_major_strides(local), true};
+    const auto batch = select(c, a, true, b, true);
+    const auto rows = select(c, a, true, b, false);
+    const auto columns = select(c, a, false, b, true);
+    const auto summed = select(a, b, true, c, false);
+    batch_a_ = in_a.offsets(batch), batch_b_ = in_b.offsets(batch), batch_c_ = in_c.offsets(batch);
+    rows_a_ = in_a.offsets(rows), rows_c_ = in_c.offsets(rows);
+    columns_b_ = in_b.offsets(columns), columns_c_ = in_c.offsets(columns);
+    summed_a_ = in_a.offsets(summed), summed_b_ = in_b.offsets(summed);
+  }
+
+  /// Calls compare(offset in the block, dense value) for every element of the block.
+  template <class Compare>
+  void run(const GeneratedOperand& a, const GeneratedOperand& b, Compare compare) const {
+    for (std::size_t batch = 0; batch < batch_c_.size(); ++batch) {
+      for (std::size_t column = 0; column < columns_c_.size(); column += kTile) {
+        for (std::size_t row = 0; row < rows_c_.size(); row += kTile) {
+          tile(a, b, batch, row, column, compare);
+        }
+      }
+    }
+  }
+
+ private:
+  template <class Compare>
+  void tile(const GeneratedOperand& a, const GeneratedOperand& b, std::size_t batch, std::size_t row,
+            std::size_t column, Compare compare) const {
+    const std::size_t m = std::min(kTile, rows_c_.size() - row);
+    const std::size_t n = std::min(kTile, columns_c_.size() - column);
+    std::vector<double> c_MN(m * n, 0);
+    for (std::size_t inner = 0; inner < summed_a_.size(); inner += kTile) {
+      const std::size_t k = std::min(kTile, summed_a_.size() - inner);
+      std::vector<double> a_MK;
+      std::vector<double> b_KN;
+      for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t l = 0; l < k; ++l)
+          a_MK.push_back(a.value(batch_a_[batch] + rows_a_[row + i] + summed_a_[inner + l]));
+      }
+      for (std::size_t l = 0; l < k; ++l) {
+        for (std::size_t j = 0; j < n; ++j) {
+          b_KN.push_back(b.value(batch_b_[batch] + summed_b_[inner + l] + columns_b_[column + j]));
+        }
+      }
+      const auto [M, N, K] = std::array{static_cast<Index>(m), static_cast<Index>(n), static_cast<Index>(k)};
+      kernels::gemm<double>({.m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N}, 1, a_MK.data(), b_KN.data(), 1,
+                            c_MN.data());
+    }
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        compare(batch_c_[batch] + rows_c_[row + i] + columns_c_[column + j], c_MN[i * n + j]);
+      }
+    }
+  }
+
+  Offsets batch_a_, batch_b_, batch_c_;
+  Offsets rows_a_, rows_c_;
+  Offsets columns_b_, columns_c_;
+  Offsets summed_a_, summed_b_;
+};
+
+/// This rank's block of the result in f64, owed parts summed up. Collective over `mesh` when there are any.
+Tensor settled_block(const Product& product, const Tensor& result, const Mesh& mesh, const std::vector<Range>& block) {
+  const Sharding& sharding = product.sharding(product.result);
+  if (sharding.unreduced.empty()) return result.as(DType::f64);
+  const Array& c = product.program.array(product.result);
+  const ArraySpec spec{c.name, c.dims, c.shape, sharding, result.dtype()};
+  return DistTensor::from_local(mesh, spec, result).gather().slice(block).as(DType::f64);
+}
+
+}  // namespace
+
+Accuracy check_against_dense(const Product& product, const GeneratedOperand& a, const GeneratedOperand& b,
+                             const Tensor& result, const Mesh& mesh) {
+  const std::vector<Range> block =
+      box(product.program.array(product.result).shape, product.sharding(product.result), product.mesh, mesh.rank());
+  const Tensor ours = settled_block(product, result, mesh, block);
+  const View<const double> elements = ours.view<double>();
+  Accuracy worst;
+  DenseProduct(product, block).run(a, b, [&](Index at, double dense) {
+    const double error = std::abs(elements[at] - dense);
+    worst.max_error = std::max(worst.max_error, std::isfinite(error) ? error : std::numeric_limits<double>::infinity());
+    worst.max_value = std::max(worst.max_value, std::abs(dense));
+  });
+  return {mesh.comm().max(worst.max_error), mesh.comm().max(worst.max_value)};
+}
+
+Bytes memory_of_check(const Product& product, DType dtype) {
+  const Shape& shape = product.program.array(product.result).shape;
+  const Sharding& sharding = product.sharding(product.result);
+  const auto whole = static_cast<double>(element_count(shape));
+  const auto block = static_cast<double>(element_count(largest_local_shape(shape, sharding, product.mesh)));
+  const auto item = static_cast<double>(size_of(dtype));
+  const double gathered =
+      sharding.unreduced.empty() ? 0 : item * (whole + block * static_cast<double>(product.mesh.ranks()));
+  return Bytes(8 * block + gathered);
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "runtime/mesh.h"
+#include "runtime/tensor.h"
+#include "tools/generated_operand.h"
+
+namespace shardline::tools {
+
+/// How far a product lies from the dense one.
+struct Accuracy {
+  double max_error = 0;  ///< largest |ours - dense|; infinite when an element of ours is not finite
+  double max_value = 0;  ///< largest |dense|
+  double relative() const { return max_error == 0 ? 0 : max_error / max_value; }
+};
+
+/// Compares this rank's block of the result with a product in f64 that it computes from the operands' definition:
+/// without the partitioner and the collectives, tile by tile, so that neither operand is ever held whole. An owed
+/// result is summed up first. Collective over `mesh`; every rank returns the extremes of all.
+Accuracy check_against_dense(const Product& product, const GeneratedOperand& a, const GeneratedOperand& b,
+                             const Tensor& result, const Mesh& mesh);
+
+/// Memory that the check takes on one rank, at most.
+Bytes memory_of_check(const Product& product, DType dtype);
+
+}  // namespace shardline::tools

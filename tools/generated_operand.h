@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/product.h"
+#include "runtime/base/counter_rng.h"
+#include "runtime/dist_tensor.h"
+
+namespace shardline::tools {
+
+/// An operand of a product made of random numbers in [-1, 1): each element follows from seed, name and global index, so
+/// that any rank can make any of them. Where the array is owed, every rank of the owed axes holds another part.
+class GeneratedOperand {
+ public:
+  GeneratedOperand(const Product& product, ArrayId array, DType dtype, std::uint64_t seed);
+
+  /// Element `i` (row-major in the logical array) as its dtype stores it, the parts of an owed one summed up.
+  double value(Index i) const;
+  /// This rank's block.
+  Tensor block(const Mesh& mesh) const;
+
+ private:
+  double part(Index i, std::size_t position) const;
+
+  ArraySpec spec_;
+  std::size_t parts_;  ///< ranks over the owed axes
+  CounterRng values_;
+  std::vector<CounterRng> shares_;  ///< by part, when there are several: what neighbouring parts pass to each other
+};
+
+}  // namespace shardline::tools

@@ -1,0 +1,103 @@
+#include "tools/job.h"
+
+#include <cstdio>
+
+#include "models/files.h"
+#include "runtime/base/check.h"
+#include "tools/version.h"
+
+namespace shardline::tools {
+namespace {
+
+DType dtype_named(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
+    if (name == name_of(dtype)) return dtype;
+  }
+  usage_error("--dtype {}: f32, bf16 and f64 are known", name);
+}
+
+AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& world) {
+  return options.mesh.empty() ? AbstractMesh({{"X", world.size()}}) : AbstractMesh::parse(options.mesh);
+}
+
+/// Fails where a file at `path` would: in a folder that is not there or cannot be written.
+void require_writable(const std::string& path) { const WholeFile probe(path); }
+
+}  // namespace
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]");
+  command.add_option("--dtype", options.dtype, "Element type: f32, bf16 or f64")->capture_default_str();
+  command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
+  command.add_option("--seed", options.seed, "Seed of everything drawn at random")->capture_default_str();
+  command.add_option("--json", options.json, "Write the record of the run to this file");
+}
+
+Job::Job(const CommonOptions& options)
+    : options_(options),
+      dtype_(dtype_named(options.dtype)),
+      world_(mpi::Communicator::world()),
+      mesh_(mesh_of(options, world_), world_),
+      engine_(mesh_),
+      machine_(share_machine(world_, options.threads)) {
+  if (wants_json()) {
+    mpi::on_root(world_, 0, [&] {
+      require_writable(options_.json);
+      return std::string();
+    });
+  }
+}
+
+void Job::introduce() const {
+  note(fmt::format("{} rank{} on {} ({} node{}, {} core{}), mesh {}, {} BLAS thread{} per rank", world_.size(),
+                   world_.size() == 1 ? "" : "s", machine_.host, machine_.nodes, machine_.nodes == 1 ? "" : "s",
+                   machine_.cores, machine_.cores == 1 ? "" : "s", mesh_.axes().to_string(), machine_.threads_per_rank,
+                   machine_.threads_per_rank == 1 ? "" : "s"));
+  if (!machine_.timing_fault.empty()) note(fmt::format("timings are not valid: {}", machine_.timing_fault));
+}
+
+void Job::print(const std::string& text) const {
+  if (!root()) return;
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+void Job::note(const std::string& text) const {
+  if (root()) fmt::print(stderr, "shardline: {}\n", text);
+}
+
+Json Job::header(const std::string& schema, const std::string& command) const {
+  Json mesh = Json::object();
+  for (const Axis& axis : mesh_.axes().axes()) mesh[axis] = mesh_.axes().size(axis);
+  Json header{{"schema", schema},
+              {"command", command},
+              {"mesh", std::move(mesh)},
+              {"machine",
+               {{"host", machine_.host},
+                {"nodes", machine_.nodes},
+                {"cores", machine_.cores},
+                {"ranks_per_node", machine_.ranks_per_node},
+                {"threads_per_rank", machine_.threads_per_rank},
+                {"blas", machine_.blas},
+                {"mpi", machine_.mpi},
+                {"commit", commit()}}},
+              {"dtype", name_of(dtype_)},
+              {"seed", options_.seed},
+              {"valid_timing", machine_.timing_fault.empty()}};
+  if (!machine_.timing_fault.empty()) header["valid_timing_reason"] = machine_.timing_fault;
+  return header;
+}
+
+void Job::write_json(const Json& record) const {
+  if (!wants_json()) return;
+  mpi::on_root(world_, 0, [&] {
+    // Text that is not UTF-8, as a sampled one may be, must not stop the record.
+    const std::string text = record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    WholeFile file(options_.json);
+    file.write(text.data(), text.size());
+    file.commit();
+    return std::string();
+  });
+}
+
+}  // namespace shardline::tools

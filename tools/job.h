@@ -1,0 +1,71 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "collectives/progress.h"
+#include "runtime/base/dtype.h"
+#include "runtime/mesh.h"
+#include "tools/machine.h"
+
+namespace shardline::tools {
+
+/// Keeps keys in the order in which they were set, and with it the order of mesh axes.
+using Json = nlohmann::ordered_json;
+
+/// Options that every subcommand running on a mesh takes.
+struct CommonOptions {
+  std::string mesh;            ///< "X=2,Y=4"; empty for X=<ranks>
+  std::string dtype = "f32";   ///< f32, bf16 or f64
+  std::optional<int> threads;  ///< of the BLAS per rank
+  std::uint64_t seed = 0;
+  std::string json;  ///< file for the record; empty for none
+};
+
+/// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing.
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+/// The ranks at work on one subcommand: world communicator, mesh, engine, threads and the record of the run.
+class Job {
+ public:
+  /// Collective over all ranks. Throws UsageError, on all ranks, when the axes of the mesh do not multiply to the
+  /// number of ranks, on an unknown dtype and when the record cannot be written.
+  explicit Job(const CommonOptions& options);
+
+  /// True on the rank that prints.
+  bool root() const { return world_.rank() == 0; }
+  const mpi::Communicator& world() const { return world_; }
+  const Mesh& mesh() const { return mesh_; }
+  collectives::Engine& engine() { return engine_; }
+  DType dtype() const { return dtype_; }
+  std::uint64_t seed() const { return options_.seed; }
+  const Machine& machine() const { return machine_; }
+  bool wants_json() const { return !options_.json.empty(); }
+
+  /// Says on standard error how the machine is shared; for when all arguments are known to be good.
+  void introduce() const;
+  /// Prints to standard output from rank 0 and flushes.
+  void print(const std::string& text) const;
+  /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
+  void note(const std::string& text) const;
+
+  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing.
+  Json header(const std::string& schema, const std::string& command) const;
+  /// Collective over all ranks: writes the record to the file of --json, whole; nothing when there is none. Throws
+  /// UsageError on all ranks when it cannot.
+  void write_json(const Json& record) const;
+
+ private:
+  CommonOptions options_;
+  DType dtype_;
+  mpi::Communicator world_;
+  Mesh mesh_;
+  collectives::Engine engine_;
+  Machine machine_;
+};
+
+}  // namespace shardline::tools

@@ -1,0 +1,78 @@
+#include "tools/machine.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <climits>
+#include <fstream>
+
+#include "kernels/gemm.h"
+#include "runtime/base/check.h"
+#include "runtime/mpi/environment.h"
+
+namespace shardline::tools {
+namespace {
+
+/// One bit per core that this process may run on.
+using CoreMask = std::array<unsigned long, 256>;
+
+std::string core_mask() {
+  CoreMask mask{};
+  const int failed = sched_getaffinity(0, sizeof mask, reinterpret_cast<cpu_set_t*>(mask.data()));
+  SHARDLINE_CHECK(failed == 0, "sched_getaffinity cannot tell the cores of this process");
+  return {reinterpret_cast<const char*>(mask.data()), sizeof mask};
+}
+
+/// Collective over `node`: cores that its ranks may use, together.
+int cores_of(const mpi::Communicator& node) {
+  std::string together(sizeof(CoreMask), '\0');
+  for (const std::string& mask : node.all_gather_bytes(core_mask())) {
+    for (std::size_t i = 0; i < mask.size(); ++i) together[i] = static_cast<char>(together[i] | mask[i]);
+  }
+  int cores = 0;
+  for (const char byte : together) cores += std::popcount(static_cast<unsigned char>(byte));
+  return cores;
+}
+
+/// What the machine has, or less where the control group of a container sets a limit.
+Bytes memory() {
+  double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
+  if (double limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
+  return Bytes(bytes);
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+}  // namespace
+
+Machine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
+  require(!threads || *threads >= 1, "--threads {}: a rank has at least 1 thread", threads.value_or(0));
+  const mpi::Communicator node = world.split_by_node();
+  const int cores = cores_of(node);
+  Machine machine;
+  machine.threads_per_rank = threads ? *threads : static_cast<int>(world.min(std::max(1, cores / node.size())));
+  kernels::set_blas_threads(machine.threads_per_rank);
+  // Every rank describes the node of rank 0; a node that is too full counts wherever it is.
+  machine.cores = static_cast<int>(world.all_gather(cores)[0]);
+  machine.ranks_per_node = static_cast<int>(world.all_gather(node.size())[0]);
+  machine.nodes = static_cast<int>(world.sum(node.rank() == 0 ? 1 : 0));
+  machine.memory = Bytes(world.min(memory().value));
+  machine.host = world.broadcast(host_name(), 0);
+  machine.blas = world.broadcast(kernels::blas_description(), 0);
+  machine.mpi = mpi::library_version();
+  if (world.max(node.size() * machine.threads_per_rank > cores ? 1 : 0) > 0) {
+    machine.timing_fault = fmt::format("{} ranks of {} thread{} share {} core{} of a node", machine.ranks_per_node,
+                                       machine.threads_per_rank, machine.threads_per_rank == 1 ? "" : "s",
+                                       machine.cores, machine.cores == 1 ? "" : "s");
+  }
+  return machine;
+}
+
+}  // namespace shardline::tools

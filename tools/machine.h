@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/base/units.h"
+#include "runtime/mpi/communicator.h"
+
+namespace shardline::tools {
+
+/// Where a job runs and how it shares the machine; cores and ranks are those of rank 0's node.
+struct Machine {
+  std::string host;
+  int cores = 1;  ///< that the ranks of the node may use
+  int ranks_per_node = 1;
+  int nodes = 1;
+  Bytes memory;              ///< of the node: what the machine has, or the container may use
+  int threads_per_rank = 1;  ///< of the BLAS; equal on every rank
+  std::string blas;          ///< name, version and the kernel it chose
+  std::string mpi;
+  std::string timing_fault;  ///< why timings mean nothing; empty when they do
+};
+
+/// Collective over `world`. Gives every rank the same answer and sets the threads of its BLAS: `threads` when given,
+/// else as many as its node's cores allow, on the node that allows least. Throws UsageError when `threads` is below 1.
+Machine share_machine(const mpi::Communicator& world, std::optional<int> threads);
+
+}  // namespace shardline::tools

@@ -1,0 +1,67 @@
+// The `shardline` command: a file per subcommand, each of which adds itself here.
+
+#include <iostream>
+#include <sstream>
+
+#include "kernels/gemm.h"
+#include "runtime/base/check.h"
+#include "runtime/mpi/communicator.h"
+#include "runtime/mpi/environment.h"
+#include "tools/command.h"
+#include "tools/matmul.h"
+#include "tools/sample.h"
+#include "tools/train.h"
+#include "tools/memory.h"
+#include "tools/version.h"
+
+namespace shardline::tools {
+namespace {
+
+std::string version_text() {
+  return fmt::format("shardline {} (commit {})\n{}\n{}", version(), commit(), mpi::library_version(),
+                     kernels::blas_description());
+}
+
+/// What CLI11 found wrong, on one line, and where to read what is right.
+std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  for (char& c : text) c = c == '\n' ? ' ' : c;
+  const auto commands = app.get_subcommands();
+  return fmt::format("{}; see shardline {}--help", text, commands.empty() ? "" : commands[0]->get_name() + " ");
+}
+
+/// Runs on every rank: parses, and does what the arguments ask for.
+int run(int argc, char** argv) {
+  CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
+  app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
+  app.require_subcommand(1);
+  Action action;
+  add_matmul(app, action);
+  add_train(app, action);
+  add_sample(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help or --version
+    std::ostringstream text;
+    app.exit(asked, text, text);
+    if (mpi::Communicator::world().rank() == 0) std::cout << text.str() << std::flush;
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(one_line(app, error));
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace shardline::tools
+
+#ifdef __SANITIZE_ADDRESS__
+// What the MPI libraries keep until the process ends is not ours to free.
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+#endif
+
+int main(int argc, char** argv) {
+  shardline::tools::keep_freed_memory();
+  const shardline::mpi::Environment environment(&argc, &argv);
+  return shardline::mpi::run_guarded([&] { return shardline::tools::run(argc, argv); });
+}

@@ -1,0 +1,134 @@
+#include "tools/matmul.h"
+
+#include <memory>
+
+#include "program/check.h"
+#include "program/execute.h"
+#include "roofline/calibrate.h"
+#include "runtime/base/check.h"
+#include "tools/matmul_report.h"
+
+namespace shardline::tools {
+namespace {
+
+struct MatmulOptions {
+  CommonOptions common;
+  std::string expression;
+  std::string sizes;
+  Index choose = 1;
+};
+
+/// Timed runs of a product whose first run took this long: five unless that would be tedious.
+int repetitions(Seconds first) { return first < Seconds(2) ? 5 : first < Seconds(10) ? 3 : 1; }
+
+double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
+
+/// Refuses what the nodes could not hold, before anything is allocated.
+void require_memory(const Product& product, const RankProgram& program, const Job& job) {
+  const ElementTypes types = product_types(product, job.dtype());
+  const Bytes per_rank = Liveness(program).peak(types, 0) + memory_of_check(product, types.real);
+  const Bytes needed = per_rank * job.machine().ranks_per_node;
+  require(needed <= job.machine().memory, "{} needs {} on each node ({} ranks), which has {}", product.to_string(),
+          to_string(needed), job.machine().ranks_per_node, to_string(job.machine().memory));
+}
+
+std::vector<PricedCandidate> price(std::vector<Candidate> candidates, const ElementTypes& types,
+                                   const roofline::Hardware& hardware) {
+  std::vector<PricedCandidate> priced;
+  for (Candidate& candidate : candidates) {
+    std::vector<StepEstimate> estimates = estimate(candidate.program, types, hardware);
+    priced.push_back({std::move(candidate.program), std::move(estimates)});
+  }
+  return priced;
+}
+
+/// Collective over all ranks: one run, begun together; the time of the slowest rank.
+Seconds timed_run(Executor& executor, const Job& job) {
+  job.world().barrier();
+  const Seconds begin = now();
+  executor.run();
+  return Seconds(job.world().max((now() - begin).value));
+}
+
+/// Collective over all ranks: runs the chosen candidate, fills in times and accuracy.
+void run(Job& job, MatmulRecord& record) {
+  const Product& product = *record.product;
+  const ElementTypes types = product_types(product, job.dtype());
+  const GeneratedOperand a(product, product.a, job.dtype(), job.seed());
+  const GeneratedOperand b(product, product.b, job.dtype(), job.seed());
+  Executor executor(record.candidate().program, job.engine(), types, record.candidate().estimates);
+  executor.set(product.a, a.block(job.mesh()));
+  executor.set(product.b, b.block(job.mesh()));
+  const int count = repetitions(timed_run(executor, job));
+  executor.forget_times();
+  for (int i = 0; i < count; ++i) record.runs.push_back(timed_run(executor, job));
+  const std::vector<Measured> measured = measure(executor.trace(), job.engine());
+  for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
+  record.accuracy = check_against_dense(product, a, b, executor.get(product.result), job.mesh());
+}
+
+int matmul(const MatmulOptions& options) {
+  const ParsedProduct parsed = parse_product(options.expression);
+  const std::map<std::string, Index> sizes = parse_sizes(options.sizes);
+  Job job(options.common);
+  const Product product = make_product(parsed, sizes, job.mesh().axes());
+  std::vector<Candidate> candidates = product.candidates();
+  const auto count = static_cast<Index>(candidates.size());
+  require(options.choose >= 1 && options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose,
+          count);
+  const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
+  check(chosen);
+  require_memory(product, chosen, job);
+
+  job.introduce();
+  const ElementTypes types = product_types(product, job.dtype());
+  if (job.dtype() == DType::bf16) {
+    job.note("bf16: the operands are stored and moved in bf16; they are multiplied, and products reduced, in f32");
+  }
+  const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), types.real);
+  MatmulRecord record{.product = &product,
+                      .candidates = price(std::move(candidates), types, hardware),
+                      .chosen = options.choose,
+                      .tolerance = tolerance(job.dtype())};
+  job.print(derivation_text(record, job.dtype()));
+  run(job, record);
+  job.print(result_text(record));
+  Json json = job.header("shardline.matmul/1", "matmul");
+  add_keys(json, record);
+  job.write_json(json);
+  return record.correct() ? 0 : 1;
+}
+
+constexpr const char* kExample = R"(
+Example: over the two ranks of axis X both operands are sharded on the dim J that is summed over (case 3), so each rank
+multiplies its blocks and the partial sums are added up.
+
+  mpirun -n 2 shardline matmul "A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=2 --size I=1024,J=1024,K=1024
+
+prints the program that it derived and ran,
+
+  C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]
+  C[I, K] = AllReduce_X(C[I, K]{U_X})
+
+then each of these lines with its time measured and predicted, and how far the result is from a dense product in f64.
+Exit code 0: right; 1: wrong; 2: bad usage.)";
+
+}  // namespace
+
+void add_matmul(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("matmul", "Multiply two sharded arrays: derive the program, run, check and time it");
+  const auto options = std::make_shared<MatmulOptions>();
+  command
+      ->add_option("EXPR", options->expression,
+                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
+      ->required();
+  command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
+  command->add_option("--choose", options->choose, "Run the candidate of this number; 1 moves the fewest bytes")
+      ->capture_default_str();
+  add_common_options(*command, options->common);
+  command->footer(kExample);
+  command->callback([options, &action] { action = [options] { return matmul(*options); }; });
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tools/command.h"
+
+namespace shardline::tools {
+
+/// `shardline matmul`: one product of sharded arrays, derived, run, checked and timed.
+void add_matmul(CLI::App& app, Action& action);
+
+}  // namespace shardline::tools

@@ -1,0 +1,49 @@
+#include "tools/report.h"
+
+#include <fmt/format.h>
+
+namespace shardline::tools {
+
+std::string describe(const roofline::Hardware& hardware) {
+  std::string text = fmt::format("matmul {}, memory {}", to_string(hardware.matmul), to_string(hardware.memory));
+  for (const auto& [axis, link] : hardware.links) {
+    text += fmt::format("; {}: {} a step, {}", axis, to_string(link.latency), to_string(link.bandwidth));
+  }
+  return text;
+}
+
+std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
+                              const TrainingOptions& options, const ByteData& data,
+                              const roofline::Hardware& hardware) {
+  std::string text = fmt::format("mesh {}, strategy {}, {}\n", job.mesh().axes().to_string(),
+                                 strategy.empty() ? "none" : to_string(strategy), name_of(options.dtype));
+  text += fmt::format(
+      "model: {} parameters, {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}\n",
+      parameter_count(config), config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
+      config.kv_heads, config.vocab, config.tied ? ", tied" : "");
+  text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step\n",
+                      data.training_text().size(), data.held_out_text().size(), options.batch.sequences,
+                      options.batch.tokens);
+  return text + fmt::format("measured, each of {} ranks: {}\n\n", job.mesh().ranks(), describe(hardware));
+}
+
+Json kinds_json(const std::vector<KindSummary>& kinds) {
+  Json result = Json::array();
+  for (const KindSummary& k : kinds) {
+    result.push_back({{"text", k.axis.empty() ? k.kind : k.kind + " over " + k.axis},
+                      {"kind", k.kind},
+                      {"axis", k.axis},
+                      {"count", k.count},
+                      {"bytes", k.bytes.value},
+                      {"wire_bytes", k.wire_bytes.value},
+                      {"flops", k.flops.value},
+                      {"predicted_s", k.predicted.value},
+                      {"measured_s", k.measured.value},
+                      {"ratio", k.ratio()},
+                      {"exposed_s", k.exposed.value},
+                      {"limiter", k.limiter}});
+  }
+  return result;
+}
+
+}  // namespace shardline::tools

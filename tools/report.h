@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/strategies.h"
+#include "models/training.h"
+#include "program/measure.h"
+#include "roofline/hardware.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+
+/// What a training run is, before it starts: mesh, model, text and what was measured of the machine.
+std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
+                              const TrainingOptions& options, const ByteData& data, const roofline::Hardware& hardware);
+
+/// "matmul 98.1 GFLOP/s, memory 12.0 GB/s; X: 1.50 us + 4.00 GB/s", all per rank.
+std::string describe(const roofline::Hardware& hardware);
+
+/// The `operations` of a record, one object per kind and axis.
+Json kinds_json(const std::vector<KindSummary>& kinds);
+
+}  // namespace shardline::tools

@@ -1,0 +1,153 @@
+#include "tools/sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/checkpoint.h"
+#include "models/strategies.h"
+#include "program/check.h"
+#include "program/execute.h"
+#include "runtime/base/check.h"
+#include "runtime/base/counter_rng.h"
+#include "runtime/blocks.h"
+#include "runtime/dist_tensor.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+namespace {
+
+struct SampleOptions {
+  CommonOptions common;
+  std::string strategy;
+  std::string load;
+  std::string prompt;
+  Index tokens = 400;
+  double temperature = 0.7;
+};
+
+constexpr const char* kFooter = R"(Example:
+  shardline sample --load build/model --prompt "#include <vector>" --tokens 200
+
+A token is a byte. A temperature of 0 always takes the likeliest one. The model sees as many bytes back as the
+sequences it was trained on.)";
+
+void check_options(const SampleOptions& options) {
+  require(!options.prompt.empty(), "--prompt is empty: give at least one byte to continue");
+  require(options.tokens >= 0, "--tokens {}: at least 0", options.tokens);
+  require(options.temperature >= 0 && std::isfinite(options.temperature), "--temperature {}: 0 or more",
+          options.temperature);
+  require(options.common.dtype != "bf16", "--dtype bf16: sampling runs in f32 or f64");
+}
+
+/// The model on the mesh, ready to give the logits that follow a text.
+class Inference {
+ public:
+  Inference(Job& job, const Checkpoint& checkpoint, const std::string& strategy, Index window)
+      : job_(job), window_(window), model_(make_inference(checkpoint.config, {1, window})) {
+    const AbstractMesh& mesh = job.mesh().axes();
+    program_ = partition(model_.program, mesh, declare(model_.program, mesh, parse_strategy(strategy, mesh)));
+    check(program_);
+    // Nothing here is compared with a price, so any estimate serves.
+    const ElementTypes types{.real = job.dtype()};
+    executor_ =
+        std::make_unique<Executor>(program_, job.engine(), types, std::vector<StepEstimate>(program_.steps.size()));
+    for (const ModelParameter& parameter : model_.parameters) {
+      const Array& array = model_.program.array(parameter.array);
+      const Sharding& sharding = program_.version(program_.inputs.at(parameter.array)).sharding;
+      const Tensor whole = from_checkpoint(checkpoint, parameter, array);
+      executor_->set(parameter.array, whole.slice(box(array.shape, sharding, mesh, job.mesh().rank())).as(job.dtype()));
+    }
+  }
+
+  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank.
+  std::vector<double> logits_after(const std::string& text) {
+    const Index seen = std::min<Index>(static_cast<Index>(text.size()), window_);
+    const std::string recent = text.substr(text.size() - static_cast<std::size_t>(seen));
+    Tensor ids = Tensor::zeros(DType::i32, {1, window_});
+    for (Index i = 0; i < seen; ++i) {
+      ids.view<std::int32_t>()[i] = static_cast<unsigned char>(recent[static_cast<std::size_t>(i)]);
+    }
+    const AbstractMesh& mesh = job_.mesh().axes();
+    const Sharding& sharding = program_.version(program_.inputs.at(model_.ids)).sharding;
+    executor_->set(model_.ids, ids.slice(box({1, window_}, sharding, mesh, job_.mesh().rank())));
+    executor_->run();
+    executor_->forget_times();
+
+    const Array& array = model_.program.array(model_.logits);
+    const ArraySpec spec{array.name, array.dims, array.shape,
+                         program_.version(program_.finals.at(model_.logits)).sharding, job_.dtype()};
+    const Tensor whole = DistTensor::from_local(job_.mesh(), spec, executor_->get(model_.logits)).gather();
+    const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
+    const View<const double> values = std::as_const(last).view<double>();
+    return {values.begin(), values.end()};
+  }
+
+ private:
+  Job& job_;
+  Index window_;
+  Transformer model_;
+  RankProgram program_;
+  std::unique_ptr<Executor> executor_;
+};
+
+/// Draws a byte from softmax(logits / temperature) with `uniform` in [0, 1).
+char draw(const std::vector<double>& logits, double temperature, double uniform) {
+  constexpr std::size_t kBytes = 256;
+  const auto end = logits.begin() + static_cast<std::ptrdiff_t>(std::min(kBytes, logits.size()));
+  const auto likeliest = std::max_element(logits.begin(), end);
+  if (temperature == 0) return static_cast<char>(likeliest - logits.begin());
+  std::vector<double> weights;
+  double sum = 0;
+  for (auto logit = logits.begin(); logit != end; ++logit) {
+    weights.push_back(std::exp((*logit - *likeliest) / temperature));
+    sum += weights.back();
+  }
+  double left = uniform * sum;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    left -= weights[i];
+    if (left < 0) return static_cast<char>(i);
+  }
+  return static_cast<char>(likeliest - logits.begin());
+}
+
+int sample(const SampleOptions& options) {
+  check_options(options);
+  Job job(options.common);
+  const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
+  constexpr Index kDefaultWindow = 128;
+  Inference inference(job, checkpoint, options.strategy,
+                      checkpoint.sequence > 0 ? checkpoint.sequence : kDefaultWindow);
+  const CounterRng rng(job.seed(), "sampling");
+  std::string text = options.prompt;
+  job.print(text);
+  for (Index i = 0; i < options.tokens; ++i) {
+    text.push_back(draw(inference.logits_after(text), options.temperature, rng.uniform(i)));
+    job.print(text.substr(text.size() - 1));
+  }
+  job.print("\n");
+  Json record = job.header("shardline.sample/1", "sample");
+  record["prompt"] = options.prompt;
+  record["text"] = text;
+  job.write_json(record);
+  return 0;
+}
+
+}  // namespace
+
+void add_sample(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("sample", "Continue a text with a trained model");
+  const auto options = std::make_shared<SampleOptions>();
+  add_common_options(*command, options->common);
+  command->add_option("--load", options->load, "Folder of the model: config.json and model.safetensors")->required();
+  command->add_option("--prompt", options->prompt, "Text to continue")->required();
+  command->add_option("--tokens", options->tokens, "Bytes to add")->capture_default_str();
+  command->add_option("--temperature", options->temperature, "0 takes the likeliest byte")->capture_default_str();
+  command->add_option("--strategy", options->strategy, "Roles on mesh axes, as for train");
+  command->footer(kFooter);
+  command->callback([options, &action] { action = [options] { return sample(*options); }; });
+}
+
+}  // namespace shardline::tools

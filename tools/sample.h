@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/command.h"
+
+namespace shardline::tools {
+
+/// `shardline sample`: continues a text with a trained model.
+void add_sample(CLI::App& app, Action& action);
+
+}  // namespace shardline::tools

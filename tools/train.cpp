@@ -1,0 +1,264 @@
+#include "tools/train.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <sstream>
+
+#include "models/accounting.h"
+#include "models/checkpoint.h"
+#include "models/files.h"
+#include "models/training.h"
+#include "program/measure.h"
+#include "program/print.h"
+#include "roofline/calibrate.h"
+#include "runtime/base/check.h"
+#include "tools/job.h"
+#include "tools/report.h"
+
+namespace shardline::tools {
+namespace {
+
+struct TrainOptions {
+  CommonOptions common;
+  std::string strategy;
+  std::string model = "tiny";
+  std::vector<std::string> data;
+  Index steps = 600;
+  Index batch = 8;
+  Index sequence = 128;
+  double learning_rate = 3e-3;
+  bool keep_parameters = false;
+  bool regather_activations = false;
+  std::string save;
+  std::string load;
+};
+
+constexpr const char* kFooter = R"(Example:
+  mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
+
+Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. Text is read
+as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
+
+/// One line of ours for a number that cannot be.
+void check_options(const TrainOptions& options) {
+  require(options.steps >= 1, "--steps {}: at least 1", options.steps);
+  require(options.batch >= 1, "--batch {}: at least 1 sequence", options.batch);
+  require(options.sequence >= 1, "--seq {}: at least 1 token", options.sequence);
+  require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "--lr {}: a positive number",
+          options.learning_rate);
+  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
+}
+
+/// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
+std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& given) {
+  if (!given.empty()) return given;
+  const std::string found = mpi::on_root(job.world(), 0, [] {
+    const std::vector<std::string> files = default_corpus(SHARDLINE_SOURCE_DIR);
+    return fmt::format("{}", fmt::join(files, "\n"));
+  });
+  std::vector<std::string> files;
+  std::stringstream lines(found);
+  for (std::string line; std::getline(lines, line);) files.push_back(line);
+  return files;
+}
+
+/// Where the weights start: a checkpoint, when one is given.
+struct Start {
+  TransformerConfig config;
+  Trainer::Weights weights;
+};
+
+Start starting_point(const Job& job, const TrainOptions& options) {
+  if (options.load.empty()) {
+    const std::string text =
+        options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_file(options.model); });
+    return {options.model == "tiny" ? tiny_config() : parse_config(text, options.model), {}};
+  }
+  const auto checkpoint = std::make_shared<Checkpoint>(load_checkpoint(job.world(), options.load));
+  const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
+  return {checkpoint->config, [checkpoint, model](std::size_t i) {
+            const ModelParameter& parameter = model->parameters[i];
+            return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array));
+          }};
+}
+
+struct Progress {
+  std::vector<StepResult> steps;
+  Seconds median_step;
+};
+
+/// Steps that are not typical: the first few pay for cold caches and fresh memory.
+constexpr std::size_t kWarmupSteps = 2;
+
+Seconds median_time(const std::vector<StepResult>& steps) {
+  std::vector<double> times;
+  for (std::size_t i = steps.size() > 2 * kWarmupSteps ? kWarmupSteps : 0; i < steps.size(); ++i) {
+    times.push_back(steps[i].time.value);
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return Seconds(times[times.size() / 2]);
+}
+
+Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
+  Progress progress;
+  const double tokens = static_cast<double>(options.batch) * static_cast<double>(options.sequence);
+  const Index shown_every = options.steps <= 50 ? 1 : options.steps / 50;
+  for (Index step = 0; step < options.steps; ++step) {
+    const StepResult result = trainer.step(data, step);
+    if (progress.steps.size() + 1 == kWarmupSteps) trainer.forget_times();
+    progress.steps.push_back(result);
+    SHARDLINE_CHECK(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
+                    "step {}: loss {}, gradient norm {}: training diverged; a smaller --lr may help", step + 1,
+                    result.loss, result.grad_norm);
+    if (step % shown_every == 0 || step + 1 == options.steps) {
+      job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
+                            result.loss, result.grad_norm, tokens / result.time.value, to_string(result.time)));
+    }
+  }
+  progress.median_step = median_time(progress.steps);
+  return progress;
+}
+
+Json steps_json(const Progress& progress, const TrainOptions& options, Seconds predicted) {
+  Json steps = Json::array();
+  const double tokens = static_cast<double>(options.batch) * static_cast<double>(options.sequence);
+  for (std::size_t i = 0; i < progress.steps.size(); ++i) {
+    const StepResult& s = progress.steps[i];
+    steps.push_back({{"step", i + 1},
+                     {"loss", s.loss},
+                     {"grad_norm", s.grad_norm},
+                     {"tokens_per_s", tokens / s.time.value},
+                     {"step_s", s.time.value},
+                     {"predicted_step_s", predicted.value}});
+  }
+  return steps;
+}
+
+/// Batches of held-out text that the loss at the end is taken over, at most.
+constexpr Index kEvaluationBatches = 100;
+
+TrainingOptions training_options(const TrainOptions& options, const Job& job) {
+  TrainingOptions training;
+  training.batch = {options.batch, options.sequence};
+  training.learning_rate = options.learning_rate;
+  training.steps = options.steps;
+  training.warmup = std::min<Index>(20, std::max<Index>(1, options.steps / 10));
+  training.adamw.weight_decay = 0.1;
+  training.adamw.clip_norm = 1.0;
+  training.policy = {options.keep_parameters ? Reuse::keep : Reuse::regather,
+                     options.regather_activations ? Reuse::regather : Reuse::keep};
+  training.dtype = job.dtype();
+  training.seed = job.seed();
+  return training;
+}
+
+/// What is known once the last step is done; equal on every rank.
+struct Outcome {
+  std::vector<KindSummary> kinds;
+  double val_loss = 0;
+  double bigram_loss = 0;
+  Flops flops_per_step;
+  double mfu = 0;
+  Bytes predicted_memory;
+  Bytes measured_memory;
+};
+
+/// Collective over all ranks.
+Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const BatchShape& batch, Seconds step,
+                 const roofline::Hardware& hardware) {
+  Outcome outcome;
+  outcome.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
+  outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
+  const Trace& trace = trainer.executor().trace();
+  outcome.kinds = summarise(trace.labels(), measure(trace, job.engine()));
+  Index windows = 0;
+  outcome.val_loss = trainer.evaluate(data, kEvaluationBatches, windows);
+  outcome.bigram_loss = data.bigram_loss(windows);
+  outcome.flops_per_step = training_flops(trainer.config(), batch);
+  const FlopsPerSecond peak = hardware.matmul * static_cast<double>(job.mesh().ranks());
+  outcome.mfu = (outcome.flops_per_step / step) / peak;
+  return outcome;
+}
+
+std::string outcome_text(const Outcome& outcome, Seconds step, Seconds predicted_step) {
+  return fmt::format(
+      "\n{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate measured at start (MFU)\n"
+      "arrays of the busiest rank at most {}, {} predicted\n"
+      "held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
+      table(outcome.kinds), to_string(step), to_string(predicted_step), step / predicted_step, 100 * outcome.mfu,
+      to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss, outcome.bigram_loss,
+      std::log(256.0));
+}
+
+Json record_of(const Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
+               const Progress& progress, const Outcome& outcome) {
+  Json record = job.header("shardline.train/1", "train");
+  record["strategy"] = to_string(strategy);
+  record["steps"] = steps_json(progress, options, trainer.predicted_step());
+  record["val_loss"] = outcome.val_loss;
+  record["bigram_loss"] = outcome.bigram_loss;
+  record["parameters"] = parameter_count(trainer.config());
+  record["flops_per_step"] = outcome.flops_per_step.value;
+  record["mfu"] = outcome.mfu;
+  record["peak_memory_bytes"] = {{"predicted", outcome.predicted_memory.value},
+                                 {"measured", outcome.measured_memory.value}};
+  record["operations"] = kinds_json(outcome.kinds);
+  record["program"] = lines(trainer.program());
+  return record;
+}
+
+int train(const TrainOptions& options) {
+  check_options(options);
+  Job job(options.common);
+  const Strategy strategy = parse_strategy(options.strategy, job.mesh().axes());
+  const Start start = starting_point(job, options);
+  require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
+  const ByteData data(corpus(job, options.data), options.sequence, job.seed(), [&](const std::string& path) {
+    return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
+  });
+  const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), job.dtype());
+  const TrainingOptions training = training_options(options, job);
+  Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
+  job.print(describe_training(job, start.config, strategy, training, data, hardware));
+
+  reset_tensor_peak();
+  const Progress progress = run_steps(job, options, trainer, data);
+  const Outcome outcome = conclude(job, trainer, data, training.batch, progress.median_step, hardware);
+  job.print(outcome_text(outcome, progress.median_step, trainer.predicted_step()));
+  if (!options.save.empty()) {
+    save_checkpoint(
+        job.world(), options.save, start.config, trainer.model(),
+        [&](std::size_t i) { return trainer.gather_parameter(i); }, options.sequence);
+    job.print(fmt::format("saved to {}\n", options.save));
+  }
+  job.write_json(record_of(job, options, strategy, trainer, progress, outcome));
+  return 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("train", "Train a Transformer on text under a sharding strategy");
+  const auto options = std::make_shared<TrainOptions>();
+  add_common_options(*command, options->common);
+  command->add_option("--strategy", options->strategy,
+                      "Roles on mesh axes, fsdp=X,tp=Y; default fsdp on the only axis");
+  command->add_option("--model", options->model, "tiny, or a Hugging Face config.json")->capture_default_str();
+  command->add_option("--data", options->data, "Text files; default this project's sources and documentation");
+  command->add_option("--steps", options->steps, "Training steps")->capture_default_str();
+  command->add_option("--batch", options->batch, "Sequences per step over all ranks")->capture_default_str();
+  command->add_option("--seq", options->sequence, "Tokens per sequence")->capture_default_str();
+  command->add_option("--lr", options->learning_rate, "Learning rate after warm-up")->capture_default_str();
+  command->add_flag("--keep-parameters", options->keep_parameters, "Keep gathered weights for the backward pass");
+  command->add_flag("--regather-activations", options->regather_activations,
+                    "Gather activations again in the backward pass");
+  command->add_option("--save", options->save, "Folder for the trained model");
+  command->add_option("--load", options->load, "Folder of a model to start from, instead of --model");
+  command->footer(kFooter);
+  command->callback([options, &action] { action = [options] { return train(*options); }; });
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/command.h"
+
+namespace shardline::tools {
+
+/// `shardline train`: trains a Transformer on text under a strategy and shows every operation's time beside its price.
+void add_train(CLI::App& app, Action& action);
+
+}  // namespace shardline::tools

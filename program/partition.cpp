@@ -26,8 +26,9 @@ Sharding without_trivial_axes(const Sharding& sharding, const AbstractMesh& mesh
 /// Builds a RankProgram one operation at a time.
 class Partitioner {
  public:
-  Partitioner(Program program, const AbstractMesh& mesh, const Declaration& declaration)
-      : converter_(result_.mesh), layouts_(result_, declaration.policy) {
+  /// `converter` is of the same mesh; what it has found serves every partitioner that shares it.
+  Partitioner(Program program, const AbstractMesh& mesh, const Declaration& declaration, Converter& converter)
+      : converter_(converter), layouts_(result_, declaration.policy) {
     result_.program = std::move(program);
     result_.mesh = mesh;
     for (const auto& [id, sharding] : declaration.layouts) {
@@ -175,7 +176,7 @@ class Partitioner {
   }
 
   RankProgram result_;
-  Converter converter_;
+  Converter& converter_;
   Layouts layouts_;
   ConversionCost cost_;
 };
@@ -193,7 +194,8 @@ double busiest_flops(const Operation& op, const Assignment& assignment, const Ab
 }  // namespace
 
 RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration) {
-  Partitioner partitioner(std::move(program), mesh, declaration);
+  Converter converter(mesh);
+  Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const std::size_t count = partitioner.program().program.operations.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Operation& op = partitioner.program().program.operations[i];
@@ -206,11 +208,12 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
 
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration) {
   SHARDLINE_CHECK(program.operations.size() == 1, "{} operations where one was expected", program.operations.size());
-  const Partitioner start(program, mesh, declaration);
+  Converter converter(mesh);
+  const Partitioner start(program, mesh, declaration, converter);
   const Operation& op = program.operations[0];
   std::vector<Candidate> candidates;
   for (const Assignment& assignment : all_assignments(op, start.layouts(), start.program())) {
-    Partitioner partitioner(program, mesh, declaration);
+    Partitioner partitioner(program, mesh, declaration, converter);
     if (!partitioner.emit(0, assignment)) continue;
     RankProgram finished = partitioner.finish();
     candidates.push_back({std::move(finished), partitioner.cost(), busiest_flops(op, assignment, mesh)});

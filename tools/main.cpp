@@ -9,9 +9,9 @@
 #include "runtime/mpi/environment.h"
 #include "tools/command.h"
 #include "tools/matmul.h"
+#include "tools/memory.h"
 #include "tools/sample.h"
 #include "tools/train.h"
-#include "tools/memory.h"
 #include "tools/version.h"
 
 namespace shardline::tools {
@@ -34,7 +34,7 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
 int run(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is refused below, so that a word that names no command is refused by name
   Action action;
   add_matmul(app, action);
   add_train(app, action);
@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(one_line(app, error));
   }
+  require(action != nullptr, "no command given; see shardline --help");
   return action();
 }
 

@@ -1,0 +1,80 @@
+// Reads a record of `shardline train --json` with a parser and says what is missing or of the wrong kind in it.
+//
+//   train_record_check FILE STEPS [OTHER]     (OTHER: a record whose losses and norms must be the same bits)
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Json = nlohmann::json;
+int faults = 0;
+
+void expect(bool ok, const std::string& what) {
+  if (ok) return;
+  std::cerr << "record: " << what << "\n";
+  ++faults;
+}
+
+void expect_numbers(const Json& object, const std::string& name, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    expect(object.contains(key) && object[key].is_number(), name + " has no number " + key);
+  }
+}
+
+Json read(const char* path) { return Json::parse(std::ifstream(path)); }
+
+void check_record(const Json& record, std::size_t steps) {
+  for (const char* key : {"schema", "command", "mesh", "machine", "valid_timing", "steps", "operations", "program"}) {
+    expect(record.contains(key), std::string("the record has no key ") + key);
+  }
+  expect_numbers(record, "the record", {"val_loss", "bigram_loss", "parameters", "flops_per_step", "mfu"});
+  if (faults > 0) return;
+  expect(record["schema"] == "shardline.train/1" && record["command"] == "train", "it is of another command");
+  expect_numbers(record["peak_memory_bytes"], "peak_memory_bytes", {"predicted", "measured"});
+  expect(record["steps"].size() == steps, "it has another number of steps");
+  for (std::size_t i = 0; i < record["steps"].size(); ++i) {
+    const Json& step = record["steps"][i];
+    expect_numbers(step, "a step", {"step", "loss", "grad_norm", "tokens_per_s", "step_s", "predicted_step_s"});
+    expect(step["step"] == i + 1, "steps do not count from 1");
+    expect(step["loss"].get<double>() > 0 && step["step_s"].get<double>() > 0, "a step has no loss or took no time");
+  }
+  double flops = 0;
+  for (const Json& operation : record["operations"]) {
+    expect_numbers(operation, "an operation",
+                   {"count", "bytes", "wire_bytes", "flops", "predicted_s", "measured_s", "exposed_s"});
+    flops += operation["flops"].get<double>();
+  }
+  expect(flops > 0, "the operations compute nothing");
+  expect(!record["program"].empty() && record["program"][0].is_string(), "the program has no lines");
+}
+
+void check_same_bits(const Json& record, const Json& other) {
+  expect(record["steps"].size() == other["steps"].size(), "the records differ in length");
+  for (std::size_t i = 0; i < std::min(record["steps"].size(), other["steps"].size()); ++i) {
+    for (const char* key : {"loss", "grad_norm"}) {
+      expect(record["steps"][i][key].get<double>() == other["steps"][i][key].get<double>(),
+             "step " + std::to_string(i + 1) + " differs in " + key);
+    }
+  }
+  expect(record["val_loss"] == other["val_loss"], "the held-out losses differ");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || argc > 4) {
+    std::cerr << "usage: train_record_check FILE STEPS [OTHER]\n";
+    return 2;
+  }
+  const Json record = read(argv[1]);
+  check_record(record, static_cast<std::size_t>(std::atoi(argv[2])));
+  if (argc == 4 && faults == 0) check_same_bits(record, read(argv[3]));
+  return faults == 0 ? 0 : 1;
+}

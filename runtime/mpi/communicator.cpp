@@ -181,7 +181,7 @@ std::string on_root(const Communicator& comm, int root, const std::function<std:
     }
   }
   report = comm.broadcast(report, root);
-  const std::string text = report.substr(1);
+  std::string text = report.substr(1);
   if (report.front() == kRefused) throw UsageError(text);
   if (report.front() == kFailed) throw Error(text);
   return text;

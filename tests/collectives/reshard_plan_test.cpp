@@ -51,8 +51,7 @@ void check_plan(const Shape& shape, const Sharding& from, const Sharding& to, co
   }
 }
 
-void check_all_pairs(const Shape& shape, const AbstractMesh& mesh) {
-  const std::vector<Sharding> shardings = all_shardings(2, mesh.axes());
+void check_all_pairs(const Shape& shape, const std::vector<Sharding>& shardings, const AbstractMesh& mesh) {
   for (const Sharding& from : shardings) {
     for (const Sharding& to : shardings) {
       check_plan(shape, from, to, mesh);
@@ -64,11 +63,18 @@ void check_all_pairs(const Shape& shape, const AbstractMesh& mesh) {
 }
 
 TEST(ReshardPlan, MatchesBruteForceForAllPairs) {
-  for (const Shape& shape : {Shape{5, 7}, Shape{1, 4}, Shape{0, 3}}) {
-    check_all_pairs(shape, AbstractMesh({{"X", 2}, {"Y", 2}}));
-    check_all_pairs(shape, AbstractMesh({{"X", 2}, {"Y", 3}}));
+  for (const auto& mesh : {AbstractMesh({{"X", 2}, {"Y", 2}}), AbstractMesh({{"X", 2}, {"Y", 3}})}) {
+    for (const Shape& shape : {Shape{5, 7}, Shape{1, 4}, Shape{0, 3}}) {
+      check_all_pairs(shape, all_shardings(2, mesh.axes()), mesh);
+    }
   }
-  check_all_pairs({3, 5}, AbstractMesh({{"X", 2}, {"Y", 1}, {"Z", 3}}));
+}
+
+TEST(ReshardPlan, MatchesBruteForceForThreeAxesOnOneDim) {
+  const AbstractMesh mesh({{"X", 2}, {"Y", 1}, {"Z", 3}});
+  std::vector<Sharding> shardings = all_shardings(1, mesh.axes());
+  for (Sharding& sharding : shardings) sharding.dims.push_back({});
+  check_all_pairs({7, 1}, shardings, mesh);
 }
 
 TEST(ReshardPlan, LeavesOutAxesOfDimsThatStay) {

@@ -51,10 +51,8 @@ TEST(Strategies, RefuseByName) {
   EXPECT_EQ(refusal("dp+fsdp", kGrid), "strategy \"dp+fsdp\": axis X has two roles");
   EXPECT_EQ(refusal("fsdp", kGrid), "strategy \"fsdp\" gives axis Y of mesh {X:2, Y:2} no role");
   EXPECT_EQ(refusal("fsdp=X", kGrid), "strategy \"fsdp=X\" gives axis Y of mesh {X:2, Y:2} no role");
-  EXPECT_EQ(refusal("fsdp=X,tp", kGrid),
-            "strategy \"fsdp=X,tp\": \"tp\" is not ROLE=AXIS, as in fsdp=X,tp=Y");
-  EXPECT_EQ(refusal("fsdp+tp", kLine),
-            "strategy \"fsdp+tp\": role fsdp is on axis X, which mesh {Z:4} does not have");
+  EXPECT_EQ(refusal("fsdp=X,tp", kGrid), "strategy \"fsdp=X,tp\": \"tp\" is not ROLE=AXIS, as in fsdp=X,tp=Y");
+  EXPECT_EQ(refusal("fsdp+tp", kLine), "strategy \"fsdp+tp\": role fsdp is on axis X, which mesh {Z:4} does not have");
 }
 
 /// How the arrays of a small training step lie under a strategy.
@@ -78,7 +76,8 @@ class Declared : public ::testing::Test {
       make_training_step({12, 8, 1, 4, 2, 4, 10, 1e-6, 10000, 0.02, false}, {4, 6}, {}).model.program;
 };
 
-/// The other axis is plain data parallel: tokens, stream and work lie on B_Y after the axis at hand where that has B too.
+/// The other axis is plain data parallel: tokens, stream and work lie on B_Y after the axis at hand where that has B
+/// too.
 TEST_F(Declared, DataParallel) {
   expect_layouts("dp=X,dp=Y", {"ids[B_XY, T]", "labels[B_XY, T]", "E[V, D]", "W_q1[D, K, G, H]", "W_gate1[D, F]",
                                "w_attn1[D]", "dW_gate1[D, F]", "m.W_gate1[D, F]", "x0[B_XY, T, D]", "x1[B_XY, T, D]",
@@ -92,10 +91,9 @@ TEST_F(Declared, Zero1ShardsGradientsAndState) {
 }
 
 TEST_F(Declared, FsdpShardsParametersToo) {
-  expect_layouts("fsdp=X,dp=Y",
-                 {"ids[B_XY, T]", "E[V, D_X]", "U[V, D_X]", "W_q1[D_X, K, G, H]", "W_o1[K, G, H, D_X]",
-                  "W_gate1[D_X, F]", "W_gate1'[D_X, F]", "w_attn1[D]", "dW_gate1[D_X, F]", "m.W_down1[F, D_X]",
-                  "dw_attn1[D]", "x1[B_XY, T, D]"});
+  expect_layouts("fsdp=X,dp=Y", {"ids[B_XY, T]", "E[V, D_X]", "U[V, D_X]", "W_q1[D_X, K, G, H]", "W_o1[K, G, H, D_X]",
+                                 "W_gate1[D_X, F]", "W_gate1'[D_X, F]", "w_attn1[D]", "dW_gate1[D_X, F]",
+                                 "m.W_down1[F, D_X]", "dw_attn1[D]", "x1[B_XY, T, D]"});
 }
 
 TEST_F(Declared, TensorParallel) {

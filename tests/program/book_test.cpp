@@ -123,9 +123,8 @@ TEST(Book, KeepingActivationsDropsOnlyTheSkippableGather) {
 TEST(Book, KeepingParametersDropsTheGathersOfTheBackwardPass) {
   for (const Listing& listing : {kFsdp, kFsdpAndTensor}) {
     const Lines kept = derived(listing, {Reuse::keep, Reuse::regather});
-    const auto gathers = std::count_if(kept.begin(), kept.end(), [](const std::string& line) {
-      return line.rfind("W_", 0) == 0;
-    });
+    const auto gathers =
+        std::count_if(kept.begin(), kept.end(), [](const std::string& line) { return line.rfind("W_", 0) == 0; });
     EXPECT_EQ(gathers, 2) << listing.strategy;
     EXPECT_EQ(kept.size(), listing.lines.size() - 2) << listing.strategy;
   }

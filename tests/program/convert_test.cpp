@@ -108,13 +108,13 @@ TEST(Convert, MaximaAreNeitherScatteredNorInvented) {
 }
 
 TEST(Convert, WireCountsTheElementsThatLeaveTheBusiestRank) {
-  EXPECT_EQ(wire("A[I_X, J]", "A[I, J]"), 48);          // half of the 96 elements
-  EXPECT_EQ(wire("A[I_XY, J]", "A[I, J]"), 72);         // three quarters, in two rounds
-  EXPECT_EQ(wire("A[I, J]{U_X}", "A[I_X, J]"), 48);     // as the gather
-  EXPECT_EQ(wire("A[I, J]{U_X}", "A[I, J]"), 96);       // twice the scatter
-  EXPECT_EQ(wire("A[I_X, J]", "A[I, J_X]"), 24);        // half of the 48 that a rank holds
-  EXPECT_EQ(wire("A[I_XY, J]", "A[I_YX, J]"), 24);      // all that a rank holds
-  EXPECT_EQ(wire("A[I, J]", "A[I_X, J]{U_Y}"), 0);      // slicing and owing are free
+  EXPECT_EQ(wire("A[I_X, J]", "A[I, J]"), 48);       // half of the 96 elements
+  EXPECT_EQ(wire("A[I_XY, J]", "A[I, J]"), 72);      // three quarters, in two rounds
+  EXPECT_EQ(wire("A[I, J]{U_X}", "A[I_X, J]"), 48);  // as the gather
+  EXPECT_EQ(wire("A[I, J]{U_X}", "A[I, J]"), 96);    // twice the scatter
+  EXPECT_EQ(wire("A[I_X, J]", "A[I, J_X]"), 24);     // half of the 48 that a rank holds
+  EXPECT_EQ(wire("A[I_XY, J]", "A[I_YX, J]"), 24);   // all that a rank holds
+  EXPECT_EQ(wire("A[I, J]", "A[I_X, J]{U_Y}"), 0);   // slicing and owing are free
   EXPECT_LT((ConversionCost{5, 9}), (ConversionCost{6, 1}));
   EXPECT_LT((ConversionCost{5, 1}), (ConversionCost{5, 2}));
 }
@@ -122,10 +122,9 @@ TEST(Convert, WireCountsTheElementsThatLeaveTheBusiestRank) {
 /// All shardings of two dims over the axes of `mesh`, owed ones too.
 std::vector<Sharding> shardings_over(const AbstractMesh& mesh) {
   std::vector<Sharding> result;
-  for (const char* text :
-       {"A[I, J]", "A[I_X, J]", "A[I, J_X]", "A[I_Y, J]", "A[I, J_Y]", "A[I_XY, J]", "A[I_YX, J]", "A[I, J_XY]",
-        "A[I, J_YX]", "A[I_X, J_Y]", "A[I_Y, J_X]", "A[I, J]{U_X}", "A[I, J]{U_Y}", "A[I, J]{U_XY}", "A[I_X, J]{U_Y}",
-        "A[I, J_X]{U_Y}", "A[I_Y, J]{U_X}", "A[I, J_Y]{U_X}"}) {
+  for (const char* text : {"A[I, J]", "A[I_X, J]", "A[I, J_X]", "A[I_Y, J]", "A[I, J_Y]", "A[I_XY, J]", "A[I_YX, J]",
+                           "A[I, J_XY]", "A[I, J_YX]", "A[I_X, J_Y]", "A[I_Y, J_X]", "A[I, J]{U_X}", "A[I, J]{U_Y}",
+                           "A[I, J]{U_XY}", "A[I_X, J]{U_Y}", "A[I, J_X]{U_Y}", "A[I_Y, J]{U_X}", "A[I, J_Y]{U_X}"}) {
     result.push_back(resolve(parse_array(text), mesh).sharding);
   }
   return result;

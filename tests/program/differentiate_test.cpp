@@ -188,7 +188,8 @@ TEST(Differentiate, ArraysThatTheSeedDoesNotDependOnHaveNoGradient) {
   const ArrayId a = p.add_input("a", {"B"}, Role::activation);
   const ArrayId b = p.add_input("b", {"B"}, Role::activation);
   const ArrayId y = gelu(p, "y", a);
-  const std::map<ArrayId, ArrayId> gradients = differentiate(p, {{y, p.add_input("dy", {"B"}, Role::gradient)}}, {a, b});
+  const std::map<ArrayId, ArrayId> gradients =
+      differentiate(p, {{y, p.add_input("dy", {"B"}, Role::gradient)}}, {a, b});
   EXPECT_EQ(gradients.count(a), 1U);
   EXPECT_EQ(gradients.count(b), 0U);
 }

@@ -86,8 +86,7 @@ TEST(Observations, TheGradientNormIsOneAllReduce) {
 TEST(Observations, GradientsOfNormWeightsAreSummedWhereTokensAreSplit) {
   const TrainingStep step = small_training_step(true);
   const auto reduced = [&](const char* mesh, const char* strategy) {
-    const std::vector<std::string> made =
-        lines_making(partitioned(step.model.program, mesh, strategy), "dw_attn1");
+    const std::vector<std::string> made = lines_making(partitioned(step.model.program, mesh, strategy), "dw_attn1");
     return made.size() == 1 ? std::string("nothing") : made.back();
   };
   EXPECT_EQ(reduced("Y=2", "tp"), "nothing");
@@ -96,8 +95,8 @@ TEST(Observations, GradientsOfNormWeightsAreSummedWhereTokensAreSplit) {
   EXPECT_EQ(reduced("X=2,Y=2", "fsdp+tp_seq"), "dw_attn1[D] = AllReduce_XY(dw_attn1[D]{U_XY})");
 }
 
-/// Under tensor parallelism q, k and v each owe their part of the gradient of the attention's input: the parts are added while
-/// owed and reduced once. The two projections of the MLP likewise.
+/// Under tensor parallelism q, k and v each owe their part of the gradient of the attention's input: the parts are
+/// added while owed and reduced once. The two projections of the MLP likewise.
 TEST(Observations, GradientsOfQKVAreAddedWhileOwedAndReducedOnce) {
   const TrainingStep step = small_training_step(true, false, 2);
   for (const char* strategy : {"tp", "tp_seq"}) {
@@ -107,8 +106,8 @@ TEST(Observations, GradientsOfQKVAreAddedWhileOwedAndReducedOnce) {
       ASSERT_EQ(dy.size(), 2U) << strategy;
       const std::string owed = "dy" + layer + "[B, T, D]{U_Y}";
       const std::string part = "dy" + layer;
-      EXPECT_EQ(dy[0], owed + " = " + part + ".1[B, T, D]{U_Y} + " + part + ".2[B, T, D]{U_Y} + " + part +
-                           ".3[B, T, D]{U_Y}");
+      EXPECT_EQ(dy[0],
+                owed + " = " + part + ".1[B, T, D]{U_Y} + " + part + ".2[B, T, D]{U_Y} + " + part + ".3[B, T, D]{U_Y}");
       EXPECT_NE(dy[1].find("ReduceScatter_Y(" + owed), std::string::npos) << dy[1];
       EXPECT_EQ(lines_making(program, "dn" + layer).size(), 2U) << strategy;
     }

@@ -20,7 +20,8 @@ struct ProductSizes {
   Index k = 0;
 };
 
-/// Every sharding of an array of two dims: each axis shards a dim, in every order, is nowhere, or (`owed`) is unreduced.
+/// Every sharding of an array of two dims: each axis shards a dim, in every order, is nowhere, or (`owed`) is
+/// unreduced.
 std::vector<Sharding> all_shardings(const AbstractMesh& mesh, bool owed) {
   std::vector<Sharding> shardings{Sharding::replicated(2)};
   for (const Axis& axis : mesh.axes()) {
@@ -105,9 +106,7 @@ Index try_all(const std::string& mesh_text, const ProductSizes& sizes, bool owed
   return triples;
 }
 
-TEST(Pairs, EveryPairOverTwoAxes) {
-  EXPECT_EQ(try_all("X=2,Y=2", {4, 8, 4}, false, 20, kFewer), 1331);
-}
+TEST(Pairs, EveryPairOverTwoAxes) { EXPECT_EQ(try_all("X=2,Y=2", {4, 8, 4}, false, 20, kFewer), 1331); }
 
 TEST(Pairs, EveryPairOverTwoAxesThatDivideNothing) {
   EXPECT_EQ(try_all("X=2,Y=2", {5, 3, 2}, false, 20, kFewer), 1331);
@@ -115,7 +114,7 @@ TEST(Pairs, EveryPairOverTwoAxesThatDivideNothing) {
 
 TEST(Pairs, EveryPairOverOneAxisOwedOnesToo) { EXPECT_EQ(try_all("X=3", {5, 7, 11}, true, 1), 64); }
 
-TEST(Pairs, OwedPairsOverTwoAxes) { EXPECT_EQ(try_all("X=2,Y=2", {5, 3, 2}, true, 97, 11 * kFewer), 5832); }
+TEST(Pairs, OwedPairsOverTwoAxes) { EXPECT_EQ(try_all("X=2,Y=2", {5, 3, 2}, true, 97, 19 * kFewer), 5832); }
 
 TEST(Pairs, UnevenAxes) {
   EXPECT_EQ(try_all("X=2,Y=3", {5, 7, 11}, false, 50, 5 * kFewer), 1331);

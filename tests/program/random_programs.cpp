@@ -80,14 +80,21 @@ class Chain {
     const ArrayId x = dice_.one_of(known_);
     const Dims of_x = dims(x);
     switch (dice_.between(1, 8)) {
-      case 1: known_.push_back(add(program(), next_name(), {x, input(of_x)})); return;
-      case 2: known_.push_back(silu_mul(program(), next_name(), x, input(of_x))); return;
-      case 3: known_.push_back(gelu(program(), next_name(), x)); return;
+      case 1:
+        known_.push_back(add(program(), next_name(), {x, input(of_x)}));
+        return;
+      case 2:
+        known_.push_back(silu_mul(program(), next_name(), x, input(of_x)));
+        return;
+      case 3:
+        known_.push_back(gelu(program(), next_name(), x));
+        return;
       case 4:
         if (of_x.empty()) return;
         known_.push_back(rms_norm(program(), next_name(), x, input({of_x.back()}), 1e-5));
         return;
-      default: add_einsum(x);
+      default:
+        add_einsum(x);
     }
   }
 

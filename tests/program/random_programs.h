@@ -45,8 +45,8 @@ struct DeclaredProgram {
   Declaration declaration;
 };
 
-/// A chain of einsums, sums, products, activations and norms over random arrays, differentiated half of the time; inputs,
-/// some results and all that axes split by name lie at random, some inputs owed.
+/// A chain of einsums, sums, products, activations and norms over random arrays, differentiated half of the time;
+/// inputs, some results and all that axes split by name lie at random, some inputs owed.
 DeclaredProgram random_chain(Dice& dice, const AbstractMesh& mesh);
 
 }  // namespace shardline

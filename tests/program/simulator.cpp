@@ -91,11 +91,12 @@ class Simulator {
   Simulation run() {
     for (const auto& [array, version] : program_.inputs) {
       of(version) = scattered(array, version);
-      verify(version, "input");
+      verify(version);
     }
     for (const Step& step : program_.steps) {
+      step_ = &step;
       step.kind == StepKind::compute ? compute(step) : convert(step);
-      for (const VersionId v : step.results) verify(v, to_string(program_, step));
+      for (const VersionId v : step.results) verify(v);
     }
     return found_;
   }
@@ -162,17 +163,24 @@ class Simulator {
     for (const Index other : mesh_.group(rank, step.axes)) group.push_back(from.at(static_cast<std::size_t>(other)));
     const ReduceOp reduce = program_.array_of(step.operands[0]).reduce;
     switch (step.kind) {
-      case StepKind::all_gather: return joined(group, step.from_dim);
-      case StepKind::all_reduce: return reduced(group, reduce);
-      case StepKind::reduce_scatter: return own_part(reduced(group, reduce), step, rank);
-      case StepKind::slice: return own_part(mine, step, rank);
+      case StepKind::all_gather:
+        return joined(group, step.from_dim);
+      case StepKind::all_reduce:
+        return reduced(group, reduce);
+      case StepKind::reduce_scatter:
+        return own_part(reduced(group, reduce), step, rank);
+      case StepKind::slice:
+        return own_part(mine, step, rank);
       case StepKind::all_to_all: {
         for (Tensor& x : group) x = own_part(x, step, rank);
         return joined(group, step.from_dim);
       }
-      case StepKind::owe: return mesh_.position_in_group(rank, step.axes) == 0 ? mine.clone() : zeros_like(mine);
-      case StepKind::reshard: return resharded(step, rank);
-      case StepKind::compute: break;
+      case StepKind::owe:
+        return mesh_.position_in_group(rank, step.axes) == 0 ? mine.clone() : zeros_like(mine);
+      case StepKind::reshard:
+        return resharded(step, rank);
+      case StepKind::compute:
+        break;
     }
     throw Error("not a conversion");
   }
@@ -203,7 +211,7 @@ class Simulator {
     return result;
   }
 
-  void verify(VersionId v, const std::string& step) {
+  void verify(VersionId v) {
     const Sharding& sharding = program_.version(v).sharding;
     for (Index rank = 0; rank < mesh_.ranks(); ++rank) {
       Coordinates first = mesh_.coordinates(rank);
@@ -212,23 +220,23 @@ class Simulator {
       }
       const Index twin = mesh_.rank(first);
       if (twin == rank) {
-        compare(v, rank, step);
+        compare(v, rank);
       } else {
-        compare_replicas(v, twin, rank, step);
+        compare_replicas(v, twin, rank);
       }
       ++found_.blocks;
     }
   }
 
-  void compare(VersionId v, Index rank, const std::string& step) {
+  void compare(VersionId v, Index rank) {
     const Sharding& sharding = program_.version(v).sharding;
     const Tensor expected = reference_of(v).slice(box_of(v, rank));
     Tensor actual = of(v).at(static_cast<std::size_t>(rank));
-    SHARDLINE_CHECK(actual.shape() == expected.shape(), "{}: rank {} holds {} of shape {} instead of {}", step, rank,
+    SHARDLINE_CHECK(actual.shape() == expected.shape(), "{}: rank {} holds {} of shape {} instead of {}", where(), rank,
                     program_.array_of(v).name, to_string(actual.shape()), to_string(expected.shape()));
     if (expected.size() == 0) ++found_.empty_blocks;
     if (expected.dtype() == DType::i32) {
-      SHARDLINE_CHECK(same_bits(actual, expected), "{}: wrong ids on rank {}", step, rank);
+      SHARDLINE_CHECK(same_bits(actual, expected), "{}: wrong ids on rank {}", where(), rank);
       return;
     }
     if (!sharding.unreduced.empty()) {
@@ -242,15 +250,17 @@ class Simulator {
     for (Index i = 0; i < expected.size(); ++i) {
       const double a = actual.view<double>()[i];
       const double e = expected.view<double>()[i];
-      SHARDLINE_CHECK(std::abs(a - e) <= bound, "{}: element {} of {} on rank {} is {} instead of {}", step, i,
+      SHARDLINE_CHECK(std::abs(a - e) <= bound, "{}: element {} of {} on rank {} is {} instead of {}", where(), i,
                       program_.array_of(v).name, rank, a, e);
     }
   }
 
-  void compare_replicas(VersionId v, Index twin, Index rank, const std::string& step) {
+  void compare_replicas(VersionId v, Index twin, Index rank) {
     SHARDLINE_CHECK(same_bits(of(v).at(static_cast<std::size_t>(twin)), of(v).at(static_cast<std::size_t>(rank))),
-                    "{}: replicas of {} on ranks {} and {} differ", step, program_.array_of(v).name, twin, rank);
+                    "{}: replicas of {} on ranks {} and {} differ", where(), program_.array_of(v).name, twin, rank);
   }
+
+  std::string where() const { return step_ == nullptr ? "input" : to_string(program_, *step_); }
 
   static bool same_bits(const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
@@ -262,15 +272,20 @@ class Simulator {
   const Values& reference_;
   std::vector<double> scale_;   ///< largest magnitude, by array
   std::vector<Blocks> blocks_;  ///< by version
+  const Step* step_ = nullptr;  ///< the one at hand; none while inputs arrive
   Simulation found_;
 };
 
 double random_element(const Array& array, const CounterRng& rng, Index i) {
   switch (array.role) {
-    case Role::whole: return array.name == "step" ? 3 : array.name == "learning_rate" ? 0.01 : 1;
-    case Role::parameter: return array.dims.size() == 1 ? 1 + 0.1 * rng.normal(i) : 0.5 * rng.normal(i);
-    case Role::optimizer_state: return array.name[0] == 'v' ? 1e-4 + rng.uniform(i) : 0.1 * rng.normal(i);
-    default: return rng.normal(i);
+    case Role::whole:
+      return array.name == "step" ? 3 : array.name == "learning_rate" ? 0.01 : 1;
+    case Role::parameter:
+      return array.dims.size() == 1 ? 1 + 0.1 * rng.normal(i) : 0.5 * rng.normal(i);
+    case Role::optimizer_state:
+      return array.name[0] == 'v' ? 1e-4 + rng.uniform(i) : 0.1 * rng.normal(i);
+    default:
+      return rng.normal(i);
   }
 }
 
@@ -313,8 +328,6 @@ Values run_unsharded(const Program& program, Values values) {
   return values;
 }
 
-Simulation simulate(const RankProgram& program, const Values& reference) {
-  return Simulator(program, reference).run();
-}
+Simulation simulate(const RankProgram& program, const Values& reference) { return Simulator(program, reference).run(); }
 
 }  // namespace shardline

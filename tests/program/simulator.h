@@ -11,8 +11,8 @@ namespace shardline {
 /// The value of every array of a program, by ArrayId: f64, or i32 for tokens.
 using Values = std::vector<Tensor>;
 
-/// Values of the inputs, a pure function of `seed` and the arrays' names; the other arrays are left empty. Parameters are of
-/// size 0.5, or near 1 when they have one dim; second moments are positive; ids lie in the vocabulary V.
+/// Values of the inputs, a pure function of `seed` and the arrays' names; the other arrays are left empty. Parameters
+/// are of size 0.5, or near 1 when they have one dim; second moments are positive; ids lie in the vocabulary V.
 Values random_inputs(const Program& program, std::uint64_t seed);
 
 /// Runs the logical program on whole arrays, given its inputs.

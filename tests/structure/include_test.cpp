@@ -43,7 +43,7 @@ bool has(const std::vector<std::string>& items, const std::string& item) {
 
 /// The floor of a repository path: "runtime/base" of "runtime/base/check.h"; the first folder where that is no floor.
 std::string floor_of(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().generic_string();
+  std::string folder = fs::path(path).parent_path().generic_string();
   if (allowed().contains(folder)) return folder;
   return path.substr(0, path.find('/'));
 }
@@ -106,7 +106,7 @@ Walk walk(const fs::path& root) {
       for (const Include& include : includes) {
         const std::string fault = fault_of(include, floor_of(path), root);
         if (!fault.empty()) {
-          result.faults.push_back(path + ":" + std::to_string(include.line) + ": " + include.path + ": " + fault);
+          result.faults.push_back(fmt::format("{}:{}: {}: {}", path, include.line, include.path, fault));
         }
       }
     }

@@ -8,6 +8,8 @@ std::string Job::label() const {
   return fmt::format("{} over {} (tag {})", name, axes.empty() ? "no axes" : to_string(axes), tag);
 }
 
+std::string Job::label_here() const { return fmt::format("{} on {}", label(), peer(position())); }
+
 std::string Job::peer(Index position) const {
   return fmt::format("position {} (mesh rank {})", position, mesh_ranks[static_cast<std::size_t>(position)]);
 }
@@ -19,7 +21,7 @@ bool Operation::advance() {
   try {
     state = step();
   } catch (const Error& error) {
-    failure_ = fmt::format("{} on {}: {}", job_.label(), job_.peer(job_.position()), error.what());
+    failure_ = fmt::format("{}: {}", job_.label_here(), error.what());
     throw Error(failure_);
   }
   if (state == State::complete) {

@@ -35,6 +35,8 @@ struct Job {
   Index element_size() const { return size_of(dtype); }
   /// "all_gather over XY (tag 7)"
   std::string label() const;
+  /// label() and the own position: "all_gather over XY (tag 7) on position 1 (mesh rank 4)".
+  std::string label_here() const;
   /// "position 1 (mesh rank 4)"
   std::string peer(Index position) const;
 };

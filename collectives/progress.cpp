@@ -58,7 +58,7 @@ Handle& Handle::operator=(Handle&& other) noexcept {
   if (this == &other) return *this;
   report_dropped();
   operation_ = std::move(other.operation_);
-  timeout_ = other.timeout_;
+  engine_ = other.engine_;
   settled_ = other.settled_;
   return *this;
 }
@@ -67,10 +67,8 @@ Handle::~Handle() { report_dropped(); }
 
 void Handle::report_dropped() const {
   if (operation_ == nullptr || settled_ || std::uncaught_exceptions() > 0) return;
-  std::fprintf(
-      stderr, "shardline: %s on mesh rank %lld was started and its handle dropped without wait()\n",
-      operation_->job().label().c_str(),
-      static_cast<long long>(operation_->job().mesh_ranks[static_cast<std::size_t>(operation_->job().position())]));
+  std::fprintf(stderr, "shardline: %s was started and its handle dropped without wait()\n",
+               operation_->job().label_here().c_str());
 #ifndef NDEBUG
   std::abort();
 #endif
@@ -83,18 +81,21 @@ bool Handle::done() {
 }
 
 void Handle::wait() {
-  Patience patience(timeout_);
+  if (!operation_->done()) serve_until_done();
+  settled_ = true;
+}
+
+void Handle::serve_until_done() {
+  Patience patience(engine_->timeout());
   while (!operation_->done()) {
     if (poll_all()) {
       patience.moved();
     } else if (!patience.idle()) {
       settled_ = true;
-      throw Error(fmt::format("{} on {}: nothing has moved for {}: {}", operation_->job().label(),
-                              operation_->job().peer(operation_->job().position()), to_string(timeout_),
-                              operation_->missing()));
+      throw Error(fmt::format("{}: nothing has moved for {}: {}", operation_->job().label_here(),
+                              to_string(engine_->timeout()), operation_->missing()));
     }
   }
-  settled_ = true;
 }
 
 Engine::Engine(const Mesh& mesh) : mesh_(mesh) { engines().push_back(this); }
@@ -104,9 +105,8 @@ Engine::~Engine() {
   if (operations_.empty()) return;
   if (std::uncaught_exceptions() == 0) {
     for (const auto& operation : operations_) {
-      std::fprintf(stderr, "shardline: mesh rank %lld destroys its engine with %s in flight: %s\n",
-                   static_cast<long long>(mesh_.rank()), operation->job().label().c_str(),
-                   operation->missing().c_str());
+      std::fprintf(stderr, "shardline: an engine was destroyed with %s in flight: %s\n",
+                   operation->job().label_here().c_str(), operation->missing().c_str());
     }
   }
   // MPI may still read and write the buffers, so they must never be freed.
@@ -128,7 +128,7 @@ Handle Engine::start(std::shared_ptr<Operation> operation) {
   operations_.push_back(operation);
   operation->advance();
   if (operation->done()) std::erase(operations_, operation);
-  return {std::move(operation), timeout_};
+  return {std::move(operation), this};
 }
 
 }  // namespace shardline::collectives

@@ -10,6 +10,8 @@
 
 namespace shardline::collectives {
 
+class Engine;
+
 /// A collective that was started. wait() must be called before the handle goes, unless done() has been true.
 class Handle {
  public:
@@ -35,11 +37,13 @@ class Handle {
 
  private:
   friend class Engine;
-  Handle(std::shared_ptr<Operation> operation, Seconds timeout) : operation_(std::move(operation)), timeout_(timeout) {}
+  Handle(std::shared_ptr<Operation> operation, const Engine* engine)
+      : operation_(std::move(operation)), engine_(engine) {}
+  void serve_until_done();
   void report_dropped() const;
 
   std::shared_ptr<Operation> operation_;
-  Seconds timeout_;
+  const Engine* engine_;  ///< asked for its timeout while the operation is in flight, when it must be alive
   bool settled_ = false;  ///< done() or wait() has told the owner
 };
 

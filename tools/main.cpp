@@ -56,11 +56,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace shardline::tools
 
-#ifdef __SANITIZE_ADDRESS__
-// What the MPI libraries keep until the process ends is not ours to free.
-extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
-#endif
-
 int main(int argc, char** argv) {
   shardline::tools::keep_freed_memory();
   const shardline::mpi::Environment environment(&argc, &argv);

@@ -101,7 +101,7 @@ TEST(Failure, OfAMessageOfAnotherSizeNamesTheOperationAndStays) {
     world().barrier();  // the messages to others are through
   }
   const std::string message = testing::internal::GetCapturedStderr();
-  EXPECT_NE(message.find("destroys its engine with shift over X"), std::string::npos) << message;
+  EXPECT_NE(message.find("an engine was destroyed with shift over X"), std::string::npos) << message;
 }
 
 }  // namespace

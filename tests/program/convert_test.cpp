@@ -7,6 +7,7 @@
 #include "program/check.h"
 #include "program/print.h"
 #include "runtime/notation.h"
+#include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 
 namespace shardline {
@@ -133,7 +134,8 @@ std::vector<Sharding> shardings_over(const AbstractMesh& mesh) {
 TEST(Convert, EveryPairOfLayoutsOfSumsIsReachedRightly) {
   for (const char* text : {"X=2,Y=2", "X=2,Y=3", "X=3,Y=2"}) {
     const AbstractMesh mesh = AbstractMesh::parse(text);
-    for (const Shape& shape : {Shape{4, 6}, Shape{7, 5}, Shape{1, 2}}) {
+    for (const Shape& shape : {Shape{7, 5}, Shape{4, 6}, Shape{1, 2}}) {
+      if (kFewer > 1 && shape[0] != 7) continue;
       for (const Sharding& from : shardings_over(mesh)) {
         for (const Sharding& to : shardings_over(mesh)) {
           const RankProgram p = conversion_program(mesh, shape, from, to);

@@ -7,6 +7,7 @@
 #include "program/operations.h"
 #include "program/partition.h"
 #include "program/print.h"
+#include "runtime/notation.h"
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 
@@ -104,6 +105,43 @@ Index try_all(const std::string& mesh_text, const ProductSizes& sizes, bool owed
     }
   }
   return triples;
+}
+
+/// The best way to run a product of square matrices over {X:2}.
+std::vector<std::string> best(const std::string& a, const std::string& b, const std::string& c) {
+  const Product product(AbstractMesh::parse("X=2"), {8, 8, 8});
+  return lines(
+      product.candidates(parse_array(a).sharding, parse_array(b).sharding, parse_array(c).sharding).at(0).program);
+}
+
+/// The four cases of section 3.
+TEST(Pairs, TheFourCasesOfTheBook) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(best("A[I_X, J]", "B[J, K]", "C[I_X, K]"), (Lines{"C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
+  EXPECT_EQ(best("A[I, J_X]", "B[J, K]", "C[I, K]"),
+            (Lines{"A[I, J] = AllGather_X(A[I, J_X])", "C[I, K] = A[I, J] *_J B[J, K]"}));
+  EXPECT_EQ(best("A[I, J_X]", "B[J_X, K]", "C[I, K]"),
+            (Lines{"C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]", "C[I, K] = AllReduce_X(C[I, K]{U_X})"}));
+  EXPECT_EQ(best("A[I, J_X]", "B[J_X, K]", "C[I, K_X]"),
+            (Lines{"C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]", "C[I, K_X] = ReduceScatter_X(C[I, K]{U_X})"}));
+  EXPECT_EQ(best("A[I_X, J]", "B[J, K_X]", "C[I, K_X]"),
+            (Lines{"A[I, J] = AllGather_X(A[I_X, J])", "C[I, K_X] = A[I, J] *_J B[J, K_X]"}));
+  EXPECT_EQ(best("A[I_X, J]", "B[J, K_X]", "C[I_X, K]"),
+            (Lines{"B[J, K] = AllGather_X(B[J, K_X])", "C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
+}
+
+/// Fewest elements on the wire first, then fewest FLOPs on the busiest rank.
+TEST(Pairs, CandidatesAreRanked) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
+  const Product product(mesh, {5, 3, 2});
+  for (const Sharding& sharding : all_shardings(mesh, false)) {
+    const std::vector<Candidate> candidates = product.candidates(sharding, Sharding::replicated(2), sharding);
+    ASSERT_GE(candidates.size(), 10U);
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+      const auto cost = [&](std::size_t k) { return std::pair(candidates[k].communication.wire, candidates[k].flops); };
+      EXPECT_LE(cost(i - 1), cost(i));
+    }
+  }
 }
 
 TEST(Pairs, EveryPairOverTwoAxes) { EXPECT_EQ(try_all("X=2,Y=2", {4, 8, 4}, false, 20, kFewer), 1331); }

@@ -1,6 +1,7 @@
 // The floors of the house: each includes only floors below it. The test walks the include lines of the sources, and
 // plants arrows that point up to see that it finds them.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -125,7 +126,7 @@ class House {
  public:
   House() : root_(fs::temp_directory_path() / ("shardline_structure_" + std::to_string(::getpid()))) {
     for (const char* path : {"runtime/base/check.h", "runtime/mesh.h", "runtime/mpi/error.h", "kernels/gemm.h",
-                             "collectives/schedule.h", "program/program.h", "models/mlp.h", "tests/helper.h"}) {
+                             "collectives/schedule.h", "program/program.h", "models/mlp.h", "tests/support.h"}) {
       write(path, "#pragma once\n");
     }
   }
@@ -162,8 +163,8 @@ TEST(Structure, FindsArrowsThatPointUp) {
             Faults{"runtime/a.cpp:1: kernels/gemm.h: runtime may not include kernels"});
   EXPECT_EQ(house.faults("program/room/a.cpp", "  #  include <models/mlp.h>\n"),
             Faults{"program/room/a.cpp:1: models/mlp.h: program may not include models"});
-  EXPECT_EQ(house.faults("models/a.cpp", "#include \"tests/helper.h\"\n"),
-            Faults{"models/a.cpp:1: tests/helper.h: models may not include tests"});
+  EXPECT_EQ(house.faults("models/a.cpp", "#include \"tests/support.h\"\n"),
+            Faults{"models/a.cpp:1: tests/support.h: models may not include tests"});
   EXPECT_EQ(house.faults("models/a.cpp", "#include <mpi.h>\n"),
             Faults{"models/a.cpp:1: mpi.h: only runtime and collectives may call MPI"});
   EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"gemm.h\"\n"),

@@ -173,15 +173,23 @@ class ProductTest : public testing::Test {
   const Mesh square{AbstractMesh::parse("X=2,Y=2"), world};
 };
 
+/// A debug build, which derives programs some twenty times slower, takes every seventh triple; 7 and 11 share no
+/// factor, so all layouts of each array still occur.
+#ifdef NDEBUG
+constexpr int kStride = 1;
+#else
+constexpr int kStride = 7;
+#endif
+
 TEST_F(ProductTest, EveryPairOfShardingsOnTwoAxes) {
   Bench bench(square);
   int count = 0;
   for (const std::string& a : matrices("A", "I", "J")) {
     for (const std::string& b : matrices("B", "J", "K")) {
       for (const std::string& c : matrices("C", "I", "K")) {
+        if (count++ % kStride != 0) continue;
         bench.expect_right(fmt::format("{} * {} -> {}", a, b, c), {{"I", 5}, {"J", 7}, {"K", 6}});
         if (HasFatalFailure()) return;
-        ++count;
       }
     }
   }

@@ -19,9 +19,9 @@ struct Checkpoint {
   std::map<std::string, Tensor> tensors;  ///< by checkpoint name, as stored
 };
 
-/// Collective over `comm`; rank 0 writes. `parameter(i)` gives the whole of parameter i on every rank (it is called on
-/// every rank, in order). Throws UsageError on every rank when the folder cannot be made or a file not written; what
-/// was there before then stays.
+/// Collective over `comm`; rank 0 writes. `parameter(i)` gives the whole of parameter i on every rank; it is called on
+/// every rank, in order. Throws UsageError on every rank when the folder cannot be made or a file not written. Each
+/// file appears whole or not at all, the weights first.
 void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
                      const Transformer& model, const std::function<Tensor(std::size_t)>& parameter, Index sequence);
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "collectives/reshard.h"
-#include "collectives/traffic.h"
 #include "program/run_phase.h"
+#include "program/wire.h"
 #include "runtime/base/check.h"
 #include "runtime/blocks.h"
 
@@ -38,32 +37,22 @@ class Estimator {
     const Bytes bytes(static_cast<double>(larger * item));
     roofline::Transfer transfer;
     transfer.local = 2 * bytes;
+    const collectives::Traffic traffic = wire_traffic(program_, step, item);
+    transfer.steps = static_cast<double>(traffic.steps);
+    transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
     Flops flops;
-    const auto run = [&](collectives::Kind kind) {
-      const collectives::Traffic traffic =
-          collectives::traffic(kind, collectives::Algorithm::ring, program_.mesh.size(step.axes), larger, item);
-      transfer.steps = static_cast<double>(traffic.steps);
-      transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
-      transfer.local = packed(step) ? 2 * bytes : Bytes(0);
-    };
     switch (step.kind) {
-      case StepKind::all_gather:
-        run(collectives::Kind::all_gather);
-        break;
       case StepKind::reduce_scatter:
-        run(collectives::Kind::reduce_scatter);
-        flops = Flops(static_cast<double>(larger));
-        break;
       case StepKind::all_reduce:
-        run(collectives::Kind::all_reduce);
-        flops = Flops(static_cast<double>(larger));
+        // A ring adds every chunk but one on each rank: two arrays read, one written.
+        flops = Flops(static_cast<double>(larger - larger / program_.mesh.size(step.axes)));
+        transfer.local = (packed(step) ? 2 * bytes : Bytes(0)) + 3.0 * static_cast<double>(item) * Bytes(flops.value);
         break;
+      case StepKind::all_gather:
       case StepKind::all_to_all:
-        run(collectives::Kind::all_to_all);
+        transfer.local = packed(step) ? 2 * bytes : Bytes(0);
         break;
       case StepKind::reshard:
-        transfer.steps = static_cast<double>(program_.mesh.size(step.axes) - 1);
-        transfer.wire = Bytes(static_cast<double>(resharded(step) * item));
         break;
       case StepKind::slice:
       case StepKind::owe:
@@ -81,24 +70,6 @@ class Estimator {
       return std::any_of(shape.begin(), shape.begin() + std::max(dim, 0), [](Index n) { return n > 1; });
     };
     return inner(step.operands[0], step.from_dim) || inner(step.operands[0], step.to_dim);
-  }
-
-  /// Elements that the busiest rank sends in a reshard.
-  Index resharded(const Step& step) const {
-    const Version& from = program_.version(step.operands[0]);
-    const Version& to = program_.version(step.results[0]);
-    const Shape& shape = program_.program.array(from.array).shape;
-    Index most = 0;
-    for (Index rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      const collectives::ReshardPlan plan =
-          collectives::reshard_plan(shape, from.sharding, to.sharding, program_.mesh, rank);
-      Index sent = 0;
-      for (std::size_t q = 0; q < plan.sends.size(); ++q) {
-        if (static_cast<Index>(q) != plan.position) sent += element_count(collectives::extents(plan.sends[q]));
-      }
-      most = std::max(most, sent);
-    }
-    return most;
   }
 
   const RankProgram& program_;

@@ -1,10 +1,5 @@
 #include "program/execute.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cstring>
-
 #include "collectives/collectives.h"
 #include "program/print.h"
 #include "program/run_phase.h"
@@ -14,12 +9,22 @@
 namespace shardline {
 namespace {
 
-/// FNV-1a over the printed program: enough to see that two ranks derived different ones.
-std::uint64_t hash_of(const RankProgram& program) {
-  std::uint64_t hash = 0xCBF29CE484222325ULL;
-  for (const std::string& line : lines(program)) {
-    for (const char c : line + "\n") hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+/// FNV-1a over the printed program, the sizes and types of its arrays and the constants of its operations: enough to
+/// see that two ranks derived different ones.
+std::uint64_t hash_of(const RankProgram& program, const ElementTypes& types) {
+  std::string text;
+  for (const std::string& line : lines(program)) text += line + "\n";
+  for (std::size_t i = 0; i < program.program.arrays.size(); ++i) {
+    text += to_string(program.program.arrays[i].shape);
+    text += name_of(types.of(program.program, static_cast<ArrayId>(i)));
   }
+  for (const Operation& op : program.program.operations) {
+    const Attributes& a = op.attributes;
+    text += fmt::format("{} {} {} {} {} {} {} {} {};", a.epsilon, a.theta, a.sign, a.scale, a.adamw.beta1,
+                        a.adamw.beta2, a.adamw.eps, a.adamw.weight_decay, a.adamw.clip_norm);
+  }
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
   return hash;
 }
 
@@ -55,7 +60,7 @@ Executor::Executor(const RankProgram& program, collectives::Engine& engine, Elem
 
 void Executor::compare_ranks() const {
   const mpi::Communicator& comm = engine_.mesh().comm();
-  const std::uint64_t hash = hash_of(program_);
+  const std::uint64_t hash = hash_of(program_, types_);
   const std::string mine(reinterpret_cast<const char*>(&hash), sizeof hash);
   const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
   SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different programs (rank {} {} rank 0)", rank_,
@@ -72,6 +77,7 @@ void Executor::describe(const std::vector<StepEstimate>& estimates) {
                      .kind = kind_name(program_, step),
                      .axis = step.axes.empty() ? "" : to_string(step.axes),
                      .limiter = std::string(roofline::name_of(e.price.limiter)),
+                     .communicates = communicates(step.kind),
                      .bytes = e.bytes,
                      .wire_bytes = e.wire_bytes,
                      .flops = e.flops,
@@ -122,9 +128,8 @@ void Executor::run_step(const Step& step, int number) {
   const Seconds begin = now();
   step.kind == StepKind::compute ? compute(step, number) : convert(step, number);
   const Seconds end = now();
-  const bool communicates =
-      step.kind != StepKind::compute && step.kind != StepKind::slice && step.kind != StepKind::owe;
-  trace_.record({.label = number, .begin = begin, .end = end, .exposed = communicates ? end - begin : Seconds(0)});
+  trace_.record(
+      {.label = number, .begin = begin, .end = end, .exposed = communicates(step.kind) ? end - begin : Seconds(0)});
   release(number);
 }
 

@@ -21,8 +21,6 @@ std::vector<double> max_over_ranks(collectives::Engine& engine, const std::vecto
   return {result.begin(), result.end()};
 }
 
-bool is_collective(const Label& label) { return !label.axis.empty(); }
-
 }  // namespace
 
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
@@ -41,7 +39,7 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
   for (std::size_t i = 0; i < trace.spans().size(); ++i) {
     const auto label = static_cast<std::size_t>(trace.spans()[i].label);
     ++result[label].count;
-    result[label].total += Seconds(is_collective(trace.labels()[label]) ? -shortest[i] : slowest[i]);
+    result[label].total += Seconds(trace.labels()[label].communicates ? -shortest[i] : slowest[i]);
   }
   for (std::size_t label = 0; label < result.size(); ++label) result[label].exposed = Seconds(exposed[label]);
   return result;

@@ -46,6 +46,11 @@ ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>
 
 ElementTypes product_types(const Product& product, DType dtype) {
   if (dtype != DType::bf16) return {.real = dtype};
+  for (const ArrayId operand : {product.a, product.b}) {
+    require(product.declaration.layouts.at(operand).unreduced.empty(),
+            "operand {} owes partial sums in bf16; owed operands are f32 or f64",
+            to_string(product.program.array(operand)));
+  }
   return {.real = DType::f32, .stored = {{product.a, DType::bf16}, {product.b, DType::bf16}}};
 }
 
@@ -57,8 +62,8 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   collect_sizes(a, sizes);
   collect_sizes(b, sizes);
   const Product product = make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh);
-  const RankProgram program = product.candidates().at(0).program;
   const ElementTypes types = product_types(product, a.spec().dtype);
+  const RankProgram program = product.candidates(types).at(0).program;
   Executor executor(program, engine, types, estimate(program, types, hardware));
   executor.set(product.a, a.local());
   executor.set(product.b, b.local());

@@ -1,8 +1,8 @@
 #include "program/partition.h"
 
 #include <algorithm>
-#include <set>
 
+#include "program/wire.h"
 #include "runtime/base/check.h"
 #include "runtime/blocks.h"
 
@@ -56,8 +56,6 @@ class Partitioner {
     }
     return std::all_of(op.results.begin(), op.results.end(), [&](ArrayId a) { return settle(a, op.region); });
   }
-
-  ConversionCost cost() const { return cost_; }
 
   RankProgram finish() {
     for (const ArrayId output : result_.program.outputs) result_.finals[output] = final_version(output);
@@ -124,7 +122,6 @@ class Partitioner {
 
   /// Emits the steps of a path, reusing versions that are already there.
   VersionId follow(ArrayId array, VersionId from, const ConversionPath& path, Region region) {
-    cost_ += path.cost;
     VersionId at = from;
     for (const Conversion& conversion : path.steps) {
       const std::vector<VersionId> visible = layouts_.visible(array, region);
@@ -178,7 +175,6 @@ class Partitioner {
   RankProgram result_;
   Converter& converter_;
   Layouts layouts_;
-  ConversionCost cost_;
 };
 
 /// FLOPs of the busiest rank (rank 0 holds the largest blocks) in an einsum under an assignment.
@@ -206,7 +202,8 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
   return partitioner.finish();
 }
 
-std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration) {
+std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
+                                     const ElementTypes& types) {
   SHARDLINE_CHECK(program.operations.size() == 1, "{} operations where one was expected", program.operations.size());
   Converter converter(mesh);
   const Partitioner start(program, mesh, declaration, converter);
@@ -216,10 +213,11 @@ std::vector<Candidate> partition_all(const Program& program, const AbstractMesh&
     Partitioner partitioner(program, mesh, declaration, converter);
     if (!partitioner.emit(0, assignment)) continue;
     RankProgram finished = partitioner.finish();
-    candidates.push_back({std::move(finished), partitioner.cost(), busiest_flops(op, assignment, mesh)});
+    const Index bytes = wire_bytes(finished, types);
+    candidates.push_back({std::move(finished), bytes, busiest_flops(op, assignment, mesh)});
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::pair(a.communication.wire, a.flops) < std::pair(b.communication.wire, b.flops);
+    return std::pair(a.wire_bytes, a.flops) < std::pair(b.wire_bytes, b.flops);
   });
   return candidates;
 }

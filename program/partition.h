@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "program/assign.h"
+#include "program/element_types.h"
 #include "program/layouts.h"
 #include "program/rank_program.h"
 
@@ -25,12 +26,13 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
 /// One way to run a program of a single operation, and what it takes.
 struct Candidate {
   RankProgram program;
-  ConversionCost communication;  ///< elements leaving the busiest rank
-  double flops = 0;              ///< on the busiest rank
+  Index wire_bytes = 0;  ///< of all its conversions, each on the rank that sends most
+  double flops = 0;      ///< on the busiest rank
 };
 
-/// Every way to run a program that is one operation, best first: fewest elements on the wire, then fewest FLOPs on the
-/// busiest rank, then order of enumeration.
-std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration);
+/// Every way to run a program that is one operation, best first: fewest bytes on the wire for arrays of these types,
+/// then fewest FLOPs on the busiest rank, then order of enumeration.
+std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
+                                     const ElementTypes& types = {});
 
 }  // namespace shardline

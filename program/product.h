@@ -23,7 +23,9 @@ struct Product {
   /// "A[I, J_X] * B[J_X, K] -> C[I, K]"
   std::string to_string() const;
   /// Every way to compute it, best first. Throws Error when there is none.
-  std::vector<Candidate> candidates() const { return partition_all(program, mesh, declaration); }
+  std::vector<Candidate> candidates(const ElementTypes& types = {}) const {
+    return partition_all(program, mesh, declaration, types);
+  }
 };
 
 /// Reads "I=1024, J=512"; throws UsageError naming what is not a size, a dim given twice or a size that is not

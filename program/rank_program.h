@@ -31,6 +31,11 @@ enum class StepKind : std::uint8_t {
   owe,    ///< coordinate 0 keeps the value, the others hold zero: a debt made for free
 };
 
+/// True when ranks exchange messages in a step of this kind.
+inline bool communicates(StepKind kind) {
+  return kind != StepKind::compute && kind != StepKind::slice && kind != StepKind::owe;
+}
+
 /// One step of the per-rank program: a kernel on blocks, or one conversion of one array.
 struct Step {
   StepKind kind = StepKind::compute;

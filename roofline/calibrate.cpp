@@ -71,7 +71,7 @@ Seconds all_gather_time(collectives::Engine& engine, const Axis& axis, Index ele
 Link link_of(collectives::Engine& engine, const Axis& axis) {
   const Index ranks = engine.mesh().axes().size(axis);
   const auto steps = static_cast<double>(ranks - 1);
-  const Index large = (1 << 20) * ranks;  // 4 MiB leave a rank in each step
+  const Index large = std::max<Index>(ranks, 4 << 20);  // the whole array: 16 MiB, whatever the number of ranks
   const Seconds small_time = all_gather_time(engine, axis, ranks, Seconds(0.05));
   const Seconds large_time = all_gather_time(engine, axis, large, Seconds(0.2));
   const Bytes sent(4.0 * static_cast<double>(large - large / ranks));

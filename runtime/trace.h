@@ -14,6 +14,7 @@ struct Label {
   std::string kind{};     ///< such as "einsum" or "all_gather"
   std::string axis{};     ///< mesh axes of a collective, as printed
   std::string limiter{};  ///< what the prediction says binds it
+  bool communicates = false;
   Bytes bytes{};          ///< memory or buffer bytes the operation touches
   Bytes wire_bytes{};     ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};

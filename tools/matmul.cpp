@@ -72,7 +72,8 @@ int matmul(const MatmulOptions& options) {
   const std::map<std::string, Index> sizes = parse_sizes(options.sizes);
   Job job(options.common);
   const Product product = make_product(parsed, sizes, job.mesh().axes());
-  std::vector<Candidate> candidates = product.candidates();
+  const ElementTypes types = product_types(product, job.dtype());
+  std::vector<Candidate> candidates = product.candidates(types);
   const auto count = static_cast<Index>(candidates.size());
   require(options.choose >= 1 && options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose,
           count);
@@ -81,7 +82,6 @@ int matmul(const MatmulOptions& options) {
   require_memory(product, chosen, job);
 
   job.introduce();
-  const ElementTypes types = product_types(product, job.dtype());
   if (job.dtype() == DType::bf16) {
     job.note("bf16: the operands are stored and moved in bf16; they are multiplied, and products reduced, in f32");
   }

@@ -67,7 +67,7 @@ PredictedTime predicted_time(const RankProgram& program, const std::vector<StepE
   Seconds math;
   Seconds comms;
   for (std::size_t i = 0; i < estimates.size(); ++i) {
-    (program.steps[i].kind == StepKind::compute ? math : comms) += estimates[i].price.time;
+    (communicates(program.steps[i].kind) ? comms : math) += estimates[i].price.time;
   }
   return {std::max(math, comms), math + comms, math + comms};
 }

@@ -117,6 +117,8 @@ int sample(const SampleOptions& options) {
   check_options(options);
   Job job(options.common);
   const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
+  require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,
+          checkpoint.config.vocab);
   constexpr Index kDefaultWindow = 128;
   Inference inference(job, checkpoint, options.strategy,
                       checkpoint.sequence > 0 ? checkpoint.sequence : kDefaultWindow);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -90,12 +91,12 @@ struct Progress {
   Seconds median_step;
 };
 
-/// Steps that are not typical: the first few pay for cold caches and fresh memory.
-constexpr std::size_t kWarmupSteps = 2;
+/// How many of the first steps are not typical: they pay for cold caches and fresh memory. None of a very short run.
+std::size_t warmup_of(std::size_t steps) { return steps > 4 ? 2 : 0; }
 
 Seconds median_time(const std::vector<StepResult>& steps) {
   std::vector<double> times;
-  for (std::size_t i = steps.size() > 2 * kWarmupSteps ? kWarmupSteps : 0; i < steps.size(); ++i) {
+  for (std::size_t i = warmup_of(steps.size()); i < steps.size(); ++i) {
     times.push_back(steps[i].time.value);
   }
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
@@ -108,8 +109,8 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
   const Index shown_every = options.steps <= 50 ? 1 : options.steps / 50;
   for (Index step = 0; step < options.steps; ++step) {
     const StepResult result = trainer.step(data, step);
-    if (progress.steps.size() + 1 == kWarmupSteps) trainer.forget_times();
     progress.steps.push_back(result);
+    if (progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps))) trainer.forget_times();
     SHARDLINE_CHECK(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
                     "step {}: loss {}, gradient norm {}: training diverged; a smaller --lr may help", step + 1,
                     result.loss, result.grad_norm);
@@ -137,8 +138,20 @@ Json steps_json(const Progress& progress, const TrainOptions& options, Seconds p
   return steps;
 }
 
-/// Batches of held-out text that the loss at the end is taken over, at most.
-constexpr Index kEvaluationBatches = 100;
+/// Batches of held-out text that the loss at the end is taken over, at most: the whole of it after a real run, a few
+/// after a trial of some steps.
+Index evaluation_batches(Index steps) { return std::clamp<Index>(steps / 4, 5, 100); }
+
+/// Collective over all ranks: refuses a folder that the model could not be saved to, before anything is trained.
+void probe_folder(const Job& job, const std::string& folder) {
+  mpi::on_root(job.world(), 0, [&] {
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    require(std::filesystem::is_directory(folder), "--save {}: cannot make the folder: {}", folder, failure.message());
+    const WholeFile writable(folder + "/model.safetensors");
+    return std::string();
+  });
+}
 
 TrainingOptions training_options(const TrainOptions& options, const Job& job) {
   TrainingOptions training;
@@ -167,17 +180,18 @@ struct Outcome {
 };
 
 /// Collective over all ranks.
-Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const BatchShape& batch, Seconds step,
+Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training, Seconds step,
                  const roofline::Hardware& hardware) {
+  const Index most_batches = evaluation_batches(training.steps);
   Outcome outcome;
   outcome.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
   outcome.kinds = summarise(trace.labels(), measure(trace, job.engine()));
   Index windows = 0;
-  outcome.val_loss = trainer.evaluate(data, kEvaluationBatches, windows);
+  outcome.val_loss = trainer.evaluate(data, most_batches, windows);
   outcome.bigram_loss = data.bigram_loss(windows);
-  outcome.flops_per_step = training_flops(trainer.config(), batch);
+  outcome.flops_per_step = training_flops(trainer.config(), training.batch);
   const FlopsPerSecond peak = hardware.matmul * static_cast<double>(job.mesh().ranks());
   outcome.mfu = (outcome.flops_per_step / step) / peak;
   return outcome;
@@ -219,6 +233,8 @@ int train(const TrainOptions& options) {
   const ByteData data(corpus(job, options.data), options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
+  if (!options.save.empty()) probe_folder(job, options.save);
+  job.introduce();
   const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), job.dtype());
   const TrainingOptions training = training_options(options, job);
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
@@ -226,15 +242,15 @@ int train(const TrainOptions& options) {
 
   reset_tensor_peak();
   const Progress progress = run_steps(job, options, trainer, data);
-  const Outcome outcome = conclude(job, trainer, data, training.batch, progress.median_step, hardware);
+  const Outcome outcome = conclude(job, trainer, data, training, progress.median_step, hardware);
   job.print(outcome_text(outcome, progress.median_step, trainer.predicted_step()));
+  job.write_json(record_of(job, options, strategy, trainer, progress, outcome));
   if (!options.save.empty()) {
     save_checkpoint(
         job.world(), options.save, start.config, trainer.model(),
         [&](std::size_t i) { return trainer.gather_parameter(i); }, options.sequence);
     job.print(fmt::format("saved to {}\n", options.save));
   }
-  job.write_json(record_of(job, options, strategy, trainer, progress, outcome));
   return 0;
 }
 
@@ -246,7 +262,8 @@ void add_train(CLI::App& app, Action& action) {
   add_common_options(*command, options->common);
   command->add_option("--strategy", options->strategy,
                       "Roles on mesh axes, fsdp=X,tp=Y; default fsdp on the only axis");
-  command->add_option("--model", options->model, "tiny, or a Hugging Face config.json")->capture_default_str();
+  CLI::Option* model = command->add_option("--model", options->model, "tiny, or a Hugging Face config.json");
+  model->capture_default_str();
   command->add_option("--data", options->data, "Text files; default this project's sources and documentation");
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str();
   command->add_option("--batch", options->batch, "Sequences per step over all ranks")->capture_default_str();
@@ -256,7 +273,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--regather-activations", options->regather_activations,
                     "Gather activations again in the backward pass");
   command->add_option("--save", options->save, "Folder for the trained model");
-  command->add_option("--load", options->load, "Folder of a model to start from, instead of --model");
+  command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
   command->footer(kFooter);
   command->callback([options, &action] { action = [options] { return train(*options); }; });
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "runtime/base/check.h"
@@ -110,7 +111,7 @@ std::string library_version() {
   int length = 0;
   SHARDLINE_MPI(MPI_Get_library_version(text.data(), &length));
   const std::string version(text.data(), static_cast<std::size_t>(length));
-  return version.substr(0, version.find_first_of("\r\n"));
+  return version.substr(0, version.find_first_of(std::string_view("\r\n\0", 3)));
 }
 
 }  // namespace shardline::mpi

@@ -130,7 +130,7 @@ TEST(Pairs, TheFourCasesOfTheBook) {
             (Lines{"B[J, K] = AllGather_X(B[J, K_X])", "C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
 }
 
-/// Fewest elements on the wire first, then fewest FLOPs on the busiest rank.
+/// Fewest bytes on the wire first, then fewest FLOPs on the busiest rank.
 TEST(Pairs, CandidatesAreRanked) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
   const Product product(mesh, {5, 3, 2});
@@ -138,7 +138,7 @@ TEST(Pairs, CandidatesAreRanked) {
     const std::vector<Candidate> candidates = product.candidates(sharding, Sharding::replicated(2), sharding);
     ASSERT_GE(candidates.size(), 10U);
     for (std::size_t i = 1; i < candidates.size(); ++i) {
-      const auto cost = [&](std::size_t k) { return std::pair(candidates[k].communication.wire, candidates[k].flops); };
+      const auto cost = [&](std::size_t k) { return std::pair(candidates[k].wire_bytes, candidates[k].flops); };
       EXPECT_LE(cost(i - 1), cost(i));
     }
   }

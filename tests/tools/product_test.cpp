@@ -102,6 +102,7 @@ class Bench {
 
   void expect_right(const std::string& text, const Sizes& sizes) {
     const Product made = product(text, sizes);
+    EXPECT_EQ(made.to_string(), text);  // the layouts are those that were written
     expect_right(made, made.candidates().at(0).program);
   }
 

@@ -15,8 +15,8 @@ struct Label {
   std::string axis{};     ///< mesh axes of a collective, as printed
   std::string limiter{};  ///< what the prediction says binds it
   bool communicates = false;
-  Bytes bytes{};          ///< memory or buffer bytes the operation touches
-  Bytes wire_bytes{};     ///< bytes leaving the busiest rank in its busiest direction
+  Bytes bytes{};       ///< memory or buffer bytes the operation touches
+  Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};
   Seconds predicted{};
 };

@@ -16,7 +16,7 @@ const std::map<std::string, Index> kSizes{{"B", 2}, {"I", 9}, {"J", 530}, {"K", 
 
 class DenseCheck : public testing::Test {
  protected:
-  Product make(const std::string& text) const { return make_product(parse_product(text), kSizes, mesh.axes()); }
+  Product make(const std::string& text) const { return make_product(parse_product(text), kSizes, mesh_.axes()); }
 
   /// Element [b, k, i] of the result of A[B, I, J] * B[B, J, K], `a` and `b` given.
   static double element(const GeneratedOperand& a, const GeneratedOperand& b, Index batch, Index k, Index i) {
@@ -32,13 +32,13 @@ class DenseCheck : public testing::Test {
     const GeneratedOperand b(product, product.b, DType::f64, 3);
     const Sharding& sharding = product.sharding(product.result);
     const DistTensor result =
-        DistTensor::make(mesh, {"R", {"K", "B", "I"}, {3, 2, 9}, sharding, DType::f64},
+        DistTensor::make(mesh_, {"R", {"K", "B", "I"}, {3, 2, 9}, sharding, DType::f64},
                          [&](Index at) { return element(a, b, at / 9 % 2, at / 18, at % 9) + (at == 0 ? error : 0); });
-    return check_against_dense(product, a, b, result.local(), mesh);
+    return check_against_dense(product, a, b, result.local(), mesh_);
   }
 
-  const mpi::Communicator world = mpi::Communicator::world();
-  const Mesh mesh{AbstractMesh({{"X", world.size()}}), world};
+  const mpi::Communicator world_ = mpi::Communicator::world();
+  const Mesh mesh_{AbstractMesh({{"X", world_.size()}}), world_};
 };
 
 const std::vector<std::string> kProducts{
@@ -68,9 +68,9 @@ TEST_F(DenseCheck, PartsOfAnOwedOperandSumToItsValue) {
   const Product product = make("P[B, I, J]{U_X} * Q[B, J, K] -> R[K, B, I]");
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
     const GeneratedOperand a(product, product.a, dtype, 3);
-    const Tensor block = a.block(mesh).as(DType::f64);
+    const Tensor block = a.block(mesh_).as(DType::f64);
     for (Index i = 0; i < block.size(); i += 997) {
-      EXPECT_NEAR(world.sum(block.view<double>()[i]), a.value(i), 1e-15);
+      EXPECT_NEAR(world_.sum(block.view<double>()[i]), a.value(i), 1e-15);
       EXPECT_NE(block.view<double>()[i], 0);
     }
   }

@@ -170,8 +170,8 @@ std::vector<std::string> matrices_with_debt(const std::string& name, const std::
 
 class ProductTest : public testing::Test {
  protected:
-  const mpi::Communicator world = mpi::Communicator::world();
-  const Mesh square{AbstractMesh::parse("X=2,Y=2"), world};
+  const mpi::Communicator world_ = mpi::Communicator::world();
+  const Mesh square_{AbstractMesh::parse("X=2,Y=2"), world_};
 };
 
 /// A debug build, which derives programs some twenty times slower, takes every seventh triple; 7 and 11 share no
@@ -183,7 +183,7 @@ constexpr int kStride = 7;
 #endif
 
 TEST_F(ProductTest, EveryPairOfShardingsOnTwoAxes) {
-  Bench bench(square);
+  Bench bench(square_);
   int count = 0;
   for (const std::string& a : matrices("A", "I", "J")) {
     for (const std::string& b : matrices("B", "J", "K")) {
@@ -198,8 +198,8 @@ TEST_F(ProductTest, EveryPairOfShardingsOnTwoAxes) {
 }
 
 TEST_F(ProductTest, EveryPairOfShardingsAndDebtsOnThreeRanks) {
-  const mpi::Communicator part = world.split(world.rank() < 3 ? 0 : 1, world.rank());
-  if (world.rank() == 3) return;
+  const mpi::Communicator part = world_.split(world_.rank() < 3 ? 0 : 1, world_.rank());
+  if (world_.rank() == 3) return;
   const Mesh line(AbstractMesh::parse("X=3"), part);
   Bench bench(line);
   int legal = 0;
@@ -225,7 +225,7 @@ TEST_F(ProductTest, EveryPairOfShardingsAndDebtsOnThreeRanks) {
 }
 
 TEST_F(ProductTest, SizesSmallerThanTheAxes) {
-  Bench bench(square);
+  Bench bench(square_);
   const std::vector<std::string> products{
       "A[I, J_XY] * B[J_XY, K] -> C[I, K]", "A[I_XY, J] * B[J, K_XY] -> C[I_X, K_Y]",
       "A[I_X, J_Y] * B[J_Y, K_X] -> C[I_YX, K]", "A[I_XY, J] * B[J_YX, K] -> C[I, K_XY]",
@@ -236,7 +236,7 @@ TEST_F(ProductTest, SizesSmallerThanTheAxes) {
 }
 
 TEST_F(ProductTest, MoreAndFewerDimsThanAMatrix) {
-  Bench bench(square);
+  Bench bench(square_);
   const Sizes sizes{{"B", 3}, {"T", 5}, {"D", 6}, {"F", 7}, {"H", 2}};
   for (const char* text : {
            "P[B_X, T, D] * Q[B_X, D, F_Y] -> R[B_X, T, F_Y]",  // B is a batch dim
@@ -258,7 +258,7 @@ TEST_F(ProductTest, MoreAndFewerDimsThanAMatrix) {
 }
 
 TEST_F(ProductTest, EveryCandidateIsRight) {
-  Bench bench(square);
+  Bench bench(square_);
   int count = 0;
   for (const char* text : {"A[I, J_X] * B[J_X, K_Y] -> C[I, K]", "A[I_X, J] * B[J, K_X] -> C[I_Y, K]",
                            "A[I_XY, J] * B[J_Y, K]{U_X} -> C[I, K_X]", "A[I_Y, J]{U_X} * B[J_Y, K] -> C[I, K]{U_X}"}) {
@@ -272,7 +272,7 @@ TEST_F(ProductTest, EveryCandidateIsRight) {
 
 TEST_F(ProductTest, MultiplyGivesResultAndTimes) {
   const Sizes sizes{{"I", 5}, {"J", 7}, {"K", 6}};
-  collectives::Engine engine(square);
+  collectives::Engine engine(square_);
   roofline::Hardware hardware{
       .name = "a guess",
       .matmul = FlopsPerSecond(1e9),
@@ -280,9 +280,9 @@ TEST_F(ProductTest, MultiplyGivesResultAndTimes) {
       .overhead = Seconds(1e-6),
       .links = {{"X", {Seconds(1e-6), BytesPerSecond(1e9)}}, {"Y", {Seconds(1e-6), BytesPerSecond(1e9)}}}};
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-    const auto a = DistTensor::make(square, array_spec("A[I_X, J_Y]", sizes, square.axes(), dtype),
+    const auto a = DistTensor::make(square_, array_spec("A[I_X, J_Y]", sizes, square_.axes(), dtype),
                                     [](Index i) { return part("A", i, 0); });
-    const auto b = DistTensor::make(square, array_spec("B[J_Y, K]", sizes, square.axes(), dtype),
+    const auto b = DistTensor::make(square_, array_spec("B[J_Y, K]", sizes, square_.axes(), dtype),
                                     [](Index i) { return part("B", i, 0); });
     const Multiplied product = multiply(engine, a, b, "C[I_X, K]", hardware);
     EXPECT_EQ(product.result.to_string(), "C[I_X, K]");
@@ -295,7 +295,7 @@ TEST_F(ProductTest, MultiplyGivesResultAndTimes) {
     EXPECT_GT(product.steps[1].label.predicted, Seconds(0));
     const Tensor c = product.result.gather().as(DType::f64);
     const Tensor expected =
-        dense_product(make_product(parse_product("A[I, J] * B[J, K] -> C[I, K]"), sizes, square.axes()));
+        dense_product(make_product(parse_product("A[I, J] * B[J, K] -> C[I, K]"), sizes, square_.axes()));
     for (Index i = 0; i < c.size(); ++i) EXPECT_EQ(c.view<double>()[i], expected.view<double>()[i]);
   }
 }

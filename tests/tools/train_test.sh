@@ -35,7 +35,9 @@ trains
 trains --mesh "Y=$ranks" --strategy tp --dtype f64
 trains --mesh "Y=$ranks" --strategy tp_seq=Y --keep-parameters --regather-activations
 trains --mesh "A=$ranks" --strategy zero1=A
-trains --load "$folder/model"
+run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$folder/record.json"
+expect_code 0
+"$record_check" "$folder/record.json" 2 || complain "the record is not right"
 
 run sample --load "$folder/model" --prompt "line 1" --tokens 20 --seed 1
 expect_code 0
@@ -52,6 +54,8 @@ refused "mesh {X:7}" train "${small[@]}" --mesh X=7
 refused "$folder/missing" train "${model[@]}" --data "$folder/missing"
 refused "$folder/empty: is empty" train "${model[@]}" --data "$folder/empty"
 refused "sequences of 9999 tokens need" train "${model[@]}" "${text[@]}" --seq 9999
+refused "--model excludes --load" train "${small[@]}" --load "$folder/model"
+refused "cannot make the folder" train "${small[@]}" --save /proc/nowhere
 refused "--steps 0: at least 1" train "${model[@]}" "${text[@]}" --steps 0
 refused "--dtype bf16" train "${small[@]}" --dtype bf16
 refused "$folder/nothing" train "${text[@]}" --model "$folder/nothing"

@@ -27,7 +27,7 @@ struct TrainOptions {
   std::string strategy;
   std::string model = "tiny";
   std::vector<std::string> data;
-  Index steps = 600;
+  Index steps = 400;
   Index batch = 8;
   Index sequence = 128;
   double learning_rate = 3e-3;

@@ -41,7 +41,7 @@ void expect_right(const Program& program, const Values& reference, const char* m
 TEST(TransformerProgram, TrainingStepsAreRightUnderEveryStrategy) {
   for (const Index layers : {1, 2}) {
     for (const bool divides : {true, false}) {
-      if (kFewer > 1 && divides == (layers == 1)) continue;
+      if (kFewer > 1 && (divides || layers == 2)) continue;
       const TrainingStep step = small_training_step(divides, divides == (layers == 1), layers);
       const Program& program = step.model.program;
       const Values reference = run_unsharded(program, random_inputs(program, 1));

@@ -54,7 +54,7 @@ AbstractMesh AbstractMesh::parse(const std::string& text) {
 
 std::size_t AbstractMesh::position(const Axis& axis) const {
   const auto found = std::find(names_.begin(), names_.end(), axis);
-  require(found != names_.end(), "there is no axis {} in mesh {}", axis, to_string());
+  if (found == names_.end()) usage_error("there is no axis {} in mesh {}", axis, to_string());
   return static_cast<std::size_t>(found - names_.begin());
 }
 

@@ -287,12 +287,16 @@ TEST_F(ProductTest, MultiplyGivesResultAndTimes) {
     const Multiplied product = multiply(engine, a, b, "C[I_X, K]", hardware);
     EXPECT_EQ(product.result.to_string(), "C[I_X, K]");
     EXPECT_EQ(product.result.spec().dtype, dtype == DType::bf16 ? DType::f32 : dtype);
-    ASSERT_EQ(product.steps.size(), 2U);
-    EXPECT_EQ(product.steps[0].label.name, "C[I_X, K]{U_Y} = A[I_X, J_Y] *_J B[J_Y, K]");
-    EXPECT_EQ(product.steps[1].label.name, "C[I_X, K] = AllReduce_Y(C[I_X, K]{U_Y})");
-    EXPECT_EQ(product.steps[1].measured.count, 1);
-    EXPECT_GT(product.steps[1].measured.total, Seconds(0));
-    EXPECT_GT(product.steps[1].label.predicted, Seconds(0));
+    for (const TimedStep& step : product.steps) {
+      EXPECT_EQ(step.measured.count, 1) << step.label.name;
+      EXPECT_GT(step.measured.total, Seconds(0)) << step.label.name;
+      EXPECT_GT(step.label.predicted, Seconds(0)) << step.label.name;
+    }
+    if (dtype != DType::bf16) {  // whose operands are half as wide as their product: gathering them moves less
+      ASSERT_EQ(product.steps.size(), 2U);
+      EXPECT_EQ(product.steps[0].label.name, "C[I_X, K]{U_Y} = A[I_X, J_Y] *_J B[J_Y, K]");
+      EXPECT_EQ(product.steps[1].label.name, "C[I_X, K] = AllReduce_Y(C[I_X, K]{U_Y})");
+    }
     const Tensor c = product.result.gather().as(DType::f64);
     const Tensor expected =
         dense_product(make_product(parse_product("A[I, J] * B[J, K] -> C[I, K]"), sizes, square_.axes()));

@@ -1,7 +1,6 @@
 #include "collectives/progress.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,24 +14,10 @@
 namespace shardline::collectives {
 namespace {
 
-/// Ranks on this node as the launcher tells them (Open MPI's mpirun, MPICH's, Slurm's srun); 0 when it does not.
-long ranks_on_node() {
-  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
-    if (const char* text = std::getenv(variable); text != nullptr) return std::strtol(text, nullptr, 10);
-  }
-  return 0;
-}
-
-/// Fruitless rounds before a waiting rank gives its core away each round. With a core for every rank that is some
-/// milliseconds, so that a rank that comes back a little late finds its peer awake; otherwise the core may be the very
-/// one that the peer needs, and it is given away after some microseconds.
-Index rounds_before_yield() {
-  static const Index rounds = [] {
-    const long ranks = ranks_on_node();
-    return ranks >= 1 && ranks <= sysconf(_SC_NPROCESSORS_ONLN) ? Index{10000} : Index{64};
-  }();
-  return rounds;
-}
+/// Fruitless rounds before a waiting rank gives its core away each round: some tens of microseconds, about what a
+/// segment takes. Giving it away costs next to nothing where every rank has a core of its own, and is what lets the
+/// peer run where it has not.
+constexpr Index kRoundsBeforeYield = 256;
 
 /// All engines of the process. A rank that waits for an operation of one mesh must also serve those of the others: its
 /// peer may be waiting for one of them first.
@@ -55,10 +40,10 @@ class Patience {
   void moved() { rounds_ = 0; }
   /// False once nothing has moved for the limit.
   bool idle() {
-    if (++rounds_ < rounds_before_yield()) return true;
+    if (++rounds_ < kRoundsBeforeYield) return true;
     sched_yield();
     const auto now = std::chrono::steady_clock::now();
-    if (rounds_ == rounds_before_yield()) since_ = now;
+    if (rounds_ == kRoundsBeforeYield) since_ = now;
     return std::chrono::duration<double>(now - since_).count() < limit_.value;
   }
 

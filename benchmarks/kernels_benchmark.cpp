@@ -67,19 +67,21 @@ void add_two(benchmark::State& state) {
   report_rates(state, add_cost(2, out.view().size(), kElementSize));
 }
 
-void accumulate_sum(benchmark::State& state) {
+void combine_sum(benchmark::State& state) {
   const BenchmarkArray<float> from("from", kHidden);
   BenchmarkArray<float> into("into", kHidden);
   const Index count = into.view().size();
-  for (auto _ : state) accumulate(ReduceOp::sum, DType::f32, into.values.data(), from.values.data(), count);
-  report_rates(state, accumulate_cost(count, kElementSize));
+  const std::array<Operand, 2> operands{{{DType::f32, into.values.data()}, {DType::f32, from.values.data()}}};
+  for (auto _ : state) combine(ReduceOp::sum, operands, {DType::f32, into.values.data()}, count);
+  report_rates(state, combine_cost(2, count, kElementSize));
 }
 
-void accumulate_bf16(benchmark::State& state) {
+void combine_bf16(benchmark::State& state) {
   const Index count = element_count(kHidden);
   std::vector<BFloat16> into(static_cast<std::size_t>(count), BFloat16(1.0F)), from = into;
-  for (auto _ : state) accumulate(ReduceOp::sum, DType::bf16, into.data(), from.data(), count);
-  report_rates(state, accumulate_cost(count, 2));
+  const std::array<Operand, 2> operands{{{DType::bf16, into.data()}, {DType::bf16, from.data()}}};
+  for (auto _ : state) combine(ReduceOp::sum, operands, {DType::bf16, into.data()}, count);
+  report_rates(state, combine_cost(2, count, 2));
 }
 
 void norm_forward(benchmark::State& state) {
@@ -141,8 +143,8 @@ BENCHMARK(silu_mul_forward)->Unit(benchmark::kMillisecond);
 BENCHMARK(silu_mul_backward)->Unit(benchmark::kMillisecond);
 BENCHMARK(gelu_forward)->Unit(benchmark::kMillisecond);
 BENCHMARK(add_two)->Unit(benchmark::kMillisecond);
-BENCHMARK(accumulate_sum)->Unit(benchmark::kMillisecond);
-BENCHMARK(accumulate_bf16)->Unit(benchmark::kMillisecond);
+BENCHMARK(combine_sum)->Unit(benchmark::kMillisecond);
+BENCHMARK(combine_bf16)->Unit(benchmark::kMillisecond);
 BENCHMARK(norm_forward)->Unit(benchmark::kMillisecond);
 BENCHMARK(norm_backward)->Unit(benchmark::kMillisecond);
 BENCHMARK(rope_forward)->Unit(benchmark::kMillisecond);

@@ -31,7 +31,7 @@ Schedule all_gather_schedule(Algorithm algorithm, const std::vector<Range>& chun
       append_ring_all_gather(schedule, chunks, position, {Buffer::input, own});
       break;
     }
-    case Algorithm::native:
+    default:
       no_schedule(algorithm, "all_gather");
   }
   return schedule;

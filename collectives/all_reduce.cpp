@@ -34,7 +34,7 @@ Schedule all_reduce_schedule(Algorithm algorithm, Index elements, Index position
   switch (algorithm) {
     case Algorithm::ring:
       return ring_all_reduce(elements, positions, position);
-    case Algorithm::native:
+    default:
       break;
   }
   no_schedule(algorithm, "all_reduce");

@@ -31,7 +31,7 @@ Schedule all_to_all_schedule(Algorithm algorithm, const std::vector<Range>& send
   switch (algorithm) {
     case Algorithm::ring:
       return ring_all_to_all(sends, receives, position);
-    case Algorithm::native:
+    default:
       break;
   }
   no_schedule(algorithm, "all_to_all");

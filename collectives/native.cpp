@@ -45,6 +45,8 @@ MPI_Datatype type_to_move(DType dtype) {
       return MPI_UINT16_T;
     case DType::i32:
       return MPI_INT32_T;
+    case DType::i64:
+      return MPI_INT64_T;
   }
   throw Error("unknown element type");
 }

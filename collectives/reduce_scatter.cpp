@@ -66,7 +66,7 @@ Schedule reduce_scatter_schedule(Algorithm algorithm, const std::vector<Range>& 
   switch (algorithm) {
     case Algorithm::ring:
       return ring_reduce_scatter(chunks, position);
-    case Algorithm::native:
+    default:
       break;
   }
   no_schedule(algorithm, "reduce_scatter");

@@ -28,8 +28,7 @@ Index ring_position(Index position, Index offset, Index positions) {
 }
 
 void no_schedule(Algorithm algorithm, const char* collective) {
-  throw Error(fmt::format("{} has no schedule for algorithm {}: the MPI library carries it out", collective,
-                          algorithm == Algorithm::native ? "native" : "ring"));
+  throw Error(fmt::format("{} has no schedule for algorithm {}", collective, name_of(algorithm)));
 }
 
 }  // namespace shardline::collectives

@@ -11,9 +11,11 @@
 namespace shardline::collectives {
 namespace {
 
+constexpr Index kDefaultSegmentBytes = 512 * 1024;
 constexpr Index kLargestSegment = Index{1} << 30;
 
 Index segment_elements(Index segment_bytes, Index element_size) {
+  if (segment_bytes == 0) return std::max<Index>(1, kDefaultSegmentBytes / element_size);
   require(segment_bytes >= 1 && segment_bytes <= kLargestSegment, "segment_bytes is {}; it is from 1 to {}",
           segment_bytes, kLargestSegment);
   return std::max<Index>(1, segment_bytes / element_size);
@@ -116,7 +118,9 @@ bool ScheduleRun::take_oldest(Lane& lane) {
   if (lane.receive == nullptr || lane.receive->action == Action::copy) return true;
   const Range range = segment(lane, k);
   const std::byte* other = lane.landing != nullptr ? landing(lane, k) : read(lane.receive->operand, range.begin);
-  kernels::accumulate(job().op, job().dtype, write(lane.receive->into, range.begin), other, range.size());
+  std::byte* into = write(lane.receive->into, range.begin);
+  const std::array<kernels::Operand, 2> operands{{{job().dtype, into}, {job().dtype, other}}};
+  kernels::combine(job().op, operands, {job().dtype, into}, range.size());
   return true;
 }
 

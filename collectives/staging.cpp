@@ -63,7 +63,7 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
 }
 
 Algorithm algorithm_for(const Job& job, const Options& options) {
-  return job.positions() > 1 ? options.algorithm : Algorithm::ring;
+  return job.positions() > 1 && options.algorithm != Algorithm::automatic ? options.algorithm : Algorithm::ring;
 }
 
 void check_shapes(const Job& job, const Tensor& in, const Tensor& out, const std::vector<int>& except) {

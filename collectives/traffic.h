@@ -1,14 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 
 #include "collectives/options.h"
 #include "collectives/schedule.h"
 
 namespace shardline::collectives {
-
-enum class Kind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, shift };
 
 /// What a collective costs on the wire, whatever the wire is.
 struct Traffic {

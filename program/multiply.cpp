@@ -27,7 +27,8 @@ void check_operands(const collectives::Engine& engine, const DistTensor& a, cons
   }
   require(a.spec().dtype == b.spec().dtype, "{} is {}, {} is {}; a product takes operands of one type", a.to_string(),
           name_of(a.spec().dtype), b.to_string(), name_of(b.spec().dtype));
-  require(a.spec().dtype != DType::i32, "{} is i32; products are of f32, f64 and bf16", a.to_string());
+  require(!is_integer(a.spec().dtype), "{} is {}; products are of f32, f64 and bf16", a.to_string(),
+          name_of(a.spec().dtype));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ T from_double(double value) {
 template <class T>
 T neutral(ReduceOp op) {
   if (op == ReduceOp::sum) return T{};
-  if constexpr (std::is_same_v<T, std::int32_t>) {
+  if constexpr (std::is_integral_v<T>) {
     return std::numeric_limits<T>::lowest();
   } else {
     return from_double<T>(-std::numeric_limits<double>::infinity());
@@ -73,6 +73,8 @@ void with_type(DType dtype, Body body) {
       return body(BFloat16{});
     case DType::i32:
       return body(std::int32_t{});
+    case DType::i64:
+      return body(std::int64_t{});
   }
 }
 
@@ -91,6 +93,8 @@ void reduce_into(Tensor& sum, const Tensor& part, ReduceOp op) {
       return reduce_into<double>(sum, part, op);
     case DType::i32:
       return reduce_into<std::int32_t>(sum, part, op);
+    case DType::i64:
+      return reduce_into<std::int64_t>(sum, part, op);
     case DType::bf16:
       break;
   }

@@ -38,6 +38,7 @@ Sharding validated(Sharding sharding, const std::string& name, const std::vector
             mesh.to_string());
     seen.push_back(axis);
   }
+  require(sharding.reduce != ReduceOp::avg, "{}: an average is owed; only sums and maxima can be", text);
   sharding.unreduced = mesh.in_mesh_order(std::move(sharding.unreduced));
   if (sharding.unreduced.empty()) sharding.reduce = ReduceOp::sum;
   return sharding;

@@ -28,7 +28,7 @@ struct Sharding {
 
 /// Checks `sharding` of array `name` with dims `dim_names` against the mesh and brings the unreduced axes into mesh
 /// order. Throws UsageError with array, dim, axis and mesh on an unknown axis, an axis used twice, an axis that both
-/// shards and is unreduced, or a wrong number of dims.
+/// shards and is unreduced, an average that is owed, or a wrong number of dims.
 Sharding validated(Sharding sharding, const std::string& name, const std::vector<std::string>& dim_names,
                    const AbstractMesh& mesh);
 

@@ -75,9 +75,10 @@ double element(const Tensor& t, Index i) {
     case DType::bf16:
       return static_cast<double>(static_cast<float>(t.view<BFloat16>()[i]));
     case DType::i32:
+    case DType::i64:
       break;
   }
-  throw Error("i32 does not convert to another element type");
+  throw Error("integers do not convert to another element type");
 }
 
 template <class T, class Convert>
@@ -90,6 +91,11 @@ void fill_from(Tensor& to, const Tensor& from, Convert convert) {
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)) {
   storage_ = allocate(bytes());
+}
+
+Tensor::Tensor(DType dtype, Shape shape, std::shared_ptr<std::byte> memory)
+    : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)), storage_(std::move(memory)) {
+  SHARDLINE_CHECK(storage_ != nullptr || size_ == 0, "a tensor of {} elements over no memory", size_);
 }
 
 Tensor Tensor::zeros(DType dtype, Shape shape) {
@@ -126,7 +132,8 @@ Tensor Tensor::as(DType dtype) const {
       fill_from<BFloat16>(result, *this, [](double x) { return BFloat16(static_cast<float>(x)); });
       break;
     case DType::i32:
-      throw Error("floating-point elements do not convert to i32");
+    case DType::i64:
+      throw Error("floating-point elements do not convert to integers");
   }
   return result;
 }

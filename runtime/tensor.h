@@ -18,6 +18,9 @@ class Tensor {
   Tensor() = default;
   /// Throws Error when the shape is not legal and std::bad_alloc when there is not enough memory.
   Tensor(DType dtype, Shape shape);
+  /// Elements that lie in `memory`, which holds at least as many bytes and lives as long as any Tensor over it. An
+  /// aliasing or non-owning pointer lends memory of the caller. Not counted by tensor_memory().
+  Tensor(DType dtype, Shape shape, std::shared_ptr<std::byte> memory);
   static Tensor zeros(DType dtype, Shape shape);
 
   DType dtype() const { return dtype_; }
@@ -43,7 +46,7 @@ class Tensor {
   /// The same elements under another shape of equal size; shares the storage.
   Tensor reshaped(Shape shape) const;
   Tensor clone() const;
-  /// A copy with another element type (through f64; i32 only to and from itself).
+  /// A copy with another element type (through f64; integers only to and from themselves).
   Tensor as(DType dtype) const;
   /// The elements of the block given by one range per dim, copied.
   Tensor slice(const std::vector<Range>& ranges) const;

@@ -14,6 +14,8 @@ Index size_of(DType dtype) {
       return 2;
     case DType::i32:
       return 4;
+    case DType::i64:
+      return 8;
   }
   throw Error("unknown dtype");
 }
@@ -28,6 +30,8 @@ std::string_view name_of(DType dtype) {
       return "bf16";
     case DType::i32:
       return "i32";
+    case DType::i64:
+      return "i64";
   }
   throw Error("unknown dtype");
 }

@@ -10,12 +10,15 @@
 namespace shardline {
 
 /// Element types. bf16 is a storage type: arithmetic on it is done in f32.
-enum class DType : std::uint8_t { f32, f64, bf16, i32 };
+enum class DType : std::uint8_t { f32, f64, bf16, i32, i64 };
+
+/// True for the types that hold whole numbers only.
+inline bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
 
 /// Bytes of one element.
 Index size_of(DType dtype);
 
-/// "f32", "f64", "bf16", "i32"
+/// "f32", "f64", "bf16", "i32", "i64"
 std::string_view name_of(DType dtype);
 
 /// The upper half of an IEEE f32; converts by rounding to nearest, ties to even; NaN stays NaN.
@@ -44,5 +47,7 @@ template <>
 inline constexpr DType kDTypeOf<BFloat16> = DType::bf16;
 template <>
 inline constexpr DType kDTypeOf<std::int32_t> = DType::i32;
+template <>
+inline constexpr DType kDTypeOf<std::int64_t> = DType::i64;
 
 }  // namespace shardline

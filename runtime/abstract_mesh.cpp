@@ -17,15 +17,23 @@ bool is_axis_name(const Axis& name) {
          std::all_of(name.begin(), name.end(), word);
 }
 
+std::string trimmed(const std::string& text) {
+  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  const auto begin = std::find_if_not(text.begin(), text.end(), blank);
+  const auto end = std::find_if_not(text.rbegin(), text.rend(), blank).base();
+  return begin < end ? std::string(begin, end) : std::string();
+}
+
 std::pair<Axis, Index> parse_axis(const std::string& item, const std::string& text) {
   const auto equals = item.find('=');
   require(equals != std::string::npos, "mesh \"{}\": \"{}\" is not NAME=SIZE, as in X=2,Y=4", text, item);
-  const std::string digits = item.substr(equals + 1);
+  const Axis name = trimmed(item.substr(0, equals));
+  const std::string digits = trimmed(item.substr(equals + 1));
   Index size = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
   require(status == std::errc() && end == digits.data() + digits.size(),
-          "mesh \"{}\": size \"{}\" of axis {} is not a whole number", text, digits, item.substr(0, equals));
-  return {item.substr(0, equals), size};
+          "mesh \"{}\": size \"{}\" of axis {} is not a whole number", text, digits, name);
+  return {name, size};
 }
 
 }  // namespace
@@ -46,7 +54,7 @@ AbstractMesh AbstractMesh::parse(const std::string& text) {
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    axes.push_back(parse_axis(text.substr(begin, end - begin), text));
+    axes.push_back(parse_axis(trimmed(text.substr(begin, end - begin)), text));
     begin = end + 1;
   }
   return AbstractMesh(std::move(axes));

@@ -48,12 +48,16 @@ TEST(AbstractMesh, ParsesAndPrints) {
   const AbstractMesh mesh = AbstractMesh::parse("data=2,X=4");
   EXPECT_EQ(mesh, AbstractMesh({{"data", 2}, {"X", 4}}));
   EXPECT_EQ(mesh.to_string(), "{data:2, X:4}");
+  EXPECT_EQ(AbstractMesh::parse(" data = 2,  X=4 "), mesh);
 }
 
 TEST(AbstractMesh, RefusalsSayWhatWasGiven) {
   const auto parse = [](const std::string& text) { return usage_message([&] { AbstractMesh::parse(text); }); };
   EXPECT_EQ(parse("X"), "mesh \"X\": \"X\" is not NAME=SIZE, as in X=2,Y=4");
   EXPECT_EQ(parse("X=2,"), "mesh \"X=2,\": \"\" is not NAME=SIZE, as in X=2,Y=4");
+  EXPECT_EQ(parse("X=2, "), "mesh \"X=2, \": \"\" is not NAME=SIZE, as in X=2,Y=4");
+  EXPECT_EQ(parse("X Y=2"), "mesh axis \"X Y\" is not a name: letters, digits and _, starting with a letter");
+  EXPECT_EQ(parse("X=2 4"), "mesh \"X=2 4\": size \"2 4\" of axis X is not a whole number");
   EXPECT_EQ(parse("X=2.5"), "mesh \"X=2.5\": size \"2.5\" of axis X is not a whole number");
   EXPECT_EQ(parse("X=0"), "mesh axis X has size 0; sizes start at 1");
   EXPECT_EQ(parse("X=2,X=3"), "mesh axis X is given twice");

@@ -122,6 +122,7 @@ int sample(const SampleOptions& options) {
   constexpr Index kDefaultWindow = 128;
   Inference inference(job, checkpoint, options.strategy,
                       checkpoint.sequence > 0 ? checkpoint.sequence : kDefaultWindow);
+  job.introduce();
   const CounterRng rng(job.seed(), "sampling");
   std::string text = options.prompt;
   job.print(text);

@@ -22,8 +22,22 @@ std::string version_text() {
                      kernels::blas_description());
 }
 
+/// The names of the commands: "matmul, train and sample".
+std::string command_names(const CLI::App& app) {
+  std::string text;
+  const auto commands = app.get_subcommands(nullptr);
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == commands.size() ? " and " : ", ") + commands[i]->get_name();
+  }
+  return text;
+}
+
 /// What CLI11 found wrong, on one line, and where to read what is right.
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining();
+  if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with('-')) {
+    return fmt::format("there is no command '{}'; there are {}", unknown[0], command_names(app));
+  }
   std::string text = error.what();
   for (char& c : text) c = c == '\n' ? ' ' : c;
   const auto commands = app.get_subcommands();

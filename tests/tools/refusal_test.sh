@@ -19,7 +19,9 @@ expect_code 0
 expect_lines out 1 "mpirun -n 2 shardline matmul"
 
 refused "no command given; see shardline --help"
-refused "frobnicate; see shardline --help" frobnicate
+refused "there is no command 'frobnicate'; there are matmul, train" frobnicate
+refused "there is no command 'frobnicate'; there are matmul, train" frobnicate --size $sizes
+refused "--frobnicate; see shardline --help" --frobnicate
 refused "--frobnicate; see shardline matmul --help" matmul "$good" --size $sizes --frobnicate
 refused "EXPR is required; see shardline matmul --help" matmul --size $sizes
 refused "--size is required; see shardline matmul --help" matmul "$good"

@@ -25,12 +25,17 @@ void require_writable(const std::string& path) { const WholeFile probe(path); }
 
 }  // namespace
 
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return text.empty() ? "it is empty" : ""; }, ""};
+}
+
 void add_common_options(CLI::App& command, CommonOptions& options) {
-  command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]");
+  command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
+      ->check(not_empty());
   command.add_option("--dtype", options.dtype, "Element type: f32, bf16 or f64")->capture_default_str();
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
   command.add_option("--seed", options.seed, "Seed of everything drawn at random")->capture_default_str();
-  command.add_option("--json", options.json, "Write the record of the run to this file");
+  command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
 }
 
 Job::Job(const CommonOptions& options)

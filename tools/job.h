@@ -26,6 +26,9 @@ struct CommonOptions {
   std::string json;  ///< file for the record; empty for none
 };
 
+/// Refuses an empty argument, which a shell makes of a variable that is not set.
+CLI::Validator not_empty();
+
 /// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing.
 void add_common_options(CLI::App& command, CommonOptions& options);
 

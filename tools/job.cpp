@@ -1,5 +1,6 @@
 #include "tools/job.h"
 
+#include <charconv>
 #include <cstdio>
 
 #include "models/files.h"
@@ -20,6 +21,14 @@ AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& worl
   return options.mesh.empty() ? AbstractMesh({{"X", world.size()}}) : AbstractMesh::parse(options.mesh);
 }
 
+/// CLI11 itself takes -1 for 2^64 - 1, and anything larger too.
+std::string seed_fault(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool whole = status == std::errc() && end == text.data() + text.size();
+  return whole ? "" : fmt::format("{} is not a whole number from 0 to 18446744073709551615", text);
+}
+
 /// Fails where a file at `path` would: in a folder that is not there or cannot be written.
 void require_writable(const std::string& path) { const WholeFile probe(path); }
 
@@ -34,7 +43,9 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       ->check(not_empty());
   command.add_option("--dtype", options.dtype, "Element type: f32, bf16 or f64")->capture_default_str();
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
-  command.add_option("--seed", options.seed, "Seed of everything drawn at random")->capture_default_str();
+  command.add_option("--seed", options.seed, "Seed of everything drawn at random")
+      ->check(CLI::Validator(seed_fault, ""))
+      ->capture_default_str();
   command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
 }
 

@@ -56,6 +56,10 @@ Machine share_machine(const mpi::Communicator& world, std::optional<int> threads
   require(!threads || *threads >= 1, "--threads {}: a rank has at least 1 thread", threads.value_or(0));
   const mpi::Communicator node = world.split_by_node();
   const int cores = cores_of(node);
+  constexpr int kThreadsPerCore = 4;  // beyond any use: each costs the BLAS memory, and the kernel's patience
+  const int most = kThreadsPerCore * static_cast<int>(world.min(cores));
+  require(!threads || *threads <= most, "--threads {}: at most {}, {} for each core of a node", threads.value_or(0),
+          most, kThreadsPerCore);
   Machine machine;
   machine.threads_per_rank = threads ? *threads : static_cast<int>(world.min(std::max(1, cores / node.size())));
   kernels::set_blas_threads(machine.threads_per_rank);

@@ -22,7 +22,8 @@ struct Machine {
 };
 
 /// Collective over `world`. Gives every rank the same answer and sets the threads of its BLAS: `threads` when given,
-/// else as many as its node's cores allow, on the node that allows least. Throws UsageError when `threads` is below 1.
+/// else as many as its node's cores allow, on the node that allows least. Throws UsageError when `threads` is below 1
+/// or more than four times the cores.
 Machine share_machine(const mpi::Communicator& world, std::optional<int> threads);
 
 }  // namespace shardline::tools

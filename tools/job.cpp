@@ -5,16 +5,23 @@
 
 #include "models/files.h"
 #include "runtime/base/check.h"
+#include "tools/text.h"
 #include "tools/version.h"
 
 namespace shardline::tools {
 namespace {
 
-DType dtype_named(const std::string& name) {
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
-    if (name == name_of(dtype)) return dtype;
+std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
+  std::vector<std::string> names;
+  for (const DType dtype : dtypes) names.emplace_back(name_of(dtype));
+  return names;
+}
+
+DType dtype_of(const CommonOptions& options) {
+  for (const DType dtype : options.dtypes) {
+    if (options.dtype == name_of(dtype)) return dtype;
   }
-  usage_error("--dtype {}: f32, bf16 and f64 are known", name);
+  usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
 }
 
 AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& world) {
@@ -29,9 +36,6 @@ std::string seed_fault(const std::string& text) {
   return whole ? "" : fmt::format("{} is not a whole number from 0 to 18446744073709551615", text);
 }
 
-/// Fails where a file at `path` would: in a folder that is not there or cannot be written.
-void require_writable(const std::string& path) { const WholeFile probe(path); }
-
 }  // namespace
 
 CLI::Validator not_empty() {
@@ -41,7 +45,8 @@ CLI::Validator not_empty() {
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());
-  command.add_option("--dtype", options.dtype, "Element type: f32, bf16 or f64")->capture_default_str();
+  command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
+      ->capture_default_str();
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
   command.add_option("--seed", options.seed, "Seed of everything drawn at random")
       ->check(CLI::Validator(seed_fault, ""))
@@ -51,17 +56,12 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 
 Job::Job(const CommonOptions& options)
     : options_(options),
-      dtype_(dtype_named(options.dtype)),
+      dtype_(dtype_of(options)),
       world_(mpi::Communicator::world()),
       mesh_(mesh_of(options, world_), world_),
       engine_(mesh_),
       machine_(share_machine(world_, options.threads)) {
-  if (wants_json()) {
-    mpi::on_root(world_, 0, [&] {
-      require_writable(options_.json);
-      return std::string();
-    });
-  }
+  require_writable(options_.json);
 }
 
 void Job::introduce() const {
@@ -104,16 +104,28 @@ Json Job::header(const std::string& schema, const std::string& command) const {
   return header;
 }
 
-void Job::write_json(const Json& record) const {
-  if (!wants_json()) return;
+void Job::require_writable(const std::string& path) const {
+  if (path.empty()) return;
   mpi::on_root(world_, 0, [&] {
-    // Text that is not UTF-8, as a sampled one may be, must not stop the record.
-    const std::string text = record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    WholeFile file(options_.json);
+    const WholeFile probe(path);
+    return std::string();
+  });
+}
+
+void Job::write_file(const std::string& path, const std::string& text) const {
+  if (path.empty()) return;
+  mpi::on_root(world_, 0, [&] {
+    WholeFile file(path);
     file.write(text.data(), text.size());
     file.commit();
     return std::string();
   });
+}
+
+void Job::write_json(const Json& record) const {
+  if (options_.json.empty()) return;
+  // Text that is not UTF-8, as a sampled one may be, must not stop the record.
+  write_file(options_.json, record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace shardline::tools

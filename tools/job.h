@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collectives/progress.h"
 #include "runtime/base/dtype.h"
@@ -20,16 +21,17 @@ using Json = nlohmann::ordered_json;
 /// Options that every subcommand running on a mesh takes.
 struct CommonOptions {
   std::string mesh;            ///< "X=2,Y=4"; empty for X=<ranks>
-  std::string dtype = "f32";   ///< f32, bf16 or f64
+  std::string dtype = "f32";   ///< the name of one of `dtypes`
   std::optional<int> threads;  ///< of the BLAS per rank
   std::uint64_t seed = 0;
-  std::string json;  ///< file for the record; empty for none
+  std::string json;                                                   ///< file for the record; empty for none
+  std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< those that the subcommand takes
 };
 
 /// Refuses an empty argument, which a shell makes of a variable that is not set.
 CLI::Validator not_empty();
 
-/// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing.
+/// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
 void add_common_options(CLI::App& command, CommonOptions& options);
 
 /// The ranks at work on one subcommand: world communicator, mesh, engine, threads and the record of the run.
@@ -47,7 +49,6 @@ class Job {
   DType dtype() const { return dtype_; }
   std::uint64_t seed() const { return options_.seed; }
   const Machine& machine() const { return machine_; }
-  bool wants_json() const { return !options_.json.empty(); }
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
@@ -58,6 +59,12 @@ class Job {
 
   /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing.
   Json header(const std::string& schema, const std::string& command) const;
+  /// Collective over all ranks: throws UsageError on all ranks where a file at `path` cannot be written. An empty path
+  /// stands for no file, here and below.
+  void require_writable(const std::string& path) const;
+  /// Collective over all ranks: writes rank 0's `text` to the file, whole. Throws UsageError on all ranks when it
+  /// cannot.
+  void write_file(const std::string& path, const std::string& text) const;
   /// Collective over all ranks: writes the record to the file of --json, whole; nothing when there is none. Throws
   /// UsageError on all ranks when it cannot.
   void write_json(const Json& record) const;

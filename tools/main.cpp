@@ -11,6 +11,7 @@
 #include "tools/matmul.h"
 #include "tools/memory.h"
 #include "tools/sample.h"
+#include "tools/text.h"
 #include "tools/train.h"
 #include "tools/version.h"
 
@@ -24,12 +25,9 @@ std::string version_text() {
 
 /// The names of the commands: "matmul, train and sample".
 std::string command_names(const CLI::App& app) {
-  std::string text;
-  const auto commands = app.get_subcommands(nullptr);
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == commands.size() ? " and " : ", ") + commands[i]->get_name();
-  }
-  return text;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  return listed(names);
 }
 
 /// What CLI11 found wrong, on one line, and where to read what is right.

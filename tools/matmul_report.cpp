@@ -3,15 +3,10 @@
 #include <algorithm>
 
 #include "program/print.h"
+#include "tools/statistics.h"
 
 namespace shardline::tools {
 namespace {
-
-Seconds median(std::vector<Seconds> times) {
-  std::sort(times.begin(), times.end());
-  const std::size_t half = times.size() / 2;
-  return times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) * 0.5;
-}
 
 Seconds mean(Seconds total, int count) { return total * (1.0 / std::max(count, 1)); }
 

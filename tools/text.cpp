@@ -1,0 +1,29 @@
+#include "tools/text.h"
+
+#include <algorithm>
+
+namespace shardline::tools {
+
+std::string listed(const std::vector<std::string>& words, const std::string& last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " " + last + " " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::vector<std::string> comma_parts(const std::string& text) {
+  constexpr const char* kBlanks = " \t";
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const std::size_t first = part.find_first_not_of(kBlanks);
+    parts.push_back(first == std::string::npos ? "" : part.substr(first, part.find_last_not_of(kBlanks) - first + 1));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace shardline::tools

@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
+#include "tools/bench.h"
 #include "tools/command.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
@@ -51,6 +52,7 @@ int run(int argc, char** argv) {
   add_matmul(app, action);
   add_train(app, action);
   add_sample(app, action);
+  add_bench(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help or --version

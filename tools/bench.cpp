@@ -1,0 +1,108 @@
+#include "tools/bench.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "roofline/calibrate.h"
+#include "runtime/base/check.h"
+#include "tools/bench_report.h"
+#include "tools/caches.h"
+
+namespace shardline::tools {
+namespace {
+
+/// Collective over all ranks: what the arrays of one rank fill together, so that those of a node are twice its
+/// last-level cache.
+Bytes cold_bytes(const Job& job, const BenchPlan& plan) {
+  if (!plan.cold) return Bytes(0);
+  return Bytes(2 * job.world().max(last_level_cache().value) / job.machine().ranks_per_node);
+}
+
+/// Bytes of the largest row on one rank. Refuses what the nodes could not hold, before anything is allocated.
+Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
+  constexpr double kScratch = 1.5;  // what a collective may pack or keep of its partial results, beside its arrays
+  Index room = 0;
+  for (const KindPlan& kind : plan.kinds) {
+    for (const Index count : plan.counts) {
+      const Bytes size(static_cast<double>(count) * static_cast<double>(size_of(plan.dtype)));
+      // An operand and a result, of which the gathered one at least is whole.
+      require(size * job.machine().ranks_per_node <= job.machine().memory,
+              "{} of {} needs more than {} on each node ({} ranks), which has {}", name_of(kind.kind), to_string(size),
+              to_string(size * job.machine().ranks_per_node), job.machine().ranks_per_node,
+              to_string(job.machine().memory));
+      const BenchCase bench_case(job.mesh(), case_of(plan, kind.kind, count, job.seed()));
+      const Index bytes = layout_of(bench_case, cold).bytes();
+      const Bytes needed(static_cast<double>(bytes) * kScratch * job.machine().ranks_per_node);
+      require(needed <= job.machine().memory, "{} of {} needs {} on each node ({} ranks), which has {}",
+              name_of(kind.kind), to_string(size), to_string(needed), job.machine().ranks_per_node,
+              to_string(job.machine().memory));
+      room = std::max(room, bytes);
+    }
+  }
+  return room;
+}
+
+/// Collective over all ranks: measures and prints every row.
+std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemory& memory) {
+  const BenchPlan& plan = *setting.plan;
+  std::vector<BenchRow> rows;
+  job.print(header_text(plan, job.mesh().axes()));
+  for (const KindPlan& kind : plan.kinds) {
+    for (const Index count : plan.counts) {
+      for (BenchRow& row : measure_size(job, setting, kind, count, memory)) {
+        job.print(row_text(plan, row));
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  job.print(summary_text(rows));
+  return rows;
+}
+
+int bench(const BenchOptions& options) {
+  Job job(options.common);
+  const BenchPlan plan = plan_bench(options, job.dtype(), job.mesh().axes());
+  job.require_writable(options.csv);
+  job.require_writable(options.plot);
+  const Bytes cold = cold_bytes(job, plan);
+  const Index room = room_needed(job, plan, cold);
+
+  job.introduce();
+  for (const std::string& text : plan.left_out) job.note("left out: " + text);
+  const roofline::Hardware hardware =
+      roofline::measure_briefly(job.engine(), plan.dtype == DType::f64 ? DType::f64 : DType::f32);
+  const BenchMemory memory(room);
+  const std::vector<BenchRow> rows = run(job, {&plan, hardware, cold}, memory);
+
+  Json record = job.header("shardline.bench/1", "bench");
+  add_keys(record, plan, rows);
+  job.write_json(record);
+  job.write_file(options.csv, csv_text(plan, rows));
+  if (!options.plot.empty()) job.write_file(options.plot, to_svg(plot_of(plan, job.mesh().axes(), rows)));
+  return exit_code(rows);
+}
+
+constexpr const char* kFooter = R"(
+Example: all_gather and reduce_scatter over the four ranks of axis X, by our ring and by the MPI library.
+
+  mpirun -n 4 shardline bench all_gather reduce_scatter --mesh X=4 --axis X --algorithm ring,native --bytes 1K:64M
+
+prints a row for each collective, size and algorithm. Sizes are those of nccl-tests: the gathered array of all_gather and
+reduce_scatter, what one rank holds of all_reduce, all_to_all and shift. algbw is size / median time; busbw is algbw times
+(p-1)/p for all_gather, reduce_scatter and all_to_all, 2(p-1)/p for all_reduce, 1 for shift. Each time is that of the
+slowest rank. wire: bytes leaving the busiest rank. predicted: what a ring should take by the latency, bandwidth and memory
+of this machine, measured briefly at the start. x native: how many times faster than the MPI library. wrong: elements that
+are not what they should be, on all ranks, before or after the timed runs.
+Exit code 0: right; 1: a row is wrong; 2: bad usage.)";
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("bench", "Measure the bandwidth of collectives, every result checked");
+  const auto options = std::make_shared<BenchOptions>();
+  add_bench_options(*command, *options);
+  command->footer(kFooter);
+  command->callback([options, &action] { action = [options] { return bench(*options); }; });
+}
+
+}  // namespace shardline::tools

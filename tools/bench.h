@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tools/command.h"
+
+namespace shardline::tools {
+
+/// `shardline bench`: bandwidth of collectives by size and algorithm, every row checked.
+void add_bench(CLI::App& app, Action& action);
+
+}  // namespace shardline::tools

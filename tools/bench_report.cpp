@@ -1,0 +1,233 @@
+#include "tools/bench_report.h"
+
+#include <algorithm>
+
+#include "tools/statistics.h"
+
+namespace shardline::tools {
+
+using collectives::Algorithm;
+
+namespace {
+
+constexpr const char* kNone = "n/a";
+constexpr const char* kLine =
+    "{:<15}{:<14}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n";
+
+const char* op_of(const BenchPlan& plan, const BenchRow& row) { return reduces(row.kind) ? name_of(plan.op) : "-"; }
+
+template <class T>
+std::string shown(const std::optional<T>& quantity) {
+  return quantity ? to_string(*quantity) : kNone;
+}
+
+std::string ratio_text(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.2f}", *ratio) : kNone; }
+
+template <class T>
+Json json_of(const std::optional<T>& quantity) {
+  return quantity ? Json(quantity->value) : Json(nullptr);
+}
+
+Json json_of(const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); }
+Json json_of(const std::optional<Index>& number) { return number ? Json(*number) : Json(nullptr); }
+
+Json row_json(const BenchPlan& plan, const BenchRow& row) {
+  return {{"collective", name_of(row.kind)},
+          {"algorithm", name_of(row.algorithm)},
+          {"axis", to_string(plan.axes)},
+          {"ranks", plan.ranks},
+          {"bytes", static_cast<Index>(row.bytes.value)},
+          {"count", row.count},
+          {"dtype", name_of(plan.dtype)},
+          {"op", reduces(row.kind) ? Json(name_of(plan.op)) : Json(nullptr)},
+          {"runs", row.times.runs},
+          {"time_s",
+           {{"min", row.times.min.value},
+            {"median", row.times.median.value},
+            {"p99", row.times.p99.value},
+            {"max", row.times.max.value}}},
+          {"algbw", row.bus_bandwidth ? Json(row.algorithm_bandwidth.value) : Json(nullptr)},
+          {"busbw", json_of(row.bus_bandwidth)},
+          {"wire_bytes", json_of(row.wire_bytes)},
+          {"predicted_s", json_of(row.predicted)},
+          {"times_native", json_of(row.times_native)},
+          {"wrong", row.wrong}};
+}
+
+/// Empty for null; in quotes where it has a comma, as the names of several axes have.
+std::string csv_value(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
+  return text.find(',') == std::string::npos ? text : '"' + text + '"';
+}
+
+/// The values of an object, those of objects in it in their place, as a line of CSV; or its keys.
+std::string csv_line(const Json& object, bool keys, const std::string& prefix = "") {
+  std::string line;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      line += csv_line(value, keys, key + "_");
+    } else if (keys) {
+      line += prefix + key + ",";
+    } else {
+      line += csv_value(value) + ",";
+    }
+  }
+  return line;
+}
+
+std::string csv_row(const Json& object, bool keys) {
+  std::string line = csv_line(object, keys);
+  line.back() = '\n';
+  return line;
+}
+
+/// The curves and what they are measured by: the bus, which one rank does not have.
+double plotted(const BenchRow& row) { return row.bus_bandwidth.value_or(row.algorithm_bandwidth).value; }
+
+std::string size_tick(double bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.4g} {}", bytes, kUnits.at(unit));
+}
+
+std::string rate_tick(double bytes_per_second) {
+  constexpr std::array kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  std::size_t unit = 0;
+  for (; bytes_per_second >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
+  return fmt::format("{:.3g} {}", bytes_per_second, kUnits.at(unit));
+}
+
+/// Constant time, as the fastest row of the smallest size has it, and the highest bandwidth of all.
+std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
+  const BenchRow* first = nullptr;
+  const BenchRow* best = nullptr;
+  double largest = 0;
+  for (const BenchRow& row : rows) {
+    if (row.count == 0) continue;
+    const bool earlier =
+        first == nullptr || row.bytes < first->bytes || (row.bytes == first->bytes && plotted(row) > plotted(*first));
+    if (earlier) first = &row;
+    if (best == nullptr || plotted(row) > plotted(*best)) best = &row;
+    largest = std::max(largest, row.bytes.value);
+  }
+  if (first == nullptr) return {};
+  const double least = first->bytes.value;
+  return {{fmt::format("latency: {}", to_string(first->times.median)),
+           {least, plotted(*first)},
+           {largest, plotted(*first) * largest / least}},
+          {fmt::format("ceiling: {}", to_string(BytesPerSecond(plotted(*best)))),
+           {least, plotted(*best)},
+           {largest, plotted(*best)}}};
+}
+
+}  // namespace
+
+std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows) {
+  std::vector<BenchSummary> summaries;
+  std::vector<std::vector<double>> ratios;
+  for (const BenchRow& row : rows) {
+    const auto found = std::find_if(summaries.begin(), summaries.end(), [&](const BenchSummary& summary) {
+      return summary.kind == row.kind && summary.algorithm == row.algorithm;
+    });
+    const auto at = static_cast<std::size_t>(found - summaries.begin());
+    if (found == summaries.end()) {
+      summaries.push_back({row.kind, row.algorithm, 0, std::nullopt, BytesPerSecond(0)});
+      ratios.emplace_back();
+    }
+    ++summaries[at].sizes;
+    summaries[at].best = std::max(summaries[at].best, BytesPerSecond(plotted(row)));
+    if (row.times_native) ratios[at].push_back(*row.times_native);
+  }
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    if (!ratios[i].empty()) summaries[i].times_native = median(ratios[i]);
+  }
+  return summaries;
+}
+
+std::string header_text(const BenchPlan& plan, const AbstractMesh& mesh) {
+  std::string text = fmt::format("# mesh {}, over {} ({} rank{}), {}{}; times of the slowest rank\n", mesh.to_string(),
+                                 to_string(plan.axes), plan.ranks, plan.ranks == 1 ? "" : "s", name_of(plan.dtype),
+                                 plan.cold ? ", cold caches" : "");
+  return text + fmt::format(fmt::runtime(kLine), "collective", "algorithm", "bytes", "count", "type", "op", "median",
+                            "min", "p99", "max", "algbw", "busbw", "wire", "predicted", "x native", "wrong");
+}
+
+std::string row_text(const BenchPlan& plan, const BenchRow& row) {
+  const bool alone = !row.bus_bandwidth;
+  return fmt::format(
+      fmt::runtime(kLine), name_of(row.kind), name_of(row.algorithm), static_cast<Index>(row.bytes.value), row.count,
+      name_of(plan.dtype), op_of(plan, row), to_string(row.times.median), to_string(row.times.min),
+      to_string(row.times.p99), to_string(row.times.max), alone ? kNone : to_string(row.algorithm_bandwidth),
+      shown(row.bus_bandwidth), row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
+      shown(row.predicted), ratio_text(row.times_native), row.wrong);
+}
+
+std::string summary_text(const std::vector<BenchRow>& rows) {
+  std::string text = fmt::format("\n{:<15}{:<14}{:>6}{:>16}  {}\n", "collective", "algorithm", "sizes",
+                                 "best bandwidth", "times faster than native (median over sizes)");
+  for (const BenchSummary& summary : summarise(rows)) {
+    text += fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", name_of(summary.kind), name_of(summary.algorithm),
+                        summary.sizes, to_string(summary.best), ratio_text(summary.times_native));
+  }
+  const auto wrong = std::count_if(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong > 0; });
+  return text + (wrong == 0 ? fmt::format("all {} rows are right\n", rows.size())
+                            : fmt::format("WRONG: {} of {} rows\n", wrong, rows.size()));
+}
+
+void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  json["cold"] = plan.cold;
+  json["wire"] = collectives::name_of(plan.wire);
+  json["segment_bytes"] = plan.segment_bytes;
+  json["rows"] = Json::array();
+  for (const BenchRow& row : rows) json["rows"].push_back(row_json(plan, row));
+  json["summary"] = Json::array();
+  for (const BenchSummary& summary : summarise(rows)) {
+    json["summary"].push_back({{"collective", name_of(summary.kind)},
+                               {"algorithm", name_of(summary.algorithm)},
+                               {"sizes", summary.sizes},
+                               {"best_bandwidth", summary.best.value},
+                               {"times_native", json_of(summary.times_native)}});
+  }
+  json["correct"] = exit_code(rows) == 0;
+}
+
+std::string csv_text(const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  std::string text;
+  for (const BenchRow& row : rows) {
+    const Json object = row_json(plan, row);
+    if (text.empty()) text = csv_row(object, true);
+    text += csv_row(object, false);
+  }
+  return text;
+}
+
+Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<BenchRow>& rows) {
+  Plot plot;
+  plot.title = fmt::format("{} over {} of mesh {}, {} rank{}", name_of(plan.dtype), to_string(plan.axes),
+                           mesh.to_string(), plan.ranks, plan.ranks == 1 ? "" : "s");
+  plot.x = {"size (bytes as nccl-tests counts them)", true, size_tick};
+  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "algorithm bandwidth", false, rate_tick};
+  for (const BenchSummary& summary : summarise(rows)) {
+    PlotCurve curve{fmt::format("{} {}", name_of(summary.kind), name_of(summary.algorithm)),
+                    {},
+                    static_cast<std::size_t>(summary.algorithm),
+                    static_cast<std::size_t>(summary.kind)};
+    for (const BenchRow& row : rows) {
+      if (row.kind != summary.kind || row.algorithm != summary.algorithm) continue;
+      curve.points.emplace_back(row.bytes.value, plotted(row));
+    }
+    std::sort(curve.points.begin(), curve.points.end());
+    plot.curves.push_back(std::move(curve));
+  }
+  plot.guides = guides_of(rows);
+  return plot;
+}
+
+int exit_code(const std::vector<BenchRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong > 0; }) ? 1 : 0;
+}
+
+}  // namespace shardline::tools

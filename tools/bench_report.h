@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/bench_rows.h"
+#include "tools/plot.h"
+
+namespace shardline::tools {
+
+/// One collective by one algorithm, over all sizes.
+struct BenchSummary {
+  collectives::Kind kind = collectives::Kind::all_gather;
+  collectives::Algorithm algorithm = collectives::Algorithm::ring;
+  std::size_t sizes = 0;
+  std::optional<double> times_native;  ///< median over the sizes of BenchRow::times_native
+  BytesPerSecond best;                 ///< highest bandwidth: of the bus, or of the algorithm for one rank
+};
+
+/// In order of first appearance.
+std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows);
+
+/// What the table is of, and the names of its columns.
+std::string header_text(const BenchPlan& plan, const AbstractMesh& mesh);
+/// A line of the table.
+std::string row_text(const BenchPlan& plan, const BenchRow& row);
+/// What stands under the table: the summary, and how many rows are wrong.
+std::string summary_text(const std::vector<BenchRow>& rows);
+
+/// Adds the keys of a bench record.
+void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows);
+/// A header and a line for each row, in the units of the record; what a row does not have is empty.
+std::string csv_text(const BenchPlan& plan, const std::vector<BenchRow>& rows);
+/// Bandwidth against size: of the bus, or of the algorithm for one rank. A colour for each algorithm, a marker for each
+/// collective.
+Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<BenchRow>& rows);
+
+/// 1 when any element of any row is wrong.
+int exit_code(const std::vector<BenchRow>& rows);
+
+}  // namespace shardline::tools

@@ -1,0 +1,192 @@
+#include "tools/bench_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "collectives/traffic.h"
+#include "runtime/base/check.h"
+#include "runtime/trace.h"
+#include "tools/statistics.h"
+
+namespace shardline::tools {
+
+using collectives::Algorithm;
+using collectives::Kind;
+
+namespace {
+
+constexpr Index kFewestRuns = 5;
+constexpr Index kMostRuns = 10000;
+
+/// Collective over all ranks: element i is the largest of what the ranks gave at i.
+std::vector<Seconds> slowest(const mpi::Communicator& world, const std::vector<double>& times) {
+  const std::size_t bytes = times.size() * sizeof(double);
+  std::vector<Seconds> slowest(times.size());
+  for (const std::string& text :
+       world.all_gather_bytes(std::string(reinterpret_cast<const char*>(times.data()), bytes))) {
+    std::vector<double> others(times.size());
+    std::memcpy(others.data(), text.data(), bytes);
+    for (std::size_t i = 0; i < times.size(); ++i) slowest[i] = std::max(slowest[i], Seconds(others[i]));
+  }
+  return slowest;
+}
+
+/// Runs of one case by one algorithm.
+class Runner {
+ public:
+  Runner(Job& job, const BenchCase& bench_case, const PairLayout& layout, const BenchMemory& memory,
+         const collectives::Options& options)
+      : job_(job), case_(bench_case), layout_(layout), memory_(memory), options_(options) {}
+
+  /// Makes sure that no result is left from before: bytes that no element of ours has.
+  void clear_results() const {
+    for (Index pair = 0; pair < layout_.pairs; ++pair) {
+      Tensor result = memory_.result(layout_, pair);
+      if (result.bytes() > 0) std::memset(result.data(), 0x7F, static_cast<std::size_t>(result.bytes()));
+    }
+  }
+
+  /// Collective over all ranks: wrong elements on all of them after the latest run.
+  Index wrong() const {
+    return static_cast<Index>(job_.world().sum(static_cast<double>(case_.wrong(memory_.result(layout_, pair_)))));
+  }
+
+  /// Collective over all ranks: one run on the next pair, begun together; this rank's time.
+  double run() {
+    pair_ = next_;
+    next_ = (next_ + 1) % layout_.pairs;
+    const Tensor operand = memory_.operand(layout_, pair_);
+    Tensor result = memory_.result(layout_, pair_);
+    // Ranks leave a barrier at slightly different times; each counts from its own, so the last one to leave does not
+    // add to its time what the others already did.
+    job_.world().barrier();
+    const Seconds begin = now();
+    collectives::Handle handle = case_.start(job_.engine(), operand, result, options_);
+    handle.wait();
+    const double time = (now() - begin).value;
+    wire_bytes_ = handle.wire_bytes();
+    return time;
+  }
+
+  /// Collective over all ranks: as many runs as fit into `budget`, within bounds; the times of the slowest rank.
+  std::vector<Seconds> timed_runs(Seconds budget) {
+    const double warmup_share = 0.1;
+    const Seconds first = time_of_runs(1);
+    const auto warmups = std::clamp<Index>(agreed(budget * warmup_share / first), 1, kMostRuns);
+    const Seconds each = time_of_runs(warmups) * (1.0 / static_cast<double>(warmups));
+    const auto runs = std::clamp<Index>(agreed(budget / each), kFewestRuns, kMostRuns);
+    std::vector<double> times(static_cast<std::size_t>(runs));
+    for (double& time : times) time = run();
+    return slowest(job_.world(), times);
+  }
+
+  /// Of the latest run, on this rank.
+  Index wire_bytes() const { return wire_bytes_; }
+
+ private:
+  /// This rank's time for runs with all that lies between them.
+  Seconds time_of_runs(Index runs) {
+    const Seconds begin = now();
+    for (Index i = 0; i < runs; ++i) run();
+    return now() - begin;
+  }
+
+  /// Collective over all ranks: rank 0's number on every rank.
+  Index agreed(double number) const {
+    const auto whole = static_cast<Index>(std::min(number, static_cast<double>(kMostRuns)));
+    return std::stoll(job_.world().broadcast(std::to_string(whole), 0));
+  }
+
+  Job& job_;
+  const BenchCase& case_;
+  const PairLayout& layout_;
+  const BenchMemory& memory_;
+  collectives::Options options_;
+  Index pair_ = 0;  ///< of the latest run
+  Index next_ = 0;
+  Index wire_bytes_ = 0;
+};
+
+/// Collective over all ranks.
+BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& bench_case, const PairLayout& layout,
+                     const BenchMemory& memory, Algorithm algorithm) {
+  const BenchPlan& plan = *setting.plan;
+  BenchRow row;
+  row.kind = bench_case.spec().kind;
+  row.algorithm = algorithm;
+  row.count = bench_case.spec().count;
+  row.bytes = Bytes(static_cast<double>(row.count * size_of(plan.dtype)));
+  Runner runner(job, bench_case, layout, memory, {algorithm, plan.segment_bytes, plan.wire});
+  runner.clear_results();
+  runner.run();
+  row.wrong = runner.wrong();
+  if (algorithm != Algorithm::native) {
+    row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(runner.wire_bytes())));
+    row.predicted = predicted_time(bench_case, job.mesh().axes(), setting.hardware);
+  }
+  runner.clear_results();
+  row.times = summarise(runner.timed_runs(plan.budget));
+  row.wrong = std::max(row.wrong, runner.wrong());
+  row.algorithm_bandwidth = row.bytes / row.times.median;
+  if (plan.ranks > 1) row.bus_bandwidth = bandwidths(row.kind, plan.ranks, row.bytes, row.times.median).bus;
+  return row;
+}
+
+void compare_with_native(std::vector<BenchRow>& rows) {
+  const auto native =
+      std::find_if(rows.begin(), rows.end(), [](const BenchRow& row) { return row.algorithm == Algorithm::native; });
+  if (native == rows.end()) return;
+  for (BenchRow& row : rows) row.times_native = native->times.median / row.times.median;
+}
+
+}  // namespace
+
+RowTimes summarise(const std::vector<Seconds>& times) {
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  return {static_cast<Index>(times.size()), *least, median(times), quantile(times, 0.99), *most};
+}
+
+CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t seed) {
+  return {kind, plan.axes, plan.dtype, plan.op, count, seed};
+}
+
+Seconds predicted_time(const BenchCase& bench_case, const AbstractMesh& mesh, const roofline::Hardware& hardware) {
+  const CaseSpec& spec = bench_case.spec();
+  const Index item = size_of(spec.dtype);
+  const Index ranks = bench_case.positions();
+  const auto bytes = static_cast<double>(spec.count * item);
+  roofline::Transfer transfer;
+  if (ranks == 1) {
+    transfer.local = Bytes(2 * bytes);  // a copy
+  } else {
+    const collectives::Traffic traffic = collectives::traffic(spec.kind, Algorithm::ring, ranks, spec.count, item);
+    transfer.steps = static_cast<double>(traffic.steps);
+    transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
+    // A ring adds every chunk but one on each rank: two arrays read, one written.
+    if (reduces(spec.kind)) transfer.local = Bytes(3 * (bytes - bytes / static_cast<double>(ranks)));
+  }
+  Axes moving;
+  for (const Axis& axis : spec.axes) {
+    if (mesh.size(axis) > 1) moving.push_back(axis);
+  }
+  return roofline::transfer_price(transfer, moving, hardware).time;
+}
+
+std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const KindPlan& kind, Index count,
+                                   const BenchMemory& memory) {
+  const BenchCase bench_case(job.mesh(), case_of(*setting.plan, kind.kind, count, job.seed()));
+  const PairLayout layout = layout_of(bench_case, setting.cold);
+  for (Index pair = 0; pair < layout.pairs; ++pair) {
+    Tensor operand = memory.operand(layout, pair);
+    bench_case.fill(operand);
+  }
+  std::vector<BenchRow> rows;
+  for (const Algorithm algorithm : kind.algorithms) {
+    rows.push_back(measure_row(job, setting, bench_case, layout, memory, algorithm));
+  }
+  compare_with_native(rows);
+  return rows;
+}
+
+}  // namespace shardline::tools

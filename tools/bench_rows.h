@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "roofline/hardware.h"
+#include "tools/bandwidth.h"
+#include "tools/bench_memory.h"
+#include "tools/bench_options.h"
+
+namespace shardline::tools {
+
+/// Times of the runs of one row, each that of the slowest rank.
+struct RowTimes {
+  Index runs = 0;
+  Seconds min;
+  Seconds median;
+  Seconds p99;  ///< nearest rank
+  Seconds max;
+};
+
+RowTimes summarise(const std::vector<Seconds>& times);
+
+/// What was measured of a collective by one algorithm at one size.
+struct BenchRow {
+  collectives::Kind kind = collectives::Kind::all_gather;
+  collectives::Algorithm algorithm = collectives::Algorithm::ring;
+  Index count = 0;  ///< elements
+  Bytes bytes;
+  RowTimes times;
+  BytesPerSecond algorithm_bandwidth;           ///< bytes over the median time
+  std::optional<BytesPerSecond> bus_bandwidth;  ///< none for one rank
+  std::optional<Index> wire_bytes;              ///< leaving the busiest rank; none for `native`, which does not tell
+  std::optional<Seconds> predicted;             ///< none for `native`
+  Index wrong = 0;                              ///< elements over all ranks, in the worse of two checks
+  std::optional<double> times_native;           ///< how many times faster than `native`, when that was measured too
+};
+
+/// Everything that the rows of one run share.
+struct BenchSetting {
+  const BenchPlan* plan = nullptr;
+  roofline::Hardware hardware;
+  Bytes cold;  ///< that the arrays of one rank fill together; 0 for one pair
+};
+
+/// The case of a row.
+CaseSpec case_of(const BenchPlan& plan, collectives::Kind kind, Index count, std::uint64_t seed);
+
+/// What the ring of our own is predicted to take. Talks to nobody.
+Seconds predicted_time(const BenchCase& bench_case, const AbstractMesh& mesh, const roofline::Hardware& hardware);
+
+/// Collective over all ranks: measures one collective at one size with each of its algorithms, one after the other.
+/// Each is run once on arrays that hold no result and checked, timed, and checked again.
+std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const KindPlan& kind, Index count,
+                                   const BenchMemory& memory);
+
+}  // namespace shardline::tools

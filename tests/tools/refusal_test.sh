@@ -47,6 +47,7 @@ refused "on each node" matmul "$good" --size I=1000000,J=1000000,K=1000000
 refused "--dtype f16: f32, bf16 and f64 are known" matmul "$good" --size $sizes --dtype f16
 refused "--threads 0" matmul "$good" --size $sizes --threads 0
 refused "$folder/nowhere/record.json" matmul "$good" --size $sizes --json "$folder/nowhere/record.json"
+refused "--dtype i32: f32, bf16 and f64 are known" matmul "$good" --size $sizes --dtype i32
 refused "--threads 100000: at most " matmul "$good" --size $sizes --threads 100000
 refused "--seed: -1 is not a whole number from 0" matmul "$good" --size $sizes --seed -1
 refused "--seed: 18446744073709551616 is not" matmul "$good" --size $sizes --seed 18446744073709551616

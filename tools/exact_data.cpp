@@ -28,9 +28,9 @@ double ExactData::base(Index i) const {
 }
 
 double ExactData::summand(Index position, Index i) const {
-  const double more = position == i % positions_ ? 1 : 0;
-  const double less = position == (i + 1) % positions_ ? 1 : 0;
-  return base(i) + more - less;
+  const Index turn = i % positions_;
+  const Index next = turn + 1 == positions_ ? 0 : turn + 1;
+  return base(i) + (position == turn ? 1 : 0) - (position == next ? 1 : 0);
 }
 
 double ExactData::operand(ReduceOp op, Index position, Index i) const {

@@ -1,8 +1,8 @@
 #include "tools/bench_options.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <optional>
 
 #include "runtime/base/check.h"
 #include "tools/bench_case.h"

@@ -1,6 +1,7 @@
 #include "tools/bench_report.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tools/statistics.h"
 

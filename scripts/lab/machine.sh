@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# Whether this machine can have a lab, and whose turn it is; sourced by scripts/lab.sh.
+
+state=/run/shardline-lab
+
+# refuse_machine REASON
+refuse_machine() {
+  echo "lab: $1" >&2
+  exit 77
+}
+
+# attempt WHAT COMMAND...: prints "WHAT: error" and fails if the command does.
+attempt() {
+  local what=$1 error
+  shift
+  error=$("$@" 2>&1 >/dev/null) && return 0
+  echo "$what: ${error:-no reason given}"
+  return 1
+}
+
+write_to() { echo "$2" >"$1"; }
+
+# Tries all that a lab is made of, in namespaces without names, of which nothing remains.
+try_parts() {
+  attempt "no file systems can be mounted" mount -t tmpfs none /run &&
+    attempt "no network namespace can be named" ip netns add other &&
+    attempt "no veth links (CAP_NET_ADMIN?)" ip link add one type veth peer name two netns other &&
+    attempt "no bridges" ip link add torus type bridge &&
+    attempt "no tbf shaper" tc qdisc add dev one root tbf rate 500mbit burst 256kb limit 16mb &&
+    attempt "no setting of the network can be changed" write_to /proc/sys/net/ipv4/ip_forward 1 &&
+    attempt "no host name can be set" write_to /proc/sys/kernel/hostname shardlab
+}
+
+# Prints the first reason why there can be no lab here; nothing if there can.
+obstacle() {
+  local tool version
+  for tool in ip tc unshare flock; do
+    if ! command -v "$tool" >/dev/null; then echo "no command '$tool' here; scripts/setup.sh installs it"; return; fi
+  done
+  version=$("$launcher" --version 2>&1 | head -n 1) || true
+  if [[ $version != *"(Open MPI) 4."* ]]; then
+    echo "'$launcher' is not the mpirun of Open MPI 4: '$version'"
+    return
+  fi
+  if ((EUID != 0)); then echo "network namespaces need root"; return; fi
+  attempt "no new namespaces (CAP_SYS_ADMIN?)" unshare --net --uts --mount true || return 0
+  unshare --net --uts --mount bash -c "$(declare -f attempt write_to try_parts); try_parts" || true
+}
+
+require_machine() {
+  local reason
+  reason=$(obstacle)
+  if [[ -n $reason ]]; then refuse_machine "there can be no lab here: $reason"; fi
+}
+
+# take_lock exclusive|shared: whoever makes or removes a lab has it alone. Held until this script ends, however it ends;
+# programs are started without it, so that a lab is free to be removed when only its script was killed.
+take_lock() {
+  local holder
+  mkdir -p "$state" 2>/dev/null && exec {lock}>>"$state/lock" || refuse_machine "cannot write in $state: root is needed"
+  if ! flock --nonblock "--$1" "$lock"; then
+    holder=$(cat "$state/holder" 2>/dev/null || true)
+    echo "lab: waiting for another lab (${holder:-unknown}), $wait_seconds s at most" >&2
+    flock --wait "$wait_seconds" "--$1" "$lock" || refuse_machine "another lab is at work: ${holder:-unknown}"
+  fi
+  echo "process $$: $invocation" >"$state/holder"
+}

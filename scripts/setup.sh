@@ -5,29 +5,33 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-usage: scripts/setup.sh [--mpich] [--check]
+usage: scripts/setup.sh [--mpich] [--peers] [--check]
   --mpich   MPICH too, beside Open MPI (which stays the default of mpicc and mpirun)
+  --peers   PyTorch too, for the comparison with Gloo of benchmarks/peers (large)
   --check   install nothing: name the tools and headers that are missing, exit 1 if there are any
 TEXT
 }
 
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libeigen3-dev
-  libbenchmark-dev libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
+  libbenchmark-dev libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev iproute2)
 # Formatting differs from one LLVM release to the next, so the lint tools are held at one; a distribution without it goes
 # without lint.
 lint_packages=(clang-format-14 clang-tidy-14)
 mpich=false
+peers=false
 check_only=false
 
 for argument in "$@"; do
   case "$argument" in
     --mpich) mpich=true ;;
+    --peers) peers=true ;;
     --check) check_only=true ;;
     --help | -h) usage; exit 0 ;;
     *) echo "setup: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
   esac
 done
 if $mpich; then packages+=(mpich libmpich-dev); fi
+if $peers; then packages+=(python3-torch python3-numpy); fi
 
 # has_header HEADER PKG_CONFIG_NAME: does the compiler find it, on its own paths or on those that pkg-config knows?
 has_header() {
@@ -45,6 +49,9 @@ missing_things() {
   for tool in "${tools[@]}"; do
     command -v "$tool" >/dev/null || echo "  tool $tool"
   done
+  if $peers; then
+    /usr/bin/python3 -c 'import torch.distributed, numpy' 2>/dev/null || echo "  PyTorch and NumPy of /usr/bin/python3"
+  fi
   command -v "${CXX:-c++}" >/dev/null || return 0
   for entry in cblas.h:openblas Eigen/Dense:eigen3 benchmark/benchmark.h:benchmark gtest/gtest.h:gtest \
     CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt; do

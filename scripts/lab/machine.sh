@@ -38,7 +38,7 @@ obstacle() {
     if ! command -v "$tool" >/dev/null; then echo "no command '$tool' here; scripts/setup.sh installs it"; return; fi
   done
   version=$("$launcher" --version 2>&1 | head -n 1) || true
-  if [[ $version != *"(Open MPI) 4."* ]]; then
+  if [[ ! $version =~ \((Open MPI|OpenRTE)\)\ 4\. ]]; then
     echo "'$launcher' is not the mpirun of Open MPI 4: '$version'"
     return
   fi

@@ -9,13 +9,13 @@
 
 hub=shardlab-hub
 
-# enter_host HOST COMMAND...: runs it there, under the host's own name, by which Open MPI tells nodes apart.
+# enter_host HOST COMMAND...: becomes the command, there, under the host's own name, by which Open MPI tells nodes apart.
 enter_host() {
   local name
   name=$(host_name "$1")
   shift
   # shellcheck disable=SC2016  # expanded in there
-  ip netns exec "$name" unshare --uts bash -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' "$name" "$@"
+  exec ip netns exec "$name" unshare --uts bash -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' "$name" "$@"
 }
 
 host_name() { echo "shardlab$1"; }

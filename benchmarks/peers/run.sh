@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Our collectives beside Open MPI's own and Gloo's, on the same ranks and sizes, as a table.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+usage() {
+  cat <<'TEXT'
+usage: benchmarks/peers/run.sh [OPTION...]
+  --ranks N              ranks                                       (default: as many as cores, at least 2)
+  --bytes MIN:MAX[:F]    sizes, growing by the factor F, 4 unless given; K, M and G are powers of 1024: what all_gather
+                         gathers and reduce_scatter is given, a rank's buffer of the others      (default 1K:64M)
+  --lab N | RxC          one rank on each host of a lab of scripts/lab.sh, instead of --ranks
+  --rate RATE            of the lab's links                                                      (default 500mbit)
+  --json FILE            all that was measured
+  Gloo is that of PyTorch for /usr/bin/python3 (scripts/setup.sh --peers); without it its columns are empty.
+TEXT
+}
+
+refuse() {
+  echo "peers: $1" >&2
+  exit 2
+}
+
+ranks='' bytes=1K:64M lab='' rate=500mbit record=''
+while (($# > 0)); do
+  case $1 in
+    --help | -h) usage; exit 0 ;;
+    --ranks | --bytes | --lab | --rate | --json)
+      if (($# < 2)); then refuse "$1 needs a value"; fi ;;&
+    --ranks) ranks=$2 ;;
+    --bytes) bytes=$2 ;;
+    --lab) lab=$2 ;;
+    --rate) rate=$2 ;;
+    --json) record=$2 ;;
+    *) refuse "unknown option '$1'; benchmarks/peers/run.sh --help lists them" ;;
+  esac
+  shift 2
+done
+if [[ -n $ranks && ! $ranks =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--ranks '$ranks': a number from 1 is needed"; fi
+if [[ -n $ranks && -n $lab ]]; then refuse "--ranks and --lab exclude each other: a lab has one rank a host"; fi
+
+python=/usr/bin/python3
+peers=benchmarks/peers
+scripts/build.sh release
+launcher=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' build/release/CMakeCache.txt)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+if [[ -n $lab ]]; then
+  on_ranks=(scripts/lab.sh run --launcher "$launcher" --hosts "$lab" --rate "$rate" --)
+else
+  if [[ -z $ranks ]]; then ranks=$(($(nproc) > 2 ? $(nproc) : 2)); fi
+  on_ranks=(scripts/mpirun.sh "$launcher" "$ranks")
+fi
+
+echo "peers: ours and Open MPI's ..." >&2
+"${on_ranks[@]}" build/release/shardline bench --algorithm auto,native --bytes "$bytes" --threads 1 \
+  --json "$folder/bench.json" >"$folder/bench.out"
+results=("$folder/bench.json")
+
+# The ranks and sizes that bench made of the options, each size once.
+read -r ranks sizes < <($python -c 'import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+print(rows[0]["ranks"], ",".join(str(int(size)) for size in sorted({row["bytes"] for row in rows})))' "$folder/bench.json")
+
+if $python -c 'import torch.distributed' 2>/dev/null; then
+  echo "peers: Gloo's ..." >&2
+  gloo=("$python" "$peers/gloo_bench.py" --ranks "$ranks" --sizes "$sizes" --rendezvous "$folder/rendezvous"
+    --json "$folder/gloo.json")
+  if [[ -n $lab ]]; then "${on_ranks[@]}" "${gloo[@]}" --interface torus; else "${gloo[@]}"; fi
+  results+=("$folder/gloo.json")
+else
+  echo "peers: no PyTorch for $python, so no Gloo; scripts/setup.sh --peers installs it" >&2
+fi
+
+$python "$peers/table.py" "${results[@]}" ${record:+--json "$record"}

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Prints our collectives beside those of Open MPI and Gloo.
+
+    table.py BENCH.json [GLOO.json] [--json FILE]
+
+BENCH.json is what `shardline bench --algorithm auto,native --json` wrote, GLOO.json what gloo_bench.py did. A ratio is the
+peer's median over ours: above 1 ours is the faster. Exit code 1 where a result was wrong.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+
+OURS = "auto"
+PEERS = {"native": "Open MPI", "gloo": "Gloo"}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("bench")
+    parser.add_argument("gloo", nargs="?")
+    parser.add_argument("--json")
+    return parser.parse_args()
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def medians(rows):
+    """{(collective, bytes): {algorithm: median}} in the order of the rows."""
+    table = {}
+    for row in rows:
+        table.setdefault((row["collective"], row["bytes"]), {})[row["algorithm"]] = row["time_s"]["median"]
+    return table
+
+
+def size_text(size):
+    """As --bytes takes it: 64K, 16M; a number that is not whole in K as it is."""
+    for unit, suffix in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit and size % unit == 0:
+            return f"{int(size) // unit}{suffix}"
+    return str(int(size))
+
+
+def time_text(seconds):
+    if seconds is None:
+        return "n/a"
+    for unit, name in ((1e-6, "us"), (1e-3, "ms")):
+        if seconds < 1000 * unit:
+            return f"{seconds / unit:.3g} {name}" if seconds < 100 * unit else f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.3g} s"
+
+
+def ratio_text(ratio):
+    return "n/a" if ratio is None else f"{ratio:.2f}"
+
+
+def ratios_of(times):
+    ours = times.get(OURS)
+    return {peer: times[peer] / ours if ours and peer in times else None for peer in PEERS}
+
+
+def summary(table):
+    """{collective: {peer: median over the sizes of peer / ours}}"""
+    collected = {}
+    for (collective, _), times in table.items():
+        peers = collected.setdefault(collective, {peer: [] for peer in PEERS})
+        for peer, ratio in ratios_of(times).items():
+            if ratio is not None:
+                peers[peer].append(ratio)
+    return {
+        collective: {peer: statistics.median(ratios) if ratios else None for peer, ratios in peers.items()}
+        for collective, peers in collected.items()
+    }
+
+
+def print_columns(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(text.ljust(width) if i == 0 else text.rjust(width)
+                        for i, (text, width) in enumerate(zip(line, widths))).rstrip())
+
+
+def print_table(table, medians_of_ratios):
+    lines = [["collective", "bytes", "ours", *PEERS.values(), *(f"{name} / ours" for name in PEERS.values())]]
+    for (collective, size), times in table.items():
+        ratios = ratios_of(times)
+        lines.append([collective, size_text(size), *(time_text(times.get(who)) for who in (OURS, *PEERS)),
+                      *(ratio_text(ratios[peer]) for peer in PEERS)])
+    print_columns(lines)
+    print("\nmedian of the ratios over the sizes; above 1 ours is the faster")
+    lines = [["collective", *(f"{name} / ours" for name in PEERS.values())]]
+    lines += [[collective, *(ratio_text(ratios[peer]) for peer in PEERS)]
+              for collective, ratios in medians_of_ratios.items()]
+    print_columns(lines)
+
+
+def write_record(path, record):
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(record, file, indent=1)
+        file.write("\n")
+    os.rename(path + ".part", path)
+
+
+def main():
+    arguments = parse_arguments()
+    bench = load(arguments.bench)
+    gloo = load(arguments.gloo) if arguments.gloo else {"rows": []}
+    rows = bench["rows"] + gloo["rows"]
+    table = medians(rows)
+    medians_of_ratios = summary(table)
+    machine = bench["machine"]
+    print(f"{bench['rows'][0]['ranks']} ranks; {machine['mpi'].split(',')[0]}; "
+          + (f"Gloo of PyTorch {gloo['torch']}" if arguments.gloo else "no Gloo"))
+    if bench["valid_timing"] is not True:
+        print(f"timings are not valid: {bench.get('valid_timing_reason', 'no reason given')}")
+    print()
+    print_table(table, medians_of_ratios)
+    if arguments.json:
+        write_record(arguments.json, {"schema": "shardline.peers/1", "command": "peers", "mesh": bench["mesh"],
+                                      "machine": {**machine, "torch": gloo.get("torch")},
+                                      "valid_timing": bench["valid_timing"], "rows": rows,
+                                      "median_ratios": medians_of_ratios})
+    wrong = [row for row in bench["rows"] if row["wrong"]]
+    for row in wrong:
+        print(f"wrong: {row['collective']} by {row['algorithm']}, {row['bytes']} bytes", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+sys.exit(main())

@@ -57,7 +57,9 @@ require_machine() {
 # programs are started without it, so that a lab is free to be removed when only its script was killed.
 take_lock() {
   local holder
-  mkdir -p "$state" 2>/dev/null && exec {lock}>>"$state/lock" || refuse_machine "cannot write in $state: root is needed"
+  if ! { mkdir -p "$state" && exec {lock}>>"$state/lock"; } 2>/dev/null; then
+    refuse_machine "cannot write in $state: root is needed"
+  fi
   if ! flock --nonblock "--$1" "$lock"; then
     holder=$(cat "$state/holder" 2>/dev/null || true)
     echo "lab: waiting for another lab (${holder:-unknown}), $wait_seconds s at most" >&2

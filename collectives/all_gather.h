@@ -10,19 +10,18 @@
 namespace shardline::collectives {
 
 /// Collective over `axes` (ordered, major first): every position gets the blocks of all, in order of position. `in` is
-/// this position's block along `dim` by the nested block rule, `out` is whole along `dim`; other dims are equal.
-/// The returned operation co-owns both storages; `in` is not written. Throws Error on shapes other than these and on
-/// overlapping buffers, UsageError on axes that the mesh does not have.
+/// this position's block along `dim` by the nested block rule, `out` is whole along `dim`; other dims are equal. In
+/// place: `in` is its own block's place in `out`, where that is contiguous. The returned operation co-owns both
+/// storages; `in` is not written. Throws Error on shapes other than these and on buffers that overlap otherwise,
+/// UsageError on axes that the mesh does not have.
 Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out,
                         const Options& options = {});
 /// start_all_gather() and wait().
 void all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out, const Options& options = {});
 
-/// The steps of `position`. `chunks` are the blocks' places in the output, by position; the input is the own block. The
-/// own block is not placed in the output: no position but this one needs it there, so the caller does that.
-Schedule all_gather_schedule(Algorithm algorithm, const std::vector<Range>& chunks, Index position);
-
-/// Appends the steps of a ring all_gather to `schedule`, with the own block read from `own`.
-void append_ring_all_gather(Schedule& schedule, const std::vector<Range>& chunks, Index position, const Piece& own);
+/// The steps of a position. `chunks` are the blocks' places in the output, by position; the input is the own block. The
+/// own block is not placed in the output: no position but this one needs it there, so the caller does that. Throws
+/// UsageError when there is no such algorithm.
+Schedule all_gather_schedule(Algorithm algorithm, const Placement& placement, const std::vector<Range>& chunks);
 
 }  // namespace shardline::collectives

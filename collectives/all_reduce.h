@@ -9,17 +9,17 @@
 namespace shardline::collectives {
 
 /// Collective over `axes` (ordered, major first): every position gets the operands of all, combined element by element.
-/// `in` and `out` have the same shape and may be the same tensor. Made of a reduce_scatter and an all_gather over
-/// near-equal chunks of the flat array, so the result is bitwise the same on every position; element types and order of
-/// addition within chunk i as in start_reduce_scatter(). Throws Error on unequal shapes and partly overlapping buffers.
+/// `in` and `out` have the same shape and may be the same memory. The result is bitwise the same on every position but
+/// with `native`. Most algorithms make it of a reduce_scatter and an all_gather over near-equal chunks of the flat
+/// array; order of addition and errors as in start_reduce_scatter().
 Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, Tensor& out,
                         const Options& options = {});
 /// start_all_reduce() and wait().
 void all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, Tensor& out,
                 const Options& options = {});
 
-/// The steps of `position` of `positions` for an array of `elements`. Right also when input and output are the same
-/// memory. Does not place the result when there is one position only.
-Schedule all_reduce_schedule(Algorithm algorithm, Index elements, Index positions, Index position);
+/// The steps of a position for an array of `elements`. Right also when input and output are the same memory. Does not
+/// place the result when there is one position only. Throws UsageError when there is no such algorithm.
+Schedule all_reduce_schedule(Algorithm algorithm, const Placement& placement, Index elements);
 
 }  // namespace shardline::collectives

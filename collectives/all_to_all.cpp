@@ -2,39 +2,27 @@
 
 #include <utility>
 
+#include "collectives/doubling.h"
 #include "collectives/native.h"
+#include "collectives/pairwise.h"
 #include "collectives/schedule_run.h"
 #include "collectives/staging.h"
+#include "collectives/torus_exchange.h"
 
-// Ring: in step d a position sends straight to the one d places further and receives from the one d places behind, so
-// that every position sends one chunk and receives one at any time. p - 1 steps; each chunk crosses the network once
-// (hop by hop round a real ring, a chunk at distance d would load d links: a matter for prices of such machines).
 namespace shardline::collectives {
-namespace {
 
-Schedule ring_all_to_all(const std::vector<Range>& sends, const std::vector<Range>& receives, Index position) {
-  const auto positions = static_cast<Index>(sends.size());
-  Schedule schedule;
-  for (Index d = 1; d < positions; ++d) {
-    const Index to = ring_position(position, d, positions);
-    const Index from = ring_position(position, -d, positions);
-    schedule.add({{{to, {Buffer::input, sends[static_cast<std::size_t>(to)]}}},
-                  {{from, {Buffer::output, receives[static_cast<std::size_t>(from)]}, Action::copy, {}}}});
-  }
-  return schedule;
-}
-
-}  // namespace
-
-Schedule all_to_all_schedule(Algorithm algorithm, const std::vector<Range>& sends, const std::vector<Range>& receives,
-                             Index position) {
+Schedule all_to_all_schedule(Algorithm algorithm, const Placement& placement, const Exchange& exchange) {
   switch (algorithm) {
     case Algorithm::ring:
-      return ring_all_to_all(sends, receives, position);
+    case Algorithm::bidirectional:
+      return torus_all_to_all(algorithm, placement, exchange);
+    case Algorithm::pairwise:
+      return pairwise_all_to_all(placement, exchange);
+    case Algorithm::doubling:
+      return doubling_all_to_all(placement, exchange);
     default:
-      break;
+      no_schedule(algorithm, Kind::all_to_all);
   }
-  no_schedule(algorithm, "all_to_all");
 }
 
 Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int gather_dim, int split_dim, Tensor& out,
@@ -47,12 +35,34 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
   check_extent(job, "in", in, gather_dim, gathered[own].size());
   check_extent(job, "out", out, split_dim, split[own].size());
 
+  Index others = 1;  // elements of the dims that stay as they are
+  for (int d = 0; d < static_cast<int>(in.shape().size()); ++d) {
+    if (d != gather_dim && d != split_dim) others *= in.extent(d);
+  }
+  const Index whole_array = others * out.extent(gather_dim) * in.extent(split_dim);
+  const Algorithm algorithm =
+      resolve(engine, job, Kind::all_to_all, whole_array / job.positions() * job.element_size(), options);
+
   const std::vector<Box> in_boxes = cuts(in.shape(), split_dim, split);
   const std::vector<Box> out_boxes = cuts(out.shape(), gather_dim, gathered);
-  const Chunks sends = stage_input(job, engine.scratch(), in, in_boxes);
+  const bool in_place = same_memory(job, in, out);
+  const Chunks sends =
+      in_place ? pack_input(job, engine.scratch(), in, in_boxes) : stage_input(job, engine.scratch(), in, in_boxes);
   const Chunks receives = stage_output(job, engine.scratch(), out, out_boxes);
-  Handle handle = start_exchange(engine, std::move(job), sends.ranges, receives.ranges, options);
-  copy_box({in.data(), in.shape(), in_boxes[own]}, {out.data(), out.shape(), out_boxes[own]}, size_of(in.dtype()));
+  const Index item = job.element_size();
+  const Shape block = extents(in_boxes[own]);
+  const ConstRegion own_in = in_place ? ConstRegion{job.input + sends.ranges[own].begin * item, block, whole(block)}
+                                      : ConstRegion{in.data(), in.shape(), in_boxes[own]};
+  const std::shared_ptr<const void> kept = job.kept;  // the packed copy, until the own block has been taken from it
+  Exchange exchange{sends.ranges, receives.ranges, [gathered, split, others](Index from, Index to) {
+                      return gathered[static_cast<std::size_t>(from)].size() *
+                             split[static_cast<std::size_t>(to)].size() * others;
+                    }};
+  if (algorithm == Algorithm::native && !sends.packed && !receives.packed) {
+    return start_native_exchange(engine, std::move(job), std::move(exchange), options);
+  }
+  Handle handle = start_exchange(engine, std::move(job), std::move(exchange), algorithm, options);
+  copy_box(own_in, {out.data(), out.shape(), out_boxes[own]}, item);
   return handle;
 }
 
@@ -61,11 +71,14 @@ void all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int gather_d
   start_all_to_all(engine, axes, in, gather_dim, split_dim, out, options).wait();
 }
 
-Handle start_exchange(Engine& engine, Job job, const std::vector<Range>& sends, const std::vector<Range>& receives,
-                      const Options& options) {
-  const Algorithm algorithm = algorithm_for(job, options);
-  if (algorithm == Algorithm::native) return engine.start(native_exchange(std::move(job), {sends, receives}));
-  Schedule schedule = all_to_all_schedule(algorithm, sends, receives, job.position());
+Handle start_exchange(Engine& engine, Job job, Exchange exchange, Algorithm algorithm, const Options& options) {
+  if (algorithm == Algorithm::native) {
+    const auto own = static_cast<std::size_t>(job.position());
+    exchange.sends[own] = {0, 0};
+    exchange.receives[own] = {0, 0};
+    return start_native_exchange(engine, std::move(job), std::move(exchange), options);
+  }
+  Schedule schedule = all_to_all_schedule(algorithm, placement_of(job, engine.mesh()), exchange);
   return start_schedule(engine, std::move(job), std::move(schedule), options);
 }
 

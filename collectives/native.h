@@ -1,41 +1,35 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "collectives/operation.h"
+#include "collectives/options.h"
+#include "collectives/packing.h"
+#include "collectives/progress.h"
+#include "collectives/schedule.h"
+#include "runtime/tensor.h"
 
 namespace shardline::collectives {
 
-// The MPI library's own collectives (their non-blocking forms) behind the same operations: an oracle for tests and a
-// baseline for benchmarks. Counts are those of MPI 3, so each function throws Error that names the limit when a count
-// or an offset does not fit an int. Every one is collective over the job's axes.
+// The MPI library's own collectives behind the same operations: an oracle for tests and a baseline for benchmarks. They
+// are non-blocking unless Options::blocking asks for MPI's blocking ones, for which Error is thrown when anything else
+// is in flight; those are called in their regular form (MPI_Allgather rather than MPI_Allgatherv) where all chunks are
+// equal and in order. Counts are those of MPI 3, so each function throws Error that names the limit when a count or an
+// offset does not fit an int. Every one is collective over the job's axes.
 
-/// Elements of each chunk to and from every position, and where they lie in the job's input and output.
-struct NativeExchange {
-  std::vector<Range> sends;
-  std::vector<Range> receives;
-};
+/// All-gathers the whole input into the `chunks` of the output; `own_count` elements are this position's. In place when
+/// the input is the own chunk of the output.
+Handle start_native_all_gather(Engine& engine, Job job, Index own_count, const std::vector<Range>& chunks,
+                               const Options& options);
 
-/// MPI_Iallgatherv of the whole input into the `chunks` of the output; `own_count` elements are this position's.
-std::shared_ptr<Operation> native_all_gather(Job job, Index own_count, const std::vector<Range>& chunks);
+/// Reduces and scatters the `boxes` of `in`, by position. Throws UsageError on bf16, which MPI does not reduce.
+Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, const std::vector<Box>& boxes,
+                                   const Options& options);
 
-/// MPI_Ireduce_scatter. The input holds a chunk for each position, of `counts` elements, in the order given by
-/// by_comm_rank(). Throws Error on bf16, which MPI does not reduce.
-std::shared_ptr<Operation> native_reduce_scatter(Job job, const std::vector<Index>& counts);
+/// All-reduces `count` elements, in place when input and output are the same. Throws UsageError on bf16.
+Handle start_native_all_reduce(Engine& engine, Job job, Index count, const Options& options);
 
-/// MPI_Iallreduce of `count` elements, in place when input and output are the same. Throws Error on bf16.
-std::shared_ptr<Operation> native_all_reduce(Job job, Index count);
-
-/// MPI_Ialltoallv. The chunk for the own position is not moved.
-std::shared_ptr<Operation> native_exchange(Job job, NativeExchange exchange);
-
-/// `values`, given by position, in the order of the ranks of the group's communicator.
-template <class T>
-std::vector<T> by_comm_rank(const Group& group, const std::vector<T>& values) {
-  std::vector<T> ordered(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) ordered[static_cast<std::size_t>(group.ranks[i])] = values[i];
-  return ordered;
-}
+/// Exchanges chunks, the own one too where it is not empty.
+Handle start_native_exchange(Engine& engine, Job job, Exchange exchange, const Options& options);
 
 }  // namespace shardline::collectives

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "collectives/options.h"
+#include "collectives/tuning.h"
 #include "runtime/axes.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/reduce_op.h"
@@ -24,6 +26,8 @@ struct Job {
   int tag = 0;
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
+  Wire wire = Wire::automatic;  ///< of bf16 sums; automatic: there are none
+  LinkKind link = LinkKind::node;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::shared_ptr<std::vector<std::shared_ptr<const void>>> kept;  ///< owners of all memory read and written
@@ -55,8 +59,9 @@ class Operation {
   bool advance();
   bool done() const { return done_; }
   const Job& job() const { return job_; }
-  /// Bytes handed to MPI for other ranks so far; 0 for `native`, which does not tell.
-  Index wire_bytes() const { return wire_bytes_; }
+  /// Bytes moved so far between this rank and others, in the direction that has most of them: handed to MPI, or read
+  /// from peers; 0 for `native`, which does not tell.
+  virtual Index wire_bytes() const { return 0; }
   /// What the operation waits for and from whom, for a person to read.
   virtual std::string missing() const = 0;
 
@@ -64,11 +69,9 @@ class Operation {
   enum class State { idle, moved, complete };
   /// One round of advance().
   virtual State step() = 0;
-  void count_wire_bytes(Index bytes) { wire_bytes_ += bytes; }
 
  private:
   Job job_;
-  Index wire_bytes_ = 0;
   bool done_ = false;
   std::string failure_;
 };

@@ -56,6 +56,9 @@ struct Options {
   /// the engine's Tuning says.
   Index segment_bytes = 0;
   Wire wire = Wire::automatic;
+  /// `native` only: MPI's blocking collective, done when it has been started. Nothing else may be in flight on this
+  /// rank, whose engine MPI does not serve meanwhile.
+  bool blocking = false;
 };
 
 }  // namespace shardline::collectives

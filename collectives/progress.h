@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "collectives/operation.h"
 #include "collectives/scratch.h"
+#include "collectives/tuning.h"
 #include "runtime/base/units.h"
 #include "runtime/mesh.h"
 
@@ -30,7 +32,7 @@ class Handle {
   /// away after a number of fruitless rounds. Throws Error that names the operation, its axes, tag and missing peers
   /// when nothing has moved for Engine::timeout().
   void wait();
-  /// Bytes sent to other ranks so far; 0 for `native`, which does not tell.
+  /// See Operation::wire_bytes().
   Index wire_bytes() const { return operation_->wire_bytes(); }
   /// Bytes of packed buffers that were filled or emptied; 0 when the arrays were used in place.
   Index packed_bytes() const { return operation_->job().packed_bytes; }
@@ -66,6 +68,10 @@ class Engine {
   Seconds timeout() const { return timeout_; }
   void set_timeout(Seconds timeout) { timeout_ = timeout; }
 
+  /// By which `automatic` chooses; built-in unless set. Equal on all ranks.
+  const Tuning& tuning() const { return tuning_; }
+  void set_tuning(Tuning tuning) { tuning_ = std::move(tuning); }
+
   /// For collectives: takes `operation` into flight and gives it its first push.
   Handle start(std::shared_ptr<Operation> operation);
   ScratchPool& scratch() { return scratch_; }
@@ -75,6 +81,7 @@ class Engine {
   ScratchPool scratch_;
   std::vector<std::shared_ptr<Operation>> operations_;  ///< in the order in which they were started
   Seconds timeout_{300};
+  Tuning tuning_ = Tuning::built_in();
 };
 
 }  // namespace shardline::collectives

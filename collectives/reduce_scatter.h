@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "collectives/options.h"
@@ -13,22 +12,20 @@ namespace shardline::collectives {
 
 /// Collective over `axes` (ordered, major first): combines the operands of all positions element by element and leaves
 /// each position its block. `in` is whole along `dim`, `out` this position's block of it by the nested block rule;
-/// other dims are equal. Element types f32, f64, i32, and bf16, which is rounded after every addition. With `ring` the
-/// block of position i is combined in the order i + 1, i + 2, ..., i (mod p), whatever arrives first; `native` has its
-/// own order and no bf16. Buffers and errors as in start_all_gather().
+/// other dims are equal. Elements are combined in an order that the algorithm fixes, whatever arrives first: `ring`
+/// takes the block of position i in the order i + 1, i + 2, ..., i (mod p), `pairwise` and `direct` in order of
+/// position; `native` has its own order and no bf16, for which see Wire. An average is a sum divided once. In place:
+/// `out` is its own block's place in `in`, where that is contiguous. Buffers and errors as in start_all_gather();
+/// UsageError on an average of integers.
 Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, int dim, Tensor& out,
                             const Options& options = {});
 /// start_reduce_scatter() and wait().
 void reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, int dim, Tensor& out,
                     const Options& options = {});
 
-/// The steps of `position`. `chunks` are the blocks' places in the input, by position; the output is the own block.
-/// Does not place the result when there is one position only.
-Schedule reduce_scatter_schedule(Algorithm algorithm, const std::vector<Range>& chunks, Index position);
-
-/// Appends the steps of a ring reduce_scatter. `partial(s)` is where the sum received in step s is kept: it is sent on
-/// in step s + 1, and that of step p - 2 is the result.
-void append_ring_reduce_scatter(Schedule& schedule, const std::vector<Range>& chunks, Index position,
-                                const std::function<Piece(Index s)>& partial);
+/// The steps of a position. `chunks` are the blocks' places in the input, by position; the output is the own block,
+/// which may be the own chunk of the input. Does not place the result when there is one position only. Throws
+/// UsageError when there is no such algorithm.
+Schedule reduce_scatter_schedule(Algorithm algorithm, const Placement& placement, const std::vector<Range>& chunks);
 
 }  // namespace shardline::collectives

@@ -74,6 +74,14 @@ void check_local_shape(const Job& job, const char* name, const Tensor& tensor, c
                           job.peer(job.position()), to_string(extents(expected))));
 }
 
+/// Blocks of any size for any position: only algorithms that forward none know enough.
+Algorithm resolve_reshard(const Job& job, const Options& options) {
+  const bool known = options.algorithm == Algorithm::automatic || options.algorithm == Algorithm::pairwise ||
+                     options.algorithm == Algorithm::native;
+  require(known, "{} has no algorithm {}; it has pairwise and native", job.label(), name_of(options.algorithm));
+  return options.algorithm == Algorithm::native && job.positions() > 1 ? Algorithm::native : Algorithm::pairwise;
+}
+
 }  // namespace
 
 ReshardPlan reshard_plan(const Shape& shape, const Sharding& from, const Sharding& to, const AbstractMesh& mesh,
@@ -111,7 +119,9 @@ Handle start_reshard(Engine& engine, const Tensor& in, const Shape& logical, con
   const Box kept_out = std::exchange(out_boxes[own], nothing(logical.size()));
   const Chunks sends = stage_input(job, engine.scratch(), in, in_boxes);
   const Chunks receives = stage_output(job, engine.scratch(), out, out_boxes);
-  Handle handle = start_exchange(engine, std::move(job), sends.ranges, receives.ranges, options);
+  const Algorithm algorithm = resolve_reshard(job, options);
+  Exchange exchange{sends.ranges, receives.ranges, {}};
+  Handle handle = start_exchange(engine, std::move(job), std::move(exchange), algorithm, options);
   copy_box({in.data(), in.shape(), kept_in}, {out.data(), out.shape(), kept_out}, size_of(in.dtype()));
   return handle;
 }

@@ -1,34 +1,66 @@
 #include "collectives/schedule.h"
 
 #include <algorithm>
-#include <utility>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "runtime/base/check.h"
 
 namespace shardline::collectives {
 
-void Schedule::add(Step step) {
-  const bool moves =
-      std::any_of(step.sends.begin(), step.sends.end(), [](const Send& send) { return send.from.size() > 0; }) ||
-      std::any_of(step.receives.begin(), step.receives.end(),
-                  [](const Receive& receive) { return receive.into.size() > 0; });
-  if (moves) steps.push_back(std::move(step));
+Index Placement::positions() const {
+  return std::accumulate(axis_sizes.begin(), axis_sizes.end(), Index{1}, std::multiplies<>());
 }
 
-Index elements_sent(const Schedule& schedule) {
-  Index sum = 0;
-  for (const Step& step : schedule.steps) {
-    for (const Send& send : step.sends) sum += send.from.size();
+std::vector<Index> Placement::coordinates(Index of) const {
+  std::vector<Index> result(axis_sizes.size());
+  for (std::size_t a = axis_sizes.size(); a-- > 0;) {
+    result[a] = of % axis_sizes[a];
+    of /= axis_sizes[a];
   }
-  return sum;
+  return result;
+}
+
+Index Placement::position_at(const std::vector<Index>& coordinates) const {
+  Index result = 0;
+  for (std::size_t a = 0; a < axis_sizes.size(); ++a) result = result * axis_sizes[a] + coordinates[a];
+  return result;
+}
+
+Index busiest_direction(const Schedule& schedule) {
+  std::map<Index, Index> sent;
+  for (const Strand& strand : schedule.strands) {
+    for (const Step& step : strand) {
+      for (const Send& send : step.sends) sent[schedule.by_link ? send.peer : 0] += send.from.size();
+    }
+  }
+  Index most = 0;
+  for (const auto& [peer, elements] : sent) most = std::max(most, elements);
+  return most;
+}
+
+Index step_count(const Schedule& schedule) {
+  Index most = 0;
+  for (const Strand& strand : schedule.strands) {
+    const auto moves = [](const Step& step) {
+      return std::any_of(step.sends.begin(), step.sends.end(), [](const Send& s) { return s.from.size() > 0; }) ||
+             std::any_of(step.receives.begin(), step.receives.end(),
+                         [](const Receive& r) { return r.into.size() > 0; });
+    };
+    most = std::max<Index>(most, std::count_if(strand.begin(), strand.end(), moves));
+  }
+  return most;
 }
 
 Index ring_position(Index position, Index offset, Index positions) {
   return ((position + offset) % positions + positions) % positions;
 }
 
-void no_schedule(Algorithm algorithm, const char* collective) {
-  throw Error(fmt::format("{} has no schedule for algorithm {}", collective, name_of(algorithm)));
+void no_schedule(Algorithm algorithm, Kind kind) {
+  usage_error(
+      "{} has no algorithm {}; it has {}", name_of(kind), name_of(algorithm),
+      kind == Kind::shift ? "ring, direct and native" : "ring, bidirectional, pairwise, doubling, direct and native");
 }
 
 }  // namespace shardline::collectives

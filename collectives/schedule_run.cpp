@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "kernels/reduce.h"
@@ -11,158 +13,265 @@
 namespace shardline::collectives {
 namespace {
 
-constexpr Index kDefaultSegmentBytes = 512 * 1024;
 constexpr Index kLargestSegment = Index{1} << 30;
-
-Index segment_elements(Index segment_bytes, Index element_size) {
-  if (segment_bytes == 0) return std::max<Index>(1, kDefaultSegmentBytes / element_size);
-  require(segment_bytes >= 1 && segment_bytes <= kLargestSegment, "segment_bytes is {}; it is from 1 to {}",
-          segment_bytes, kLargestSegment);
-  return std::max<Index>(1, segment_bytes / element_size);
-}
 
 }  // namespace
 
 ScheduleRun::ScheduleRun(Job job, Schedule schedule, Index segment_bytes, ScratchPool& pool)
     : Operation(std::move(job)),
       schedule_(std::move(schedule)),
-      segment_elements_(segment_elements(segment_bytes, this->job().element_size())),
+      segment_bytes_(segment_bytes),
       pool_(pool),
-      work_(pool.take(schedule_.work_size * this->job().element_size())) {
+      partial_type_(this->job().wire == Wire::f32 ? DType::f32 : this->job().dtype),
+      sent_(static_cast<std::size_t>(this->job().positions())) {
+  require(segment_bytes >= 1 && segment_bytes <= kLargestSegment, "segment_bytes is {}; it is from 1 to {}",
+          segment_bytes, kLargestSegment);
+  SHARDLINE_CHECK(schedule_.strands.size() <= kMostStrands, "a schedule of {} strands; {} are the most",
+                  schedule_.strands.size(), kMostStrands);
+  work_ = pool.take(schedule_.work_size * size_of(partial_type_));
   if (work_ != nullptr) this->job().kept->push_back(work_);
+  for (std::size_t i = 0; i < schedule_.strands.size(); ++i) {
+    Progress& progress = progress_.emplace_back();
+    progress.strand = &schedule_.strands[i];
+    progress.tag = this->job().tag + static_cast<int>(i);
+  }
 }
 
 Operation::State ScheduleRun::step() {
   bool moved = false;
-  while (step_ < schedule_.steps.size()) {
-    if (!open_) {
-      open_lanes();
+  bool again = true;
+  // As long as strands finish steps: with small messages many do in one round.
+  while (again) {
+    again = false;
+    bool complete = true;
+    // Everything that can be under way is, before time goes into additions.
+    for (Progress& progress : progress_) moved = post(progress) || moved;
+    for (Progress& progress : progress_) {
+      const std::size_t before = progress.step;
+      moved = take(progress) || moved;
+      again = again || progress.step != before;
+      complete = complete && progress.complete();
+    }
+    if (complete) {
+      work_.reset();
+      return State::complete;
+    }
+  }
+  return moved ? State::moved : State::idle;
+}
+
+bool ScheduleRun::post(Progress& progress) {
+  if (progress.complete()) return false;
+  bool moved = false;
+  if (!progress.open) {
+    if (!due((*progress.strand)[progress.step])) return false;
+    open_step(progress);
+    moved = true;
+  }
+  for (Lane& lane : progress.lanes) {
+    while (!lane.all_posted() && lane.posted < lane.completed + kWindow) {
+      post_next(lane, progress.tag);
       moved = true;
     }
-    // Everything that can be under way is, before time goes into additions.
-    for (Lane& lane : lanes_) moved = post(lane) || moved;
-    bool complete = true;
-    for (Lane& lane : lanes_) {
-      moved = take_oldest(lane) || moved;
-      complete = complete && lane.complete();
-    }
-    if (!complete) return moved ? State::moved : State::idle;
-    open_ = false;
-    ++step_;
-  }
-  lanes_.clear();
-  work_.reset();
-  return State::complete;
-}
-
-void ScheduleRun::open_lanes() {
-  const Step& step = schedule_.steps[step_];
-  lanes_.clear();
-  // Receives first: a message that finds its place waiting is not copied on the way.
-  for (const Receive& receive : step.receives) {
-    Lane lane = make_lane(receive.into.size());
-    lane.receive = &receive;
-    if (in_place(receive)) {
-      const Index elements = std::min(lane.elements, kWindow * segment_elements_);
-      lane.landing = pool_.take(elements * job().element_size());
-    }
-    lanes_.push_back(std::move(lane));
-  }
-  for (const Send& send : step.sends) {
-    Lane lane = make_lane(send.from.size());
-    lane.send = &send;
-    lanes_.push_back(std::move(lane));
-  }
-  open_ = true;
-}
-
-ScheduleRun::Lane ScheduleRun::make_lane(Index elements) const {
-  Lane lane;
-  lane.elements = elements;
-  lane.segments = (elements + segment_elements_ - 1) / segment_elements_;
-  return lane;
-}
-
-bool ScheduleRun::post(Lane& lane) {
-  bool moved = false;
-  while (lane.posted < lane.segments && lane.posted < lane.completed + kWindow) {
-    post_next(lane);
-    moved = true;
   }
   return moved;
 }
 
-void ScheduleRun::post_next(Lane& lane) {
-  const Index k = lane.posted++;
-  const Range range = segment(lane, k);
-  const Index bytes = range.size() * job().element_size();
-  mpi::Request& request = lane.requests[static_cast<std::size_t>(k % kWindow)];
-  const auto rank = [&](Index position) {
-    return mpi::Peer{job().group.ranks[static_cast<std::size_t>(position)], job().tag};
-  };
-  if (lane.send != nullptr) {
-    request =
-        mpi::isend(*job().group.comm, {read(lane.send->from, range.begin), bytes, job().kept}, rank(lane.send->peer));
-    count_wire_bytes(bytes);
-  } else if (lane.landing != nullptr) {
-    request = mpi::irecv(*job().group.comm, {landing(lane, k), bytes, lane.landing}, rank(lane.receive->peer));
-  } else {
-    std::byte* target = write(lane.receive->into, range.begin);
-    request = mpi::irecv(*job().group.comm, {target, bytes, job().kept}, rank(lane.receive->peer));
+bool ScheduleRun::take(Progress& progress) {
+  if (!progress.open) return false;
+  bool moved = false;
+  bool complete = true;
+  for (Lane& lane : progress.lanes) {
+    moved = take_oldest(lane) || moved;
+    complete = complete && lane.complete();
   }
-}
-
-bool ScheduleRun::take_oldest(Lane& lane) {
-  if (lane.complete() || !lane.requests[static_cast<std::size_t>(lane.completed % kWindow)].test()) return false;
-  const Index k = lane.completed++;
-  if (lane.receive == nullptr || lane.receive->action == Action::copy) return true;
-  const Range range = segment(lane, k);
-  const std::byte* other = lane.landing != nullptr ? landing(lane, k) : read(lane.receive->operand, range.begin);
-  std::byte* into = write(lane.receive->into, range.begin);
-  const std::array<kernels::Operand, 2> operands{{{job().dtype, into}, {job().dtype, other}}};
-  kernels::combine(job().op, operands, {job().dtype, into}, range.size());
+  if (!complete) return moved;
+  progress.open = false;
+  ++progress.step;
   return true;
 }
 
-Range ScheduleRun::segment(const Lane& lane, Index k) const {
-  return {k * segment_elements_, std::min((k + 1) * segment_elements_, lane.elements)};
+bool ScheduleRun::due(const Step& step) const {
+  return std::all_of(step.needs.begin(), step.needs.end(), [&](const Need& need) {
+    return progress_[static_cast<std::size_t>(need.strand)].step >= static_cast<std::size_t>(need.steps);
+  });
 }
 
-bool ScheduleRun::in_place(const Receive& receive) const {
-  return receive.action == Action::reduce && receive.into.size() > 0 &&
-         read(receive.operand, 0) == write(receive.into, 0);
+void ScheduleRun::open_step(Progress& progress) {
+  const Step& step = (*progress.strand)[progress.step];
+  for (const Local& local : step.locals) carry_out(local);
+  progress.lanes.clear();
+  // Receives first: a message that finds its place waiting is not copied on the way.
+  for (const Receive& receive : step.receives) {
+    add_transfer(lane_for(progress, receive.peer, false), {nullptr, &receive, receive.into.size()});
+  }
+  for (const Send& send : step.sends) {
+    add_transfer(lane_for(progress, send.peer, true), {&send, nullptr, send.from.size()});
+  }
+  for (Lane& lane : progress.lanes) {
+    lane.next_posted = first_segment(lane, 0);
+    lane.next_completed = lane.next_posted;
+    lane.landing = pool_.take(kWindow * lane.landing_bytes);
+  }
+  progress.open = true;
+}
+
+ScheduleRun::Lane& ScheduleRun::lane_for(Progress& progress, Index peer, bool sends) {
+  for (Lane& lane : progress.lanes) {
+    if (lane.peer == peer && lane.sends == sends) return lane;
+  }
+  Lane& lane = progress.lanes.emplace_back();
+  lane.peer = peer;
+  lane.sends = sends;
+  return lane;
+}
+
+void ScheduleRun::add_transfer(Lane& lane, Transfer transfer) {
+  if (lands(transfer)) {
+    lane.landing_bytes = std::max(lane.landing_bytes, cut(transfer, 0).size() * size_of(wire_type(transfer)));
+  }
+  lane.transfers.push_back(transfer);
+}
+
+void ScheduleRun::carry_out(const Local& local) {
+  if (local.into.size() == 0) return;
+  std::byte* into = write(local.into, 0);
+  const Index divisor = local.last && job().op == ReduceOp::avg ? job().positions() : 1;
+  const DType type = dtype_of(local.into);
+  if (local.from.size() == 1 && divisor == 1 && dtype_of(local.from[0]) == type) {
+    const std::byte* from = read(local.from[0], 0);
+    if (from != into) std::memcpy(into, from, static_cast<std::size_t>(local.into.size() * size_of(type)));
+    return;
+  }
+  std::vector<kernels::Operand> operands;
+  for (const Piece& piece : local.from) operands.push_back({dtype_of(piece), read(piece, 0)});
+  kernels::combine(job().op, operands, {type, into}, local.into.size(), divisor);
+}
+
+void ScheduleRun::post_next(Lane& lane, int tag) {
+  const Segment segment = lane.next_posted;
+  const Transfer& transfer = lane.transfers[segment.transfer];
+  const DType type = wire_type(transfer);
+  const Index bytes = segment.range.size() * size_of(type);
+  const Index k = lane.posted++;
+  lane.next_posted = after(lane, segment);
+  mpi::Request& request = lane.requests[static_cast<std::size_t>(k % kWindow)];
+  const mpi::Peer peer{job().group.ranks[static_cast<std::size_t>(lane.peer)], tag};
+  if (!lane.sends) {
+    std::byte* target = lands(transfer) ? landing(lane, k) : write(transfer.receive->into, segment.range.begin);
+    request = mpi::irecv(*job().group.comm, {target, bytes, job().kept}, peer);
+    return;
+  }
+  const std::byte* source = read(transfer.send->from, segment.range.begin);
+  if (lands(transfer)) {
+    const kernels::Operand narrow{job().dtype, source};
+    kernels::combine(job().op, {&narrow, 1}, {type, landing(lane, k)}, segment.range.size());
+    source = landing(lane, k);
+  }
+  request = mpi::isend(*job().group.comm, {source, bytes, job().kept}, peer);
+  sent_[static_cast<std::size_t>(lane.peer)] += bytes;
+}
+
+bool ScheduleRun::take_oldest(Lane& lane) {
+  if (lane.complete() || lane.completed == lane.posted) return false;
+  const Index k = lane.completed;
+  if (!lane.requests[static_cast<std::size_t>(k % kWindow)].test()) return false;
+  const Segment segment = lane.next_completed;
+  const Transfer& transfer = lane.transfers[segment.transfer];
+  ++lane.completed;
+  lane.next_completed = after(lane, segment);
+  if (!lane.sends && (transfer.receive->action == Action::reduce || lands(transfer))) {
+    place(*transfer.receive, segment.range,
+          lands(transfer) ? landing(lane, k) : write(transfer.receive->into, segment.range.begin));
+  }
+  return true;
+}
+
+void ScheduleRun::place(const Receive& receive, Range range, const std::byte* arrived) {
+  const kernels::Operand received{receive.partial ? partial_type_ : job().dtype, arrived};
+  const kernels::Target into{dtype_of(receive.into), write(receive.into, range.begin)};
+  const Index divisor = receive.last && job().op == ReduceOp::avg ? job().positions() : 1;
+  if (receive.action == Action::copy) {
+    kernels::combine(job().op, {&received, 1}, into, range.size(), divisor);
+    return;
+  }
+  std::array<kernels::Operand, 2> operands{{received, {dtype_of(receive.operand), read(receive.operand, range.begin)}}};
+  if (receive.operand_first) std::swap(operands[0], operands[1]);
+  kernels::combine(job().op, operands, into, range.size(), divisor);
+}
+
+ScheduleRun::Segment ScheduleRun::first_segment(const Lane& lane, std::size_t transfer) const {
+  while (transfer < lane.transfers.size() && lane.transfers[transfer].elements == 0) ++transfer;
+  if (transfer == lane.transfers.size()) return {transfer, {}};
+  return {transfer, cut(lane.transfers[transfer], 0)};
+}
+
+ScheduleRun::Segment ScheduleRun::after(const Lane& lane, const Segment& segment) const {
+  const Transfer& transfer = lane.transfers[segment.transfer];
+  if (segment.range.end == transfer.elements) return first_segment(lane, segment.transfer + 1);
+  return {segment.transfer, cut(transfer, segment.range.end)};
+}
+
+Range ScheduleRun::cut(const Transfer& transfer, Index begin) const {
+  const Index elements = std::max<Index>(1, segment_bytes_ / size_of(wire_type(transfer)));
+  return {begin, std::min(begin + elements, transfer.elements)};
+}
+
+/// True when the message cannot lie where its elements come from or go to.
+bool ScheduleRun::lands(const Transfer& transfer) const {
+  if (transfer.elements == 0) return false;
+  const DType type = wire_type(transfer);
+  if (transfer.send != nullptr) return dtype_of(transfer.send->from) != type;
+  const Receive& receive = *transfer.receive;
+  return dtype_of(receive.into) != type ||
+         (receive.action == Action::reduce && read(receive.operand, 0) == write(receive.into, 0));
+}
+
+DType ScheduleRun::dtype_of(const Piece& piece) const {
+  return piece.buffer == Buffer::work ? partial_type_ : job().dtype;
+}
+
+DType ScheduleRun::wire_type(const Transfer& transfer) const {
+  const bool partial = transfer.send != nullptr ? transfer.send->partial : transfer.receive->partial;
+  return partial ? partial_type_ : job().dtype;
 }
 
 const std::byte* ScheduleRun::read(const Piece& piece, Index offset) const {
-  const Index bytes = (piece.range.begin + offset) * job().element_size();
-  return piece.buffer == Buffer::input ? job().input + bytes : write(piece, offset);
+  if (piece.buffer != Buffer::input) return write(piece, offset);
+  return job().input + (piece.range.begin + offset) * job().element_size();
 }
 
 std::byte* ScheduleRun::write(const Piece& piece, Index offset) const {
   SHARDLINE_DEBUG_CHECK(piece.buffer != Buffer::input, "a schedule of {} writes its input", job().name);
   std::byte* base = piece.buffer == Buffer::output ? job().output : work_.get();
-  return base + (piece.range.begin + offset) * job().element_size();
+  return base + (piece.range.begin + offset) * size_of(dtype_of(piece));
 }
 
 std::byte* ScheduleRun::landing(const Lane& lane, Index k) const {
-  return lane.landing.get() + (k % kWindow) * segment_elements_ * job().element_size();
+  return lane.landing.get() + (k % kWindow) * lane.landing_bytes;
+}
+
+Index ScheduleRun::wire_bytes() const {
+  if (schedule_.by_link) return sent_.empty() ? 0 : *std::max_element(sent_.begin(), sent_.end());
+  return std::accumulate(sent_.begin(), sent_.end(), Index{0});
 }
 
 std::string ScheduleRun::missing() const {
   std::vector<std::string> waits;
-  for (const Lane& lane : lanes_) {
-    if (lane.complete()) continue;
-    const bool sends = lane.send != nullptr;
-    waits.push_back(fmt::format("{} {} (segment {} of {})", sends ? "to send to" : "to receive from",
-                                job().peer(sends ? lane.send->peer : lane.receive->peer), lane.completed + 1,
-                                lane.segments));
+  for (std::size_t i = 0; i < progress_.size(); ++i) {
+    const Progress& progress = progress_[i];
+    for (const Lane& lane : progress.lanes) {
+      if (lane.complete()) continue;
+      waits.push_back(fmt::format("{} {} in step {} of {}", lane.sends ? "to send to" : "to receive from",
+                                  job().peer(lane.peer), progress.step + 1, progress.strand->size()));
+    }
   }
-  return fmt::format("in step {} of {} it waits {}", step_ + 1, schedule_.steps.size(), fmt::join(waits, " and "));
+  return fmt::format("it waits {}", fmt::join(waits, " and "));
 }
 
 Handle start_schedule(Engine& engine, Job job, Schedule schedule, const Options& options) {
-  return engine.start(
-      std::make_shared<ScheduleRun>(std::move(job), std::move(schedule), options.segment_bytes, engine.scratch()));
+  const Index segment = options.segment_bytes != 0 ? options.segment_bytes : engine.tuning().segment_bytes(job.link);
+  return engine.start(std::make_shared<ScheduleRun>(std::move(job), std::move(schedule), segment, engine.scratch()));
 }
 
 }  // namespace shardline::collectives

@@ -14,57 +14,96 @@
 
 namespace shardline::collectives {
 
-/// Carries out a schedule over non-blocking messages. Every transfer is cut into segments, all on the operation's one
-/// tag (MPI keeps messages between two ranks in order), and a bounded number of segments per transfer is in flight, so
-/// that one segment is added while the next arrives. Copies arrive where they belong; a reduction arrives in its place
-/// and the operand is added to it, or, in place, arrives in scratch and is added to the operand.
+/// Carries out a schedule over non-blocking messages. Every strand has a tag of its own; within it, all transfers of a
+/// step with one peer in one direction follow each other, cut into segments (MPI keeps messages between two ranks in
+/// order), of which a bounded number is in flight, so that one segment is added while the next arrives. Copies arrive
+/// where they belong; a reduction arrives in its place and the operand is added to it, or, where that is the operand
+/// itself or of another element type, arrives in scratch.
 class ScheduleRun final : public Operation {
  public:
   /// Scratch for the schedule's work buffer comes from `pool`. Throws UsageError when `segment_bytes` is not legal.
   ScheduleRun(Job job, Schedule schedule, Index segment_bytes, ScratchPool& pool);
 
   std::string missing() const override;
+  Index wire_bytes() const override;
 
-  /// Segments of one transfer in flight.
+  /// Segments in flight of all transfers with one peer in one direction.
   static constexpr Index kWindow = 4;
 
  private:
-  /// One transfer of the current step. Segments are posted and completed in order.
-  struct Lane {
-    const Send* send = nullptr;  ///< exactly one of the two is set
+  /// One transfer: exactly one of the two is set.
+  struct Transfer {
+    const Send* send = nullptr;
     const Receive* receive = nullptr;
     Index elements = 0;
-    Index segments = 0;
+  };
+
+  /// A segment of a lane: elements [begin, end) of a transfer.
+  struct Segment {
+    std::size_t transfer = 0;
+    Range range;
+  };
+
+  /// The transfers of a step with one peer in one direction. Segments are posted and completed in order.
+  struct Lane {
+    Index peer = 0;
+    bool sends = false;
+    std::vector<Transfer> transfers;
+    Segment next_posted;
+    Segment next_completed;
     Index posted = 0;
     Index completed = 0;
     std::array<mpi::Request, kWindow> requests;  ///< segment k in slot k mod kWindow
-    std::shared_ptr<std::byte> landing;          ///< kWindow segments, for a reduction in place
+    Index landing_bytes = 0;                     ///< the largest segment that cannot lie where it goes or comes from
+    std::shared_ptr<std::byte> landing;          ///< kWindow such segments
 
-    bool complete() const { return completed == segments; }
+    bool all_posted() const { return next_posted.transfer == transfers.size(); }
+    bool complete() const { return next_completed.transfer == transfers.size(); }
+  };
+
+  /// A strand and how far it is.
+  struct Progress {
+    const Strand* strand = nullptr;
+    int tag = 0;
+    std::size_t step = 0;
+    bool open = false;  ///< lanes are those of `step`
+    std::vector<Lane> lanes;
+
+    bool complete() const { return step == strand->size(); }
   };
 
   State step() override;
-  void open_lanes();
-  Lane make_lane(Index elements) const;
-  /// Posts as many segments as the window allows. True when there was one.
-  bool post(Lane& lane);
-  void post_next(Lane& lane);
-  /// Completes the oldest segment in flight if it is there. True when it was.
+  /// Opens the strand's step if it is due and posts what can be under way. True when anything moved.
+  bool post(Progress& progress);
+  /// Takes what has arrived and ends the step when it is complete. True when anything moved.
+  bool take(Progress& progress);
+  bool due(const Step& step) const;
+  void open_step(Progress& progress);
+  Lane& lane_for(Progress& progress, Index peer, bool sends);
+  void add_transfer(Lane& lane, Transfer transfer);
+  void carry_out(const Local& local);
+  void post_next(Lane& lane, int tag);
   bool take_oldest(Lane& lane);
-  /// Elements of segment `k` within its transfer.
-  Range segment(const Lane& lane, Index k) const;
-  bool in_place(const Receive& receive) const;
+  void place(const Receive& receive, Range range, const std::byte* arrived);
+  /// The first segment of the first transfer from `transfer` on that has elements; none: transfer == transfers.size().
+  Segment first_segment(const Lane& lane, std::size_t transfer) const;
+  Segment after(const Lane& lane, const Segment& segment) const;
+  Range cut(const Transfer& transfer, Index begin) const;
+
+  bool lands(const Transfer& transfer) const;
+  DType dtype_of(const Piece& piece) const;
+  DType wire_type(const Transfer& transfer) const;
   const std::byte* read(const Piece& piece, Index offset) const;
   std::byte* write(const Piece& piece, Index offset) const;
   std::byte* landing(const Lane& lane, Index k) const;
 
   Schedule schedule_;
-  Index segment_elements_;
+  Index segment_bytes_;
   ScratchPool& pool_;
+  DType partial_type_;  ///< of partial sums on the wire and of Buffer::work
   std::shared_ptr<std::byte> work_;
-  std::size_t step_ = 0;
-  bool open_ = false;  ///< lanes_ are those of step_
-  std::vector<Lane> lanes_;
+  std::vector<Progress> progress_;
+  std::vector<Index> sent_;  ///< bytes, by peer
 };
 
 /// Takes a job that `schedule` carries out into flight.

@@ -12,42 +12,49 @@
 namespace shardline::collectives {
 namespace {
 
-std::shared_ptr<Operation> prepare_native(Job job, Index send_size, Index receive_size, Index offset) {
-  const auto positions = static_cast<std::size_t>(job.positions());
-  NativeExchange exchange{std::vector<Range>(positions), std::vector<Range>(positions)};
-  const Index to = ring_position(job.position(), offset, job.positions());
-  const Index from = ring_position(job.position(), -offset, job.positions());
-  exchange.sends[static_cast<std::size_t>(to)] = {0, send_size};
-  exchange.receives[static_cast<std::size_t>(from)] = {0, receive_size};
-  return native_exchange(std::move(job), std::move(exchange));
+Exchange with_one_peer(const Placement& placement, Index send_size, Index receive_size, Index offset) {
+  const Index positions = placement.positions();
+  Exchange exchange{std::vector<Range>(static_cast<std::size_t>(positions)),
+                    std::vector<Range>(static_cast<std::size_t>(positions)),
+                    {}};
+  exchange.sends[static_cast<std::size_t>(ring_position(placement.position, offset, positions))] = {0, send_size};
+  exchange.receives[static_cast<std::size_t>(ring_position(placement.position, -offset, positions))] = {0,
+                                                                                                        receive_size};
+  return exchange;
 }
 
 }  // namespace
 
-Schedule shift_schedule(Algorithm algorithm, Index send_size, Index receive_size, Index offset, Index positions,
-                        Index position) {
-  if (algorithm == Algorithm::native) no_schedule(algorithm, "shift");
-  const Index to = ring_position(position, offset, positions);
-  const Index from = ring_position(position, -offset, positions);
-  Schedule schedule;
-  if (to == position) return schedule;
-  schedule.add(
-      {{{to, {Buffer::input, {0, send_size}}}}, {{from, {Buffer::output, {0, receive_size}}, Action::copy, {}}}});
+Schedule shift_schedule(Algorithm algorithm, const Placement& placement, Index send_size, Index receive_size,
+                        Index offset) {
+  if (algorithm != Algorithm::ring) no_schedule(algorithm, Kind::shift);
+  const Index positions = placement.positions();
+  const Index to = ring_position(placement.position, offset, positions);
+  const Index from = ring_position(placement.position, -offset, positions);
+  Schedule schedule{.strands = {{}}};
+  if (to == placement.position) return schedule;
+  schedule.strands[0].push_back(
+      {.sends = {{to, {Buffer::input, {0, send_size}}}}, .receives = {{from, {Buffer::output, {0, receive_size}}}}});
   return schedule;
 }
 
 Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index offset, Tensor& out,
                    const Options& options) {
   Job job = make_job(engine, "shift", axes, in, out);
+  const bool in_place = same_memory(job, in, out);
   if (ring_position(0, offset, job.positions()) == 0) {
     check_shapes(job, in, out, {});
-    if (in.bytes() > 0) std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
+    if (in.bytes() > 0 && !in_place) std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
+  } else if (in_place) {
+    pack_input(job, engine.scratch(), in, {whole(in.shape())});
   }
-  const Algorithm algorithm = algorithm_for(job, options);
+  const Algorithm algorithm = resolve(engine, job, Kind::shift, std::max(in.bytes(), out.bytes()), options);
+  const Placement placement = placement_of(job, engine.mesh());
   if (algorithm == Algorithm::native) {
-    return engine.start(prepare_native(std::move(job), in.size(), out.size(), offset));
+    return start_native_exchange(engine, std::move(job), with_one_peer(placement, in.size(), out.size(), offset),
+                                 options);
   }
-  Schedule schedule = shift_schedule(algorithm, in.size(), out.size(), offset, job.positions(), job.position());
+  Schedule schedule = shift_schedule(algorithm, placement, in.size(), out.size(), offset);
   return start_schedule(engine, std::move(job), std::move(schedule), options);
 }
 

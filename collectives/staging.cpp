@@ -16,17 +16,13 @@ bool overlap(const Tensor& a, const Tensor& b) {
          before(b.data(), a.data() + a.bytes());
 }
 
-void check_buffers(const Job& job, const Tensor& in, const Tensor& out, InPlace in_place) {
-  if (in.dtype() != out.dtype()) {
-    throw Error(fmt::format("{}: in is {}, out is {}; their element types must be equal", job.label(),
-                            name_of(in.dtype()), name_of(out.dtype())));
-  }
-  if (!overlap(in, out)) return;
-  const bool same = in.data() == out.data() && in.bytes() == out.bytes();
-  if (in_place == InPlace::allowed && same) return;
-  throw Error(fmt::format("{}: in {} and out {} overlap in memory; {}", job.label(), to_string(in.shape()),
-                          to_string(out.shape()),
-                          in_place == InPlace::allowed ? "they must be the same or apart" : "they must be apart"));
+[[noreturn]] void refuse_overlap(const Job& job, const Tensor& in, const Tensor& out, const char* legal) {
+  throw Error(fmt::format("{}: {} and {} overlap in memory; {}", job.label(), to_string(in.shape()),
+                          to_string(out.shape()), legal));
+}
+
+LinkKind link_of(const Mesh& mesh, const std::vector<Index>& ranks) {
+  return mesh.on_one_node(ranks) ? LinkKind::node : LinkKind::network;
 }
 
 }  // namespace
@@ -39,8 +35,7 @@ Axes axes_that_move(const Mesh& mesh, const Axes& axes) {
   return moving;
 }
 
-Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out,
-             InPlace in_place) {
+Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out) {
   const Mesh& mesh = engine.mesh();
   Job job;
   job.name = name;
@@ -50,9 +45,13 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
     job.group.ranks = {0};
   } else {
     job.group = mesh.group(job.axes);
-    job.tag = job.group.comm->next_tag();
+    job.tag = job.group.comm->next_tag(kMostStrands);
+    job.link = link_of(mesh, job.mesh_ranks);
   }
-  check_buffers(job, in, out, in_place);
+  if (in.dtype() != out.dtype()) {
+    throw Error(fmt::format("{}: in is {}, out is {}; their element types must be equal", job.label(),
+                            name_of(in.dtype()), name_of(out.dtype())));
+  }
   job.dtype = in.dtype();
   job.input = in.data();
   job.output = out.data();
@@ -62,8 +61,47 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   return job;
 }
 
-Algorithm algorithm_for(const Job& job, const Options& options) {
-  return job.positions() > 1 && options.algorithm != Algorithm::automatic ? options.algorithm : Algorithm::ring;
+Algorithm resolve(const Engine& engine, const Job& job, Kind kind, Index bytes, const Options& options) {
+  if (job.positions() == 1) return Algorithm::ring;
+  if (options.algorithm != Algorithm::automatic) return options.algorithm;
+  return choose(engine.tuning(), {.kind = kind, .link = job.link, .ranks = job.positions(), .bytes = bytes});
+}
+
+Algorithm resolve_reduction(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options) {
+  require(job.op != ReduceOp::avg || !is_integer(job.dtype), "{}: an average of {}; averages are of f32, f64 and bf16",
+          job.label(), name_of(job.dtype));
+  Algorithm algorithm = resolve(engine, job, kind, bytes, options);
+  if (job.positions() == 1 || algorithm == Algorithm::native) return algorithm;
+  if (options.algorithm == Algorithm::automatic) {
+    algorithm = choose(engine.tuning(), {.kind = kind,
+                                         .link = job.link,
+                                         .ranks = job.positions(),
+                                         .bytes = bytes,
+                                         .rounds = job.dtype == DType::bf16,
+                                         .wire = options.wire});
+  }
+  job.wire = wire_for(options.wire, algorithm, job.dtype);
+  return algorithm;
+}
+
+Placement placement_of(const Job& job, const Mesh& mesh) {
+  Placement placement;
+  for (const Axis& axis : job.axes) placement.axis_sizes.push_back(mesh.axes().size(axis));
+  placement.position = job.position();
+  return placement;
+}
+
+bool same_memory(const Job& job, const Tensor& in, const Tensor& out) {
+  if (!overlap(in, out)) return false;
+  if (in.data() == out.data() && in.bytes() == out.bytes()) return true;
+  refuse_overlap(job, in, out, "they must be the same or apart");
+}
+
+bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, const Box& box) {
+  if (!overlap(part, whole)) return false;
+  const Chunks block = chunks_of(whole.shape(), {box});
+  if (!block.packed && part.data() == whole.data() + block.ranges[0].begin * job.element_size()) return true;
+  refuse_overlap(job, part, whole, "the one must be this position's block of the other, or they must be apart");
 }
 
 void check_shapes(const Job& job, const Tensor& in, const Tensor& out, const std::vector<int>& except) {

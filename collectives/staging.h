@@ -7,6 +7,7 @@
 #include "collectives/options.h"
 #include "collectives/packing.h"
 #include "collectives/progress.h"
+#include "collectives/schedule.h"
 #include "runtime/tensor.h"
 
 namespace shardline::collectives {
@@ -14,17 +15,27 @@ namespace shardline::collectives {
 /// The axes of `axes` whose size is not 1. Throws UsageError on an unknown axis.
 Axes axes_that_move(const Mesh& mesh, const Axes& axes);
 
-/// Whether a collective may be given the same storage as operand and result.
-enum class InPlace : bool { refused, allowed };
-
 /// The beginning of every collective. Collective over `axes`: finds the group (axes of size 1 dropped, none left means
-/// a group of one and no communicator) and draws the tag. Throws UsageError on an axis that is unknown or given twice,
-/// and Error when element types differ or the buffers overlap where they must not.
-Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out,
-             InPlace in_place = InPlace::refused);
+/// a group of one and no communicator) and draws the tags. Throws UsageError on an axis that is unknown or given twice,
+/// and Error when element types differ.
+Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out);
 
-/// The algorithm that carries out `job`: the one asked for, or `ring`, which is then empty, for a group of one.
-Algorithm algorithm_for(const Job& job, const Options& options);
+/// The algorithm that carries out `job`: the one asked for, the one that the engine's tuning gives for `automatic`, or
+/// `ring`, whose schedule is then empty, for a group of one. `bytes` as in Question.
+Algorithm resolve(const Engine& engine, const Job& job, Kind kind, Index bytes, const Options& options);
+
+/// resolve() for a reduction, which `job.op` tells: sets the wire of the job as well. Throws UsageError on an average
+/// of integers and on a wire that the algorithm does not have.
+Algorithm resolve_reduction(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options);
+
+/// Where this rank stands in the job's group.
+Placement placement_of(const Job& job, const Mesh& mesh);
+
+/// True when `in` and `out` are the same memory. Throws Error when they overlap otherwise.
+bool same_memory(const Job& job, const Tensor& in, const Tensor& out);
+
+/// True when `part` lies in `whole` exactly as its block `box`. Throws Error when they overlap otherwise.
+bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, const Box& box);
 
 /// Throws Error that names the collective, the axes, both shapes and `dim` unless `dim` is a dim of both and the shapes
 /// agree in every dim other than those of `except`.

@@ -32,18 +32,18 @@ collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, 
   const Index ranks = program.mesh.size(step.axes);
   const Index larger = std::max(element_count(local_shape(program, step.operands[0], 0)),
                                 element_count(local_shape(program, step.results[0], 0)));
-  const auto ring = [&](collectives::Kind kind) {
-    return collectives::traffic(kind, collectives::Algorithm::ring, ranks, larger, element_size);
+  const auto exchange = [&](collectives::Kind kind) {
+    return collectives::traffic(kind, collectives::Algorithm::pairwise, {ranks}, larger, element_size);
   };
   switch (step.kind) {
     case StepKind::all_gather:
-      return ring(collectives::Kind::all_gather);
+      return exchange(collectives::Kind::all_gather);
     case StepKind::reduce_scatter:
-      return ring(collectives::Kind::reduce_scatter);
+      return exchange(collectives::Kind::reduce_scatter);
     case StepKind::all_reduce:
-      return ring(collectives::Kind::all_reduce);
+      return exchange(collectives::Kind::all_reduce);
     case StepKind::all_to_all:
-      return ring(collectives::Kind::all_to_all);
+      return exchange(collectives::Kind::all_to_all);
     case StepKind::reshard:
       return {ranks - 1, resharded(program, step) * element_size};
     case StepKind::slice:

@@ -1,5 +1,7 @@
 #include "runtime/mesh.h"
 
+#include <algorithm>
+
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -9,6 +11,14 @@ mpi::Communicator duplicate_for(const AbstractMesh& axes, const mpi::Communicato
   require(axes.ranks() == parent.size(), "mesh {} has {} ranks, this job runs {}: the product of the sizes must match",
           axes.to_string(), axes.ranks(), parent.size());
   return parent.duplicate();
+}
+
+/// Collective over `comm`: for every rank the lowest rank of its node.
+std::vector<int> nodes_of(const mpi::Communicator& comm) {
+  const double lowest = comm.split_by_node().min(comm.rank());
+  std::vector<int> nodes;
+  for (const double rank : comm.all_gather(lowest)) nodes.push_back(static_cast<int>(rank));
+  return nodes;
 }
 
 void require_distinct(const Axes& axes, const AbstractMesh& mesh) {
@@ -23,7 +33,16 @@ void require_distinct(const Axes& axes, const AbstractMesh& mesh) {
 }  // namespace
 
 Mesh::Mesh(AbstractMesh axes, const mpi::Communicator& parent)
-    : axes_(std::move(axes)), comm_(duplicate_for(axes_, parent)), coordinates_(axes_.coordinates(comm_.rank())) {}
+    : axes_(std::move(axes)),
+      comm_(duplicate_for(axes_, parent)),
+      coordinates_(axes_.coordinates(comm_.rank())),
+      nodes_(nodes_of(comm_)) {}
+
+bool Mesh::on_one_node(const std::vector<Index>& ranks) const {
+  return std::all_of(ranks.begin(), ranks.end(), [&](Index rank) {
+    return nodes_[static_cast<std::size_t>(rank)] == nodes_[static_cast<std::size_t>(ranks.front())];
+  });
+}
 
 Group Mesh::group(const Axes& axes) const {
   require_distinct(axes, axes_);

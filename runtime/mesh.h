@@ -29,6 +29,8 @@ class Mesh {
   Index rank() const { return comm_.rank(); }
   Index ranks() const { return comm_.size(); }
   const Coordinates& coordinates() const { return coordinates_; }
+  /// True when these ranks of the mesh can share memory, as MPI tells: they are on one node.
+  bool on_one_node(const std::vector<Index>& ranks) const;
   /// All ranks of the mesh.
   const mpi::Communicator& comm() const { return comm_; }
   /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
@@ -39,6 +41,7 @@ class Mesh {
   AbstractMesh axes_;
   mpi::Communicator comm_;
   Coordinates coordinates_;
+  std::vector<int> nodes_;                                            ///< by rank: the lowest rank of its node
   mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> cache_;  ///< by axes in mesh order
 };
 

@@ -118,9 +118,10 @@ void Communicator::release() noexcept {
   if (ended == 0) MPI_Comm_free(&comm_);
 }
 
-int Communicator::next_tag() const {
+int Communicator::next_tag(int count) const {
+  if (tag_limit_ - tag_ < count) tag_ = 0;
   const int tag = tag_;
-  tag_ = tag_ + 1 < tag_limit_ ? tag_ + 1 : 0;
+  tag_ += count;
   return tag;
 }
 

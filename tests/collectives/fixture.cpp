@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "runtime/base/counter_rng.h"
 
@@ -32,6 +33,8 @@ void fill(Tensor& tensor, const std::function<double(Index)>& value) {
       return fill_as<BFloat16>(tensor, value);
     case DType::i32:
       return fill_as<std::int32_t>(tensor, value);
+    case DType::i64:
+      return fill_as<std::int64_t>(tensor, value);
   }
 }
 
@@ -45,6 +48,8 @@ double element(const Tensor& tensor, Index i) {
       return static_cast<double>(static_cast<float>(tensor.view<BFloat16>()[i]));
     case DType::i32:
       return tensor.view<std::int32_t>()[i];
+    case DType::i64:
+      return static_cast<double>(tensor.view<std::int64_t>()[i]);
   }
   return 0;
 }
@@ -74,10 +79,43 @@ std::vector<Index> interesting_sizes(Index positions) {
   return sizes;
 }
 
-std::vector<Options> all_options() { return {{Algorithm::ring}, {Algorithm::ring, 9}, {Algorithm::native}}; }
+std::vector<Options> all_options() {
+  std::vector<Options> all;
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::bidirectional, Algorithm::pairwise, Algorithm::doubling}) {
+    all.push_back({algorithm});
+    all.push_back({algorithm, 9});
+  }
+  all.push_back({Algorithm::automatic});
+  all.push_back({Algorithm::native});
+  all.push_back({.algorithm = Algorithm::native, .blocking = true});
+  return all;
+}
+
+std::vector<Options> reducing_options(DType dtype) {
+  if (dtype != DType::bf16) return all_options();
+  std::vector<Options> all;
+  for (Options options : all_options()) {
+    if (options.algorithm == Algorithm::native) continue;
+    all.push_back(options);
+    if (options.algorithm == Algorithm::pairwise) continue;
+    options.wire = Wire::hop;
+    all.push_back(options);
+  }
+  return all;
+}
+
+std::vector<Options> shift_options() {
+  return {{Algorithm::ring}, {Algorithm::ring, 9}, {Algorithm::automatic}, {Algorithm::native}};
+}
+
+std::vector<Options> reshard_options() {
+  return {{Algorithm::pairwise}, {Algorithm::pairwise, 9}, {Algorithm::automatic}, {Algorithm::native}};
+}
 
 std::string describe(const Options& options) {
-  return options.algorithm == Algorithm::native ? "native" : fmt::format("ring by {} B", options.segment_bytes);
+  return fmt::format("{} by {} B over wire {}{}", name_of(options.algorithm), options.segment_bytes,
+                     name_of(options.wire), options.blocking ? ", blocking" : "");
 }
 
 Tensor whole_numbers(DType dtype, const Shape& shape, const std::string& name) {
@@ -93,9 +131,13 @@ Tensor combine(ReduceOp op, const std::vector<Tensor>& arrays) {
     double value = element(arrays.front(), i);
     for (std::size_t k = 1; k < arrays.size(); ++k) {
       const double other = element(arrays[k], i);
-      value = op == ReduceOp::sum ? value + other : std::max(value, other);
+      value = op == ReduceOp::max ? std::max(value, other) : value + other;
     }
-    return value;
+    // Divided in the precision in which the element type is computed, once.
+    const auto count = static_cast<double>(arrays.size());
+    if (op != ReduceOp::avg) return value;
+    return result.dtype() == DType::f64 ? value / count
+                                        : static_cast<double>(static_cast<float>(value) / static_cast<float>(count));
   });
   return result;
 }
@@ -109,6 +151,18 @@ Tensor spoiled(DType dtype, const Shape& shape) {
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
+}
+
+InPlace in_place(const Tensor& whole, Range range) {
+  InPlace result{whole.clone(), {}};
+  Shape shape = whole.shape();
+  Index row = size_of(whole.dtype());
+  for (std::size_t d = 1; d < shape.size(); ++d) row *= shape[d];
+  shape[0] = range.size();
+  const auto owner = std::make_shared<Tensor>(result.whole);
+  if (element_count(shape) == 0) return {result.whole, Tensor(whole.dtype(), shape)};
+  result.block = Tensor(whole.dtype(), shape, {owner, owner->data() + range.begin * row});
+  return result;
 }
 
 Tensor cut_tensor(const Tensor& tensor, int dim, Range range) {

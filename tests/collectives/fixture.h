@@ -42,26 +42,42 @@ struct Stage {
   Range block(Index n) const { return nested_block(n, axes, mesh.axes(), mesh.coordinates()); }
 };
 
-inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::i32};
+inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64};
 
 /// Sizes of a dim around the number of positions, a prime, and none.
 std::vector<Index> interesting_sizes(Index positions);
 
-/// Ring with the built-in segments, ring with segments of an element or two, and native.
+/// Every algorithm of the collectives with the built-in segments, those that go by steps also with segments of an
+/// element or two, and MPI's blocking collectives.
 std::vector<Options> all_options();
+/// Those with which `dtype` is reduced; bf16 over each of its wires.
+std::vector<Options> reducing_options(DType dtype);
+/// Those of a shift.
+std::vector<Options> shift_options();
+/// Those of a reshard.
+std::vector<Options> reshard_options();
 std::string describe(const Options& options);
 
 /// An array of whole numbers from -8 to 8, which every element type holds and whose sums over a few ranks are exact in
 /// every order; the same for the same `name` on every rank.
 Tensor whole_numbers(DType dtype, const Shape& shape, const std::string& name);
 
-/// Element by element combination of `count` arrays by plain loops in f64; the arrays hold whole numbers.
+/// Element by element combination of arrays by plain loops in f64; the arrays hold whole numbers. An average is rounded
+/// to the element type.
 Tensor combine(ReduceOp op, const std::vector<Tensor>& arrays);
 
 /// A tensor of bytes that no test expects.
 Tensor spoiled(DType dtype, const Shape& shape);
 
 bool same_bits(const Tensor& a, const Tensor& b);
+
+/// `block` at its place along `dim` in a tensor of `shape`, which shares the storage of the second result.
+struct InPlace {
+  Tensor whole;
+  Tensor block;
+};
+/// An array with a view of its block `range` along the first dim.
+InPlace in_place(const Tensor& whole, Range range);
 
 /// `tensor` cut to `range` along `dim`, copied.
 Tensor cut_tensor(const Tensor& tensor, int dim, Range range);

@@ -31,6 +31,13 @@ TEST(AllGather, AlongEveryDim) {
             ASSERT_TRUE(same_bits(out, expected))
                 << n << " along " << dim << " " << name_of(dtype) << " " << describe(options);
             ASSERT_TRUE(same_bits(in, before)) << "the input was written";
+            if (dim != 0) continue;
+            const Range own = stage.block(n);
+            Tensor start = spoiled(dtype, expected.shape());
+            start.assign({own, {0, start.extent(1)}, {0, start.extent(2)}}, in);
+            InPlace both = in_place(start, own);
+            all_gather(stage.engine, stage.axes, both.block, dim, both.whole, options);
+            ASSERT_TRUE(same_bits(both.whole, expected)) << "in place, " << n << " " << describe(options);
           }
         }
       }
@@ -63,7 +70,7 @@ TEST(AllToAll, BetweenAllPairsOfDims) {
         for (std::size_t k = 0; k < sizes.size() * sizes.size(); ++k) {
           const Index gathered = sizes[k % sizes.size()];
           const Index split = sizes[k / sizes.size()];
-          const DType dtype = kAllDTypes[k % 4];
+          const DType dtype = kAllDTypes[k % 5];
           Shape shape{2, 2, 2};
           shape[static_cast<std::size_t>(gather_dim)] = gathered;
           shape[static_cast<std::size_t>(split_dim)] = split;
@@ -71,12 +78,17 @@ TEST(AllToAll, BetweenAllPairsOfDims) {
           const Tensor in = cut_tensor(logical, gather_dim, stage.block(gathered));
           const Tensor expected = cut_tensor(logical, split_dim, stage.block(split));
           const Tensor before = in.clone();
-          const Options options = all_options()[k % 3];
+          const Options options = all_options()[k % all_options().size()];
           Tensor out = spoiled(dtype, expected.shape());
           all_to_all(stage.engine, stage.axes, in, gather_dim, split_dim, out, options);
           ASSERT_TRUE(same_bits(out, expected))
               << to_string(shape) << " gathers " << gather_dim << " splits " << split_dim << " " << describe(options);
           ASSERT_TRUE(same_bits(in, before)) << "the input was written";
+          if (gathered % stage.positions() != 0 || split % stage.positions() != 0) continue;
+          Tensor both = in.clone();
+          Tensor same = both.reshaped(expected.shape());
+          all_to_all(stage.engine, stage.axes, both, gather_dim, split_dim, same, options);
+          ASSERT_TRUE(same_bits(same, expected)) << "in place, " << to_string(shape) << " " << describe(options);
         }
       }
     }
@@ -91,13 +103,29 @@ TEST(Shift, BlocksOfDifferentSizes) {
     };
     for (const Index offset : {Index{0}, Index{1}, Index{-1}, Index{2}, p, 3 * p + 1}) {
       for (const DType dtype : kAllDTypes) {
-        for (const Options& options : all_options()) {
+        for (const Options& options : shift_options()) {
           const Index giver = ((stage.position() - offset) % p + p) % p;
           const Tensor expected = given_by(dtype, giver);
           Tensor out = spoiled(dtype, expected.shape());
           shift(stage.engine, stage.axes, given_by(dtype, stage.position()), offset, out, options);
           ASSERT_TRUE(same_bits(out, expected)) << "by " << offset << " " << describe(options);
         }
+      }
+    }
+  });
+}
+
+TEST(Shift, InPlace) {
+  for_each_mesh([](Stage& stage) {
+    const Index p = stage.positions();
+    for (const Index offset : {Index{0}, Index{1}, Index{-1}}) {
+      for (const Options& options : shift_options()) {
+        const auto given_by = [](Index position) {
+          return whole_numbers(DType::f64, {1000}, fmt::format("in place {}", position));
+        };
+        Tensor both = given_by(stage.position());
+        shift(stage.engine, stage.axes, both, offset, both, options);
+        ASSERT_TRUE(same_bits(both, given_by(((stage.position() - offset) % p + p) % p))) << describe(options);
       }
     }
   });

@@ -63,14 +63,23 @@ TEST_F(Refusal, OfShapesNamesBothAndTheDim) {
 TEST_F(Refusal, OfElementTypesAndOverlap) {
   Tensor doubles(DType::f64, whole.shape());
   expect_refused([&] { all_gather(engine, axes, block, 0, doubles); }, {"in is f32, out is f64"});
-  Tensor same = whole;
-  expect_refused([&] { shift(engine, axes, whole, 1, same); }, {"shift", "overlap"});
+  // Half over each other: neither apart nor the same.
+  const auto memory = std::make_shared<Tensor>(DType::f32, Shape{30});
+  const Tensor low(DType::f32, {20}, {memory, memory->data()});
+  Tensor high(DType::f32, {20}, {memory, memory->data() + 40});
+  expect_refused([&] { shift(engine, axes, low, 1, high); }, {"shift", "overlap", "the same or apart"});
+  expect_refused([&] { all_reduce(engine, axes, ReduceOp::sum, low, high); }, {"all_reduce", "overlap"});
+  Tensor gathered(DType::f32, {p}, {memory, memory->data()});
+  const Tensor misplaced(DType::f32, {1}, {memory, memory->data() + 4 * ((mesh.rank() + 1) % p)});
+  if (p > 1) {
+    expect_refused([&] { all_gather(engine, axes, misplaced, 0, gathered); }, {"all_gather", "this position's block"});
+  }
 }
 
 TEST_F(Refusal, OfAxesAndOptions) {
   EXPECT_THROW(all_gather(engine, {"Q"}, block, 0, whole), UsageError);
   expect_refused([&] { all_gather(engine, {"Q"}, block, 0, whole); }, {"Q", "X"});
-  EXPECT_THROW(all_reduce(engine, axes, ReduceOp::sum, whole, whole, {Algorithm::ring, 0}), UsageError);
+  EXPECT_THROW(all_reduce(engine, axes, ReduceOp::sum, whole, whole, {Algorithm::ring, -1}), UsageError);
   if (p > 1) {
     EXPECT_THROW(all_gather(engine, {"X", "X"}, block, 0, whole), UsageError);
   }
@@ -80,10 +89,45 @@ TEST_F(Refusal, OfWhatMpiCannotDoNatively) {
   if (p == 1) GTEST_SKIP() << "a group of one calls no MPI";
   Tensor bf16(DType::bf16, {4});
   expect_refused([&] { all_reduce(engine, axes, ReduceOp::sum, bf16, bf16, {Algorithm::native}); },
-                 {"all_reduce", "bf16", "ring"});
+                 {"all_reduce", "native", "bf16"});
   Job job;
   job.name = "all_reduce";
-  expect_refused([&] { native_all_reduce(job, Index{1} << 31); }, {"2147483647", "2147483648"});
+  expect_refused([&] { start_native_all_reduce(engine, job, Index{1} << 31, {}); }, {"2147483647", "2147483648"});
+}
+
+TEST_F(Refusal, OfWhatAnAlgorithmDoesNotHave) {
+  Tensor integers = Tensor::zeros(DType::i64, {4});
+  expect_refused([&] { all_reduce(engine, axes, ReduceOp::avg, integers, integers); }, {"average", "i64", "bf16"});
+  if (p == 1) GTEST_SKIP() << "a group of one has nothing to move";
+  Tensor bf16(DType::bf16, {4});
+  const auto reduce = [&](Algorithm algorithm, Wire wire) {
+    all_reduce(engine, axes, ReduceOp::sum, bf16, bf16, {.algorithm = algorithm, .wire = wire});
+  };
+  expect_refused([&] { reduce(Algorithm::ring, Wire::exchange); }, {"ring", "f32 and hop", "exchange"});
+  expect_refused([&] { reduce(Algorithm::pairwise, Wire::hop); }, {"pairwise", "exchange", "hop"});
+  Tensor other(DType::f32, whole.shape());
+  expect_refused([&] { shift(engine, axes, whole, 1, other, {Algorithm::doubling}); }, {"shift", "doubling", "ring"});
+  expect_refused(
+      [&] {
+        reshard(engine, whole, whole.shape(), Sharding::replicated(2), {{{"X"}, {}}, {}}, block, {Algorithm::ring});
+      },
+      {"reshard", "ring", "pairwise and native"});
+}
+
+TEST_F(Refusal, OfBlockingWhileOthersAreInFlight) {
+  if (p == 1) GTEST_SKIP() << "a group of one calls no MPI";
+  Tensor large = Tensor::zeros(DType::f32, {100000});
+  Tensor small = Tensor::zeros(DType::f32, {1});
+  world().barrier();
+  Handle handle = start_all_reduce(engine, axes, ReduceOp::sum, large, large, {Algorithm::ring});
+  if (!handle.done()) {
+    expect_refused(
+        [&] {
+          all_reduce(engine, axes, ReduceOp::sum, small, small, {.algorithm = Algorithm::native, .blocking = true});
+        },
+        {"blocking", "in flight"});
+  }
+  handle.wait();
 }
 
 TEST(Failure, OfAMessageOfAnotherSizeNamesTheOperationAndStays) {

@@ -2,79 +2,118 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <deque>
 #include <map>
+#include <memory>
+#include <numeric>
+#include <random>
 #include <stdexcept>
 
 namespace shardline::collectives {
 namespace {
 
-[[noreturn]] void fail(Index position, std::size_t step, const std::string& what) {
-  throw std::runtime_error(fmt::format("position {}, step {}: {}", position, step, what));
-}
+/// A strand and the transfers of its current step that are still to happen, by peer, in order.
+struct Course {
+  const Strand* strand = nullptr;
+  std::size_t step = 0;
+  bool open = false;
+  std::map<Index, std::deque<Send>> sends;
+  std::map<Index, std::deque<Receive>> receives;
 
-bool touch(const Piece& a, const Piece& b, bool in_place) {
-  const auto memory = [&](const Piece& piece) {
-    return in_place && piece.buffer == Buffer::input ? Buffer::output : piece.buffer;
-  };
-  return memory(a) == memory(b) && a.range.begin < b.range.end && b.range.begin < a.range.end;
-}
+  bool finished() const { return step == strand->size(); }
+  bool idle() const { return sends.empty() && receives.empty(); }
+};
 
 /// One position with its memory and its place in its schedule.
 class Position {
  public:
   Position(const Scenario& scenario, Index index)
       : index_(index),
-        in_place_(scenario.in_place),
+        scenario_(&scenario),
         schedule_(scenario.schedule_of(index)),
         input_(scenario.inputs[static_cast<std::size_t>(index)]),
         output_(static_cast<std::size_t>(scenario.output_sizes[static_cast<std::size_t>(index)]), kUntouched),
         work_(static_cast<std::size_t>(schedule_.work_size), kUntouched) {
-    if (in_place_) output_ = input_;
-    open_step();
+    if (scenario.in_place) output_ = input_;
+    if (schedule_.strands.size() > kMostStrands) fail("too many strands");
+    for (const Strand& strand : schedule_.strands) courses.push_back({&strand, 0, false, {}, {}});
   }
+  Position(const Position&) = delete;
 
-  bool finished() const { return step_ == schedule_.steps.size(); }
-  std::size_t step() const { return step_; }
-  /// Transfers of the current step that are still to happen, by peer.
-  std::map<Index, Send>& sends() { return sends_; }
-  std::map<Index, Receive>& receives() { return receives_; }
+  std::vector<Course> courses;
+
+  bool finished() const {
+    return std::all_of(courses.begin(), courses.end(), [](const Course& course) { return course.finished(); });
+  }
   const std::vector<Index>& output() const { return output_; }
-  Index sent = 0;
+  [[noreturn]] void fail(const std::string& what) const {
+    throw std::runtime_error(fmt::format("position {}: {}", index_, what));
+  }
 
   Index& at(const Piece& piece, Index i) {
     const auto place = static_cast<std::size_t>(piece.range.begin + i);
     if (piece.buffer == Buffer::work) return work_.at(place);
-    return piece.buffer == Buffer::output || in_place_ ? output_.at(place) : input_.at(place);
+    return piece.buffer == Buffer::output || scenario_->in_place ? output_.at(place) : input_.at(place);
   }
 
-  /// Goes on to the next step when this one has nothing left to do.
-  bool advance() {
-    if (finished() || !sends_.empty() || !receives_.empty()) return false;
-    ++step_;
-    open_step();
+  /// Opens the strand's step when it is due, or ends it when nothing of it is left. True when it did.
+  bool advance(Course& course) {
+    if (course.finished()) return false;
+    if (!course.open) {
+      const Step& step = (*course.strand)[course.step];
+      for (const Need& need : step.needs) {
+        if (courses.at(static_cast<std::size_t>(need.strand)).step < static_cast<std::size_t>(need.steps)) return false;
+      }
+      open(course, step);
+      return true;
+    }
+    if (!course.idle()) return false;
+    course.open = false;
+    ++course.step;
     return true;
   }
 
  private:
-  void open_step() {
-    if (finished()) return;
-    const Step& step = schedule_.steps[step_];
+  void open(Course& course, const Step& step) {
+    for (const Local& local : step.locals) carry_out(local);
     check_independent(step);
     for (const Send& send : step.sends) {
       check_inside(send.from);
-      if (send.from.size() > 0 && !sends_.emplace(send.peer, send).second) fail(index_, step_, "two sends to one peer");
+      if (send.from.size() > 0) course.sends[send.peer].push_back(send);
     }
     for (const Receive& receive : step.receives) {
       check_inside(receive.into);
-      if (receive.into.buffer == Buffer::input) fail(index_, step_, "the input is written");
+      if (receive.into.buffer == Buffer::input) fail("the input is written");
       if (receive.action == Action::reduce) {
         check_inside(receive.operand);
-        if (receive.operand.size() != receive.into.size()) fail(index_, step_, "an operand of another size");
+        if (receive.operand.size() != receive.into.size()) fail("an operand of another size");
+        if (!receive.partial) fail("adds what is not partial");
       }
-      if (receive.into.size() > 0 && !receives_.emplace(receive.peer, receive).second) {
-        fail(index_, step_, "two receives from one peer");
-      }
+      if (receive.into.size() > 0) course.receives[receive.peer].push_back(receive);
     }
+    course.open = true;
+  }
+
+  void carry_out(const Local& local) {
+    check_inside(local.into);
+    if (local.into.buffer == Buffer::input) fail("the input is written");
+    for (const Piece& piece : local.from) {
+      check_inside(piece);
+      if (piece.size() != local.into.size()) fail("a local operand of another size");
+    }
+    for (Index i = 0; i < local.into.size(); ++i) {
+      Index value = at(local.from[0], i);
+      for (std::size_t k = 1; k < local.from.size(); ++k) value = scenario_->combine(value, at(local.from[k], i));
+      at(local.into, i) = local.last ? scenario_->last(value) : value;
+    }
+  }
+
+  bool touch(const Piece& a, const Piece& b) const {
+    const auto memory = [&](const Piece& piece) {
+      return scenario_->in_place && piece.buffer == Buffer::input ? Buffer::output : piece.buffer;
+    };
+    return memory(a) == memory(b) && a.range.begin < b.range.end && b.range.begin < a.range.end;
   }
 
   void check_inside(const Piece& piece) const {
@@ -82,8 +121,7 @@ class Position {
     if (piece.size() == 0) return;
     if (piece.range.begin < 0 || piece.range.end < piece.range.begin ||
         piece.range.end > static_cast<Index>(buffer.size())) {
-      fail(index_, step_,
-           fmt::format("piece [{}, {}) of a buffer of {}", piece.range.begin, piece.range.end, buffer.size()));
+      fail(fmt::format("piece [{}, {}) of a buffer of {}", piece.range.begin, piece.range.end, buffer.size()));
     }
   }
 
@@ -91,55 +129,60 @@ class Position {
     for (std::size_t i = 0; i < step.receives.size(); ++i) {
       const Piece& into = step.receives[i].into;
       for (const Send& send : step.sends) {
-        if (touch(into, send.from, in_place_)) fail(index_, step_, "received into what is being sent");
+        if (touch(into, send.from)) fail("received into what is being sent");
       }
       for (std::size_t j = 0; j < step.receives.size(); ++j) {
         if (j == i) continue;
         const Receive& other = step.receives[j];
-        if (touch(into, other.into, in_place_)) fail(index_, step_, "received into the same place twice");
-        if (other.action == Action::reduce && touch(into, other.operand, in_place_)) {
-          fail(index_, step_, "received into another's operand");
-        }
+        if (touch(into, other.into)) fail("received into the same place twice");
+        if (other.action == Action::reduce && touch(into, other.operand)) fail("received into another's operand");
       }
     }
   }
 
   Index index_;
-  bool in_place_;
+  const Scenario* scenario_;
   Schedule schedule_;
   std::vector<Index> input_;
   std::vector<Index> output_;
   std::vector<Index> work_;
-  std::size_t step_ = 0;
-  std::map<Index, Send> sends_;
-  std::map<Index, Receive> receives_;
 };
 
-/// Carries out the sends of position `from` whose receives are there. True when there was one.
-bool match(const Scenario& scenario, std::vector<Position>& positions, Index from) {
-  Position& sender = positions[static_cast<std::size_t>(from)];
+using Positions = std::vector<std::unique_ptr<Position>>;
+
+/// Carries out the oldest send of strand `strand` from `from` to each peer whose receive is there. True when there was
+/// one.
+bool match(const Scenario& scenario, Positions& positions, Index from, std::size_t strand, Outcome& outcome) {
+  Position& sender = *positions[static_cast<std::size_t>(from)];
+  Course& course = sender.courses[strand];
   bool moved = false;
-  for (auto it = sender.sends().begin(); it != sender.sends().end();) {
-    const Send send = it->second;
-    Position& receiver = positions.at(static_cast<std::size_t>(send.peer));
-    const auto found = receiver.receives().find(from);
-    if (found == receiver.receives().end()) {
+  for (auto it = course.sends.begin(); it != course.sends.end();) {
+    Position& receiver = *positions.at(static_cast<std::size_t>(it->first));
+    Course& other = receiver.courses.at(strand);
+    const auto found = other.receives.find(from);
+    if (found == other.receives.end()) {
       ++it;
       continue;
     }
-    const Receive receive = found->second;
-    if (receive.into.size() != send.from.size()) {
-      fail(from, sender.step(),
-           fmt::format("sends {} elements to {}, which expects {}", send.from.size(), send.peer, receive.into.size()));
+    const Send send = it->second.front();
+    const Receive receive = found->second.front();
+    if (receive.into.size() != send.from.size() || receive.partial != send.partial) {
+      sender.fail(fmt::format("sends {} elements (partial {}) to {}, which expects {} (partial {})", send.from.size(),
+                              send.partial, send.peer, receive.into.size(), receive.partial));
     }
     for (Index i = 0; i < send.from.size(); ++i) {
-      const Index value = sender.at(send.from, i);
-      const bool reduces = receive.action == Action::reduce;
-      receiver.at(receive.into, i) = reduces ? scenario.combine(value, receiver.at(receive.operand, i)) : value;
+      Index value = sender.at(send.from, i);
+      if (receive.action == Action::reduce) {
+        const Index operand = receiver.at(receive.operand, i);
+        value = receive.operand_first ? scenario.combine(operand, value) : scenario.combine(value, operand);
+      }
+      receiver.at(receive.into, i) = receive.last ? scenario.last(value) : value;
     }
-    sender.sent += send.from.size();
-    receiver.receives().erase(found);
-    it = sender.sends().erase(it);
+    outcome.sent[static_cast<std::size_t>(from)][static_cast<std::size_t>(send.peer)] += send.from.size();
+    found->second.pop_front();
+    if (found->second.empty()) other.receives.erase(found);
+    it->second.pop_front();
+    it = it->second.empty() ? course.sends.erase(it) : std::next(it);
     moved = true;
   }
   return moved;
@@ -147,21 +190,34 @@ bool match(const Scenario& scenario, std::vector<Position>& positions, Index fro
 
 }  // namespace
 
+Index Outcome::sent_by(Index position) const {
+  const std::vector<Index>& to = sent[static_cast<std::size_t>(position)];
+  return std::accumulate(to.begin(), to.end(), Index{0});
+}
+
 Outcome simulate(const Scenario& scenario) {
-  std::vector<Position> positions;
-  for (Index i = 0; i < scenario.positions; ++i) positions.emplace_back(scenario, i);
+  Positions positions;
+  const auto count = static_cast<std::size_t>(scenario.positions);
+  for (Index i = 0; i < scenario.positions; ++i) positions.push_back(std::make_unique<Position>(scenario, i));
+  Outcome outcome{{}, std::vector<std::vector<Index>>(count, std::vector<Index>(count, 0))};
+  std::vector<std::pair<Index, std::size_t>> turns;
+  for (Index i = 0; i < scenario.positions; ++i) {
+    for (std::size_t s = 0; s < positions[static_cast<std::size_t>(i)]->courses.size(); ++s) turns.emplace_back(i, s);
+  }
+  std::mt19937_64 random(scenario.seed);
   bool moved = true;
   while (moved) {
     moved = false;
-    for (Index i = 0; i < scenario.positions; ++i) moved = match(scenario, positions, i) || moved;
-    for (Position& position : positions) moved = position.advance() || moved;
+    std::shuffle(turns.begin(), turns.end(), random);
+    for (const auto& [i, strand] : turns) {
+      Position& position = *positions[static_cast<std::size_t>(i)];
+      moved = match(scenario, positions, i, strand, outcome) || moved;
+      moved = position.advance(position.courses[strand]) || moved;
+    }
   }
-  Outcome outcome;
-  for (Index i = 0; i < scenario.positions; ++i) {
-    const Position& position = positions[static_cast<std::size_t>(i)];
-    if (!position.finished()) fail(i, position.step(), "deadlock");
-    outcome.outputs.push_back(position.output());
-    outcome.sent.push_back(position.sent);
+  for (const auto& position : positions) {
+    if (!position->finished()) position->fail("deadlock");
+    outcome.outputs.push_back(position->output());
   }
   return outcome;
 }

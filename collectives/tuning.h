@@ -1,0 +1,56 @@
+#pragma once
+
+#include <vector>
+
+#include "collectives/options.h"
+#include "runtime/base/shape.h"
+
+namespace shardline::collectives {
+
+/// What joins the ranks of a group: the memory of one node, or a network.
+enum class LinkKind : std::uint8_t { node, network };
+
+/// "node", "network"
+std::string_view name_of(LinkKind link);
+
+/// What `automatic` is to be resolved for. Equal on all ranks of the group.
+struct Question {
+  Kind kind = Kind::all_gather;
+  LinkKind link = LinkKind::node;
+  Index ranks = 1;
+  Index bytes = 0;      ///< the larger side of the collective on one rank; for all_to_all, of a rank with equal blocks
+  bool direct = false;  ///< the arrays lie in an arena that all ranks of the group share
+  bool rounds = false;  ///< bf16 is reduced
+  Wire wire = Wire::automatic;
+};
+
+/// Rules by which `automatic` chooses and the sizes of segments: plain data, to be filled by whoever has measured.
+struct Tuning {
+  /// `algorithm` for `kind` on `link`, for 2 to `most_ranks` ranks and up to `most_bytes` bytes.
+  struct Rule {
+    Kind kind = Kind::all_gather;
+    LinkKind link = LinkKind::node;
+    Index most_ranks = kAny;
+    Index most_bytes = kAny;
+    Algorithm algorithm = Algorithm::ring;
+  };
+  static constexpr Index kAny = Index{1} << 62;
+
+  /// The first rule that holds and is possible is taken.
+  std::vector<Rule> rules;
+  Index node_segment_bytes = Index{512} << 10;
+  Index network_segment_bytes = Index{256} << 10;
+
+  Index segment_bytes(LinkKind link) const {
+    return link == LinkKind::node ? node_segment_bytes : network_segment_bytes;
+  }
+
+  /// Rules that hold well on machines that nobody has measured.
+  static Tuning built_in();
+};
+
+/// The algorithm that the rules give: never `automatic` or `native`. Where none holds: pairwise when bf16 is exchanged,
+/// otherwise ring.
+Algorithm choose(const Tuning& tuning, const Question& question);
+
+}  // namespace shardline::collectives

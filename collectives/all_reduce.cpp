@@ -36,7 +36,7 @@ Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Ten
   job.op = op;
   check_shapes(job, in, out, {});
   const bool in_place = same_memory(job, in, out);
-  const Algorithm algorithm = resolve_reduction(engine, job, Kind::all_reduce, in.bytes(), options);
+  const Algorithm algorithm = resolve(engine, job, Kind::all_reduce, in.bytes(), options);
   if (algorithm == Algorithm::native) return start_native_all_reduce(engine, std::move(job), in.size(), options);
   if (job.positions() == 1 && in.bytes() > 0 && !in_place) {
     std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));

@@ -26,6 +26,7 @@ struct Job {
   int tag = 0;
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
+  Algorithm algorithm = Algorithm::ring;  ///< never `automatic` once resolved
   Wire wire = Wire::automatic;  ///< of bf16 sums; automatic: there are none
   LinkKind link = LinkKind::node;
   const std::byte* input = nullptr;

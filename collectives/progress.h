@@ -32,6 +32,8 @@ class Handle {
   /// away after a number of fruitless rounds. Throws Error that names the operation, its axes, tag and missing peers
   /// when nothing has moved for Engine::timeout().
   void wait();
+  /// Who carries it out: what `automatic` was resolved to.
+  Algorithm algorithm() const { return operation_->job().algorithm; }
   /// See Operation::wire_bytes().
   Index wire_bytes() const { return operation_->wire_bytes(); }
   /// Bytes of packed buffers that were filled or emptied; 0 when the arrays were used in place.

@@ -36,7 +36,7 @@ Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const
   check_extent(job, "out", out, dim, blocks[own].size());
   const std::vector<Box> boxes = cuts(in.shape(), dim, blocks);
   const bool in_place = block_in_place(job, out, in, boxes[own]);
-  const Algorithm algorithm = resolve_reduction(engine, job, Kind::reduce_scatter, in.bytes(), options);
+  const Algorithm algorithm = resolve(engine, job, Kind::reduce_scatter, in.bytes(), options);
 
   if (algorithm == Algorithm::native) {
     return start_native_reduce_scatter(engine, std::move(job), in, boxes, options);

@@ -75,11 +75,13 @@ void check_local_shape(const Job& job, const char* name, const Tensor& tensor, c
 }
 
 /// Blocks of any size for any position: only algorithms that forward none know enough.
-Algorithm resolve_reshard(const Job& job, const Options& options) {
+Algorithm resolve_reshard(Job& job, const Options& options) {
   const bool known = options.algorithm == Algorithm::automatic || options.algorithm == Algorithm::pairwise ||
                      options.algorithm == Algorithm::native;
   require(known, "{} has no algorithm {}; it has pairwise and native", job.label(), name_of(options.algorithm));
-  return options.algorithm == Algorithm::native && job.positions() > 1 ? Algorithm::native : Algorithm::pairwise;
+  job.algorithm =
+      options.algorithm == Algorithm::native && job.positions() > 1 ? Algorithm::native : Algorithm::pairwise;
+  return job.algorithm;
 }
 
 }  // namespace

@@ -61,27 +61,22 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   return job;
 }
 
-Algorithm resolve(const Engine& engine, const Job& job, Kind kind, Index bytes, const Options& options) {
-  if (job.positions() == 1) return Algorithm::ring;
-  if (options.algorithm != Algorithm::automatic) return options.algorithm;
-  return choose(engine.tuning(), {.kind = kind, .link = job.link, .ranks = job.positions(), .bytes = bytes});
-}
-
-Algorithm resolve_reduction(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options) {
-  require(job.op != ReduceOp::avg || !is_integer(job.dtype), "{}: an average of {}; averages are of f32, f64 and bf16",
-          job.label(), name_of(job.dtype));
-  Algorithm algorithm = resolve(engine, job, kind, bytes, options);
-  if (job.positions() == 1 || algorithm == Algorithm::native) return algorithm;
+Algorithm resolve(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options) {
+  const bool reduces = kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+  require(!reduces || job.op != ReduceOp::avg || !is_integer(job.dtype),
+          "{}: an average of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
+  if (job.positions() == 1) return job.algorithm = Algorithm::ring;
+  job.algorithm = options.algorithm;
   if (options.algorithm == Algorithm::automatic) {
-    algorithm = choose(engine.tuning(), {.kind = kind,
-                                         .link = job.link,
-                                         .ranks = job.positions(),
-                                         .bytes = bytes,
-                                         .rounds = job.dtype == DType::bf16,
-                                         .wire = options.wire});
+    job.algorithm = choose(engine.tuning(), {.kind = kind,
+                                             .link = job.link,
+                                             .ranks = job.positions(),
+                                             .bytes = bytes,
+                                             .rounds = reduces && job.dtype == DType::bf16,
+                                             .wire = options.wire});
   }
-  job.wire = wire_for(options.wire, algorithm, job.dtype);
-  return algorithm;
+  if (reduces && job.algorithm != Algorithm::native) job.wire = wire_for(options.wire, job.algorithm, job.dtype);
+  return job.algorithm;
 }
 
 Placement placement_of(const Job& job, const Mesh& mesh) {

@@ -20,13 +20,11 @@ Axes axes_that_move(const Mesh& mesh, const Axes& axes);
 /// and Error when element types differ.
 Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out);
 
-/// The algorithm that carries out `job`: the one asked for, the one that the engine's tuning gives for `automatic`, or
-/// `ring`, whose schedule is then empty, for a group of one. `bytes` as in Question.
-Algorithm resolve(const Engine& engine, const Job& job, Kind kind, Index bytes, const Options& options);
-
-/// resolve() for a reduction, which `job.op` tells: sets the wire of the job as well. Throws UsageError on an average
-/// of integers and on a wire that the algorithm does not have.
-Algorithm resolve_reduction(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options);
+/// The algorithm that carries out `job`, which is set in it, and with it the wire of a reduction, whose operation must
+/// have been set: the algorithm asked for, the one that the engine's tuning gives for `automatic`, or `ring`, whose
+/// schedule is then empty, for a group of one. `bytes` as in Question. Throws UsageError on an average of integers and
+/// on a wire that the algorithm does not have.
+Algorithm resolve(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options);
 
 /// Where this rank stands in the job's group.
 Placement placement_of(const Job& job, const Mesh& mesh);

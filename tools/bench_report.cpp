@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNone = "n/a";
 constexpr const char* kLine =
-    "{:<15}{:<14}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n";
+    "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n";
 
 const char* op_of(const BenchPlan& plan, const BenchRow& row) { return reduces(row.kind) ? name_of(plan.op) : "-"; }
 
@@ -35,6 +35,7 @@ Json json_of(const std::optional<Index>& number) { return number ? Json(*number)
 Json row_json(const BenchPlan& plan, const BenchRow& row) {
   return {{"collective", name_of(row.kind)},
           {"algorithm", name_of(row.algorithm)},
+          {"carried_by", name_of(row.carried_by)},
           {"axis", to_string(plan.axes)},
           {"ranks", plan.ranks},
           {"bytes", static_cast<Index>(row.bytes.value)},
@@ -85,6 +86,12 @@ std::string csv_row(const Json& object, bool keys) {
 }
 
 /// The curves and what they are measured by: the bus, which one rank does not have.
+/// "ring"; "auto: direct"
+std::string algorithm_text(const BenchRow& row) {
+  if (row.algorithm == row.carried_by) return std::string(name_of(row.algorithm));
+  return fmt::format("{}: {}", name_of(row.algorithm), name_of(row.carried_by));
+}
+
 double plotted(const BenchRow& row) { return row.bus_bandwidth.value_or(row.algorithm_bandwidth).value; }
 
 std::string size_tick(double bytes) {
@@ -158,12 +165,12 @@ std::string header_text(const BenchPlan& plan, const AbstractMesh& mesh) {
 
 std::string row_text(const BenchPlan& plan, const BenchRow& row) {
   const bool alone = !row.bus_bandwidth;
-  return fmt::format(
-      fmt::runtime(kLine), name_of(row.kind), name_of(row.algorithm), static_cast<Index>(row.bytes.value), row.count,
-      name_of(plan.dtype), op_of(plan, row), to_string(row.times.median), to_string(row.times.min),
-      to_string(row.times.p99), to_string(row.times.max), alone ? kNone : to_string(row.algorithm_bandwidth),
-      shown(row.bus_bandwidth), row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
-      shown(row.predicted), ratio_text(row.times_native), row.wrong);
+  return fmt::format(fmt::runtime(kLine), name_of(row.kind), algorithm_text(row), static_cast<Index>(row.bytes.value),
+                     row.count, name_of(plan.dtype), op_of(plan, row), to_string(row.times.median),
+                     to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
+                     alone ? kNone : to_string(row.algorithm_bandwidth), shown(row.bus_bandwidth),
+                     row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
+                     shown(row.predicted), ratio_text(row.times_native), row.wrong);
 }
 
 std::string summary_text(const std::vector<BenchRow>& rows) {

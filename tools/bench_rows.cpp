@@ -66,6 +66,7 @@ class Runner {
     handle.wait();
     const double time = (now() - begin).value;
     wire_bytes_ = handle.wire_bytes();
+    algorithm_ = handle.algorithm();
     return time;
   }
 
@@ -83,6 +84,8 @@ class Runner {
 
   /// Of the latest run, on this rank.
   Index wire_bytes() const { return wire_bytes_; }
+  /// That carried out the latest run.
+  Algorithm algorithm() const { return algorithm_; }
 
  private:
   /// This rank's time for runs with all that lies between them.
@@ -106,6 +109,7 @@ class Runner {
   Index pair_ = 0;  ///< of the latest run
   Index next_ = 0;
   Index wire_bytes_ = 0;
+  Algorithm algorithm_ = Algorithm::automatic;
 };
 
 /// Collective over all ranks.
@@ -117,13 +121,17 @@ BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& ben
   row.algorithm = algorithm;
   row.count = bench_case.spec().count;
   row.bytes = Bytes(static_cast<double>(row.count * size_of(plan.dtype)));
-  Runner runner(job, bench_case, layout, memory, {algorithm, plan.segment_bytes, plan.wire});
+  row.carried_by = algorithm;
+  // MPI's blocking collectives are its best: what a program without Shardline would call.
+  const bool blocking = algorithm == Algorithm::native;
+  Runner runner(job, bench_case, layout, memory, {algorithm, plan.segment_bytes, plan.wire, blocking});
   runner.clear_results();
   runner.run();
   row.wrong = runner.wrong();
   if (algorithm != Algorithm::native) {
     row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(runner.wire_bytes())));
-    row.predicted = predicted_time(bench_case, job.mesh().axes(), setting.hardware);
+    row.carried_by = runner.algorithm();
+    row.predicted = predicted_time(bench_case, row.carried_by, job.mesh().axes(), setting.hardware);
   }
   runner.clear_results();
   row.times = summarise(runner.timed_runs(plan.budget));
@@ -151,7 +159,8 @@ CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t se
   return {kind, plan.axes, plan.dtype, plan.op, count, seed};
 }
 
-Seconds predicted_time(const BenchCase& bench_case, const AbstractMesh& mesh, const roofline::Hardware& hardware) {
+Seconds predicted_time(const BenchCase& bench_case, Algorithm algorithm, const AbstractMesh& mesh,
+                       const roofline::Hardware& hardware) {
   const CaseSpec& spec = bench_case.spec();
   const Index item = size_of(spec.dtype);
   const Index ranks = bench_case.positions();
@@ -160,10 +169,14 @@ Seconds predicted_time(const BenchCase& bench_case, const AbstractMesh& mesh, co
   if (ranks == 1) {
     transfer.local = Bytes(2 * bytes);  // a copy
   } else {
-    const collectives::Traffic traffic = collectives::traffic(spec.kind, Algorithm::ring, ranks, spec.count, item);
+    std::vector<Index> sizes;
+    for (const Axis& axis : spec.axes) {
+      if (mesh.size(axis) > 1) sizes.push_back(mesh.size(axis));
+    }
+    const collectives::Traffic traffic = collectives::traffic(spec.kind, algorithm, sizes, spec.count, item);
     transfer.steps = static_cast<double>(traffic.steps);
     transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
-    // A ring adds every chunk but one on each rank: two arrays read, one written.
+    // Every chunk but one is added on each rank: two arrays read, one written.
     if (reduces(spec.kind)) transfer.local = Bytes(3 * (bytes - bytes / static_cast<double>(ranks)));
   }
   Axes moving;

@@ -25,8 +25,9 @@ RowTimes summarise(const std::vector<Seconds>& times);
 /// What was measured of a collective by one algorithm at one size.
 struct BenchRow {
   collectives::Kind kind = collectives::Kind::all_gather;
-  collectives::Algorithm algorithm = collectives::Algorithm::ring;
-  Index count = 0;  ///< elements
+  collectives::Algorithm algorithm = collectives::Algorithm::ring;   ///< that was asked for
+  collectives::Algorithm carried_by = collectives::Algorithm::ring;  ///< that `auto` chose, otherwise the same
+  Index count = 0;                                                   ///< elements
   Bytes bytes;
   RowTimes times;
   BytesPerSecond algorithm_bandwidth;           ///< bytes over the median time
@@ -47,8 +48,9 @@ struct BenchSetting {
 /// The case of a row.
 CaseSpec case_of(const BenchPlan& plan, collectives::Kind kind, Index count, std::uint64_t seed);
 
-/// What the ring of our own is predicted to take. Talks to nobody.
-Seconds predicted_time(const BenchCase& bench_case, const AbstractMesh& mesh, const roofline::Hardware& hardware);
+/// What `algorithm`, which is one of ours and not `auto`, is predicted to take. Talks to nobody.
+Seconds predicted_time(const BenchCase& bench_case, collectives::Algorithm algorithm, const AbstractMesh& mesh,
+                       const roofline::Hardware& hardware);
 
 /// Collective over all ranks: measures one collective at one size with each of its algorithms, one after the other.
 /// Each is run once on arrays that hold no result and checked, timed, and checked again.

@@ -156,10 +156,11 @@ void Executor::convert(const Step& step, int number) {
       collectives::all_gather(engine_, step.axes, in, step.from_dim, out);
       break;
     case StepKind::reduce_scatter:
-      collectives::reduce_scatter(engine_, step.axes, source.sharding.reduce, in, step.to_dim, out);
+      collectives::reduce_scatter(engine_, step.axes, source.sharding.reduce, in, step.to_dim, out,
+                                  {.wire = step.wire});
       break;
     case StepKind::all_reduce:
-      collectives::all_reduce(engine_, step.axes, source.sharding.reduce, in, out);
+      collectives::all_reduce(engine_, step.axes, source.sharding.reduce, in, out, {.wire = step.wire});
       break;
     case StepKind::all_to_all:
       collectives::all_to_all(engine_, step.axes, in, step.from_dim, step.to_dim, out);

@@ -213,6 +213,7 @@ std::vector<Candidate> partition_all(const Program& program, const AbstractMesh&
     Partitioner partitioner(program, mesh, declaration, converter);
     if (!partitioner.emit(0, assignment)) continue;
     RankProgram finished = partitioner.finish();
+    name_wires(finished, types);
     const Index bytes = wire_bytes(finished, types);
     candidates.push_back({std::move(finished), bytes, busiest_flops(op, assignment, mesh)});
   }

@@ -73,8 +73,10 @@ std::string computation_text(const RankProgram& program, const Step& step) {
 std::string to_string(const RankProgram& program, const Step& step) {
   const std::string left = fmt::format("{}", fmt::join(version_texts(program, step.results), ", "));
   if (step.kind == StepKind::compute) return fmt::format("{} = {}", left, computation_text(program, step));
-  return fmt::format("{} = {}_{}({})", left, collective_name(program, step), to_string(step.axes),
-                     version_text(program, step.operands[0]));
+  const bool named = step.wire != collectives::Wire::automatic;
+  return fmt::format("{} = {}_{}({}){}", left, collective_name(program, step), to_string(step.axes),
+                     version_text(program, step.operands[0]),
+                     named ? fmt::format(" over wire {}", name_of(step.wire)) : "");
 }
 
 std::vector<std::string> lines(const RankProgram& program) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/options.h"
 #include "program/program.h"
 #include "runtime/abstract_mesh.h"
 #include "runtime/sharding.h"
@@ -48,6 +49,7 @@ struct Step {
   int phase = -1;            ///< and which of its phases
   std::vector<Axes> splits;  ///< of a computation: the axes that split each index of the operation
   Region region;
+  collectives::Wire wire = collectives::Wire::automatic;  ///< of a reduction of bf16, see name_wires()
 };
 
 /// The per-rank program: what every rank of the mesh runs, with each collective explicit.

@@ -55,6 +55,14 @@ collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, 
   throw Error("a computation moves nothing between ranks");
 }
 
+void name_wires(RankProgram& program, const ElementTypes& types) {
+  for (Step& step : program.steps) {
+    if (step.kind != StepKind::reduce_scatter && step.kind != StepKind::all_reduce) continue;
+    const bool rounds = types.of(program.program, program.version(step.operands[0]).array) == DType::bf16;
+    step.wire = rounds ? collectives::Wire::exchange : collectives::Wire::automatic;
+  }
+}
+
 Index wire_bytes(const RankProgram& program, const ElementTypes& types) {
   Index sum = 0;
   for (const Step& step : program.steps) {

@@ -83,7 +83,7 @@ int matmul(const MatmulOptions& options) {
 
   job.introduce();
   if (job.dtype() == DType::bf16) {
-    job.note("bf16: the operands are stored and moved in bf16; they are multiplied, and products reduced, in f32");
+    job.note("bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
   }
   const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), types.real);
   MatmulRecord record{.product = &product,

@@ -20,7 +20,7 @@ Bytes cold_bytes(const Job& job, const BenchPlan& plan) {
 
 /// Bytes of the largest row on one rank. Refuses what the nodes could not hold, before anything is allocated.
 Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
-  constexpr double kScratch = 1.5;  // what a collective may pack or keep of its partial results, beside its arrays
+  constexpr double kScratch = 2;  // what a collective may pack and keep of partial results is up to as much again
   Index room = 0;
   for (const KindPlan& kind : plan.kinds) {
     for (const Index count : plan.counts) {

@@ -49,9 +49,9 @@ std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemo
   job.print(header_text(plan, job.mesh().axes()));
   for (const KindPlan& kind : plan.kinds) {
     for (const Index count : plan.counts) {
-      for (BenchRow& row : measure_size(job, setting, kind, count, memory)) {
+      for (const BenchRow& row : measure_size(job, setting, kind, count, memory)) {
         job.print(row_text(plan, row));
-        rows.push_back(std::move(row));
+        rows.push_back(row);
       }
     }
   }

@@ -54,7 +54,7 @@ std::vector<Kind> kinds_of(const std::vector<std::string>& names) {
 std::vector<Algorithm> algorithms_of(const std::string& text) {
   std::vector<Algorithm> algorithms;
   for (const std::string& name : split(text, ',')) {
-    add_once(algorithms, collectives::algorithm_named(name), "--algorithm " + text + ": " + name);
+    add_once(algorithms, collectives::algorithm_named(name), fmt::format("--algorithm {}: {}", text, name));
   }
   return algorithms;
 }
@@ -64,7 +64,7 @@ Axes axes_of(const std::string& text, const AbstractMesh& mesh) {
   Axes axes;
   for (const Axis& axis : split(text, ',')) {
     require(mesh.has(axis), "--axis {}: there is no axis '{}' in mesh {}", text, axis, mesh.to_string());
-    add_once(axes, axis, "--axis " + text + ": axis " + axis);
+    add_once(axes, axis, fmt::format("--axis {}: axis {}", text, axis));
   }
   return axes;
 }

@@ -85,13 +85,13 @@ std::string csv_row(const Json& object, bool keys) {
   return line;
 }
 
-/// The curves and what they are measured by: the bus, which one rank does not have.
 /// "ring"; "auto: direct"
 std::string algorithm_text(const BenchRow& row) {
   if (row.algorithm == row.carried_by) return std::string(name_of(row.algorithm));
   return fmt::format("{}: {}", name_of(row.algorithm), name_of(row.carried_by));
 }
 
+/// What curves show: the bandwidth of the bus, which one rank does not have.
 double plotted(const BenchRow& row) { return row.bus_bandwidth.value_or(row.algorithm_bandwidth).value; }
 
 std::string size_tick(double bytes) {

@@ -69,6 +69,7 @@ BenchRow row(Algorithm algorithm, Index count, double seconds) {
   BenchRow result;
   result.kind = Kind::all_reduce;
   result.algorithm = algorithm;
+  result.carried_by = algorithm;
   result.count = count;
   result.bytes = Bytes(4.0 * static_cast<double>(count));
   result.times = summarise({Seconds(seconds)});
@@ -116,6 +117,16 @@ TEST_F(BenchReport, RecordHasNumbersInUnitsOfSi) {
   EXPECT_EQ(json["correct"], true);
 }
 
+TEST_F(BenchReport, AutoSaysWhatItChose) {
+  rows_[0].algorithm = Algorithm::automatic;
+  EXPECT_NE(row_text(plan_, rows_[0]).find(" auto: ring "), std::string::npos);
+  EXPECT_EQ(row_text(plan_, rows_[1]).find(':'), std::string::npos);
+  Json json;
+  add_keys(json, plan_, rows_);
+  EXPECT_EQ(json["rows"][0]["algorithm"], "auto");
+  EXPECT_EQ(json["rows"][0]["carried_by"], "ring");
+}
+
 TEST_F(BenchReport, OneRankHasNoBandwidths) {
   plan_.ranks = 1;
   rows_.resize(1);
@@ -142,9 +153,10 @@ TEST_F(BenchReport, CsvHasALineForEachRow) {
   const std::string text = csv_text(plan_, rows_);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
   EXPECT_EQ(text.substr(0, text.find('\n')),
-            "collective,algorithm,axis,ranks,bytes,count,dtype,op,runs,time_s_min,time_s_median,time_s_p99,time_s_max,"
+            "collective,algorithm,carried_by,axis,ranks,bytes,count,dtype,op,runs,time_s_min,time_s_median,time_s_p99,"
+            "time_s_max,"
             "algbw,busbw,wire_bytes,predicted_s,times_native,wrong");
-  EXPECT_NE(text.find("\nall_reduce,native,\"{data,model}\",4,1024,256,f32,sum,1,2e-05,2e-05,2e-05,2e-05,"),
+  EXPECT_NE(text.find("\nall_reduce,native,native,\"{data,model}\",4,1024,256,f32,sum,1,2e-05,2e-05,2e-05,2e-05,"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find(",,,,0\n"), std::string::npos);

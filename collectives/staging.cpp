@@ -21,10 +21,6 @@ bool overlap(const Tensor& a, const Tensor& b) {
                           to_string(out.shape()), legal));
 }
 
-LinkKind link_of(const Mesh& mesh, const std::vector<Index>& ranks) {
-  return mesh.on_one_node(ranks) ? LinkKind::node : LinkKind::network;
-}
-
 }  // namespace
 
 Axes axes_that_move(const Mesh& mesh, const Axes& axes) {
@@ -40,13 +36,14 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   Job job;
   job.name = name;
   job.axes = axes_that_move(mesh, axes);
-  job.mesh_ranks = mesh.axes().group(mesh.rank(), job.axes);
   if (job.axes.empty()) {
     job.group.ranks = {0};
+    job.mesh_ranks = {mesh.rank()};
   } else {
     job.group = mesh.group(job.axes);
+    job.mesh_ranks = job.group.mesh_ranks;
     job.tag = job.group.comm->next_tag(kMostStrands);
-    job.link = link_of(mesh, job.mesh_ranks);
+    job.link = job.group.one_node ? LinkKind::node : LinkKind::network;
   }
   if (in.dtype() != out.dtype()) {
     throw Error(fmt::format("{}: in is {}, out is {}; their element types must be equal", job.label(),
@@ -56,8 +53,9 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   job.input = in.data();
   job.output = out.data();
   job.kept = std::make_shared<std::vector<std::shared_ptr<const void>>>();
-  job.kept->push_back(std::make_shared<Tensor>(in));
-  job.kept->push_back(std::make_shared<Tensor>(out));
+  job.kept->reserve(4);
+  job.kept->push_back(in.memory());
+  job.kept->push_back(out.memory());
   return job;
 }
 
@@ -99,7 +97,7 @@ bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, con
   refuse_overlap(job, part, whole, "the one must be this position's block of the other, or they must be apart");
 }
 
-void check_shapes(const Job& job, const Tensor& in, const Tensor& out, const std::vector<int>& except) {
+void check_shapes(const Job& job, const Tensor& in, const Tensor& out, std::initializer_list<int> except) {
   const auto dims = static_cast<int>(in.shape().size());
   const auto fail = [&](const std::string& why) {
     throw Error(

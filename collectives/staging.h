@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, con
 
 /// Throws Error that names the collective, the axes, both shapes and `dim` unless `dim` is a dim of both and the shapes
 /// agree in every dim other than those of `except`.
-void check_shapes(const Job& job, const Tensor& in, const Tensor& out, const std::vector<int>& except);
+void check_shapes(const Job& job, const Tensor& in, const Tensor& out, std::initializer_list<int> except);
 
 /// Throws Error unless `tensor`, called `name`, has `expected` elements along `dim`: this position's block or the
 /// whole.

@@ -26,10 +26,12 @@ Range nested_block(Index n, const Axes& axes, const AbstractMesh& mesh, const Co
 std::vector<Range> nested_blocks(Index n, const Axes& axes, const AbstractMesh& mesh) {
   std::vector<Range> ranges{{0, n}};
   for (const Axis& axis : axes) {
+    const Index parts = mesh.size(axis);
     std::vector<Range> finer;
+    finer.reserve(ranges.size() * static_cast<std::size_t>(parts));
     for (const Range& range : ranges) {
-      for (Index i = 0; i < mesh.size(axis); ++i) {
-        const Range inner = block(range.size(), mesh.size(axis), i);
+      for (Index i = 0; i < parts; ++i) {
+        const Range inner = block(range.size(), parts, i);
         finer.push_back({range.begin + inner.begin, range.begin + inner.end});
       }
     }

@@ -38,16 +38,11 @@ Mesh::Mesh(AbstractMesh axes, const mpi::Communicator& parent)
       coordinates_(axes_.coordinates(comm_.rank())),
       nodes_(nodes_of(comm_)) {}
 
-bool Mesh::on_one_node(const std::vector<Index>& ranks) const {
-  return std::all_of(ranks.begin(), ranks.end(), [&](Index rank) {
-    return nodes_[static_cast<std::size_t>(rank)] == nodes_[static_cast<std::size_t>(ranks.front())];
-  });
-}
-
-Group Mesh::group(const Axes& axes) const {
+const Group& Mesh::group(const Axes& axes) const {
+  if (const auto known = groups_.find(axes); known != groups_.end()) return known->second;
   require_distinct(axes, axes_);
   const Axes ordered = axes_.in_mesh_order(axes);
-  auto& comm = cache_[ordered];
+  auto& comm = comms_[ordered];
   if (!comm) {
     std::vector<int> members;
     for (const Index rank : axes_.group(rank(), ordered)) members.push_back(static_cast<int>(rank));
@@ -55,11 +50,15 @@ Group Mesh::group(const Axes& axes) const {
   }
   Group group;
   group.comm = comm.get();
-  for (const Index rank : axes_.group(rank(), axes)) {
+  group.mesh_ranks = axes_.group(rank(), axes);
+  for (const Index rank : group.mesh_ranks) {
     group.ranks.push_back(static_cast<int>(axes_.position_in_group(rank, ordered)));
   }
+  const int node = nodes_[static_cast<std::size_t>(group.mesh_ranks.front())];
+  group.one_node = std::all_of(group.mesh_ranks.begin(), group.mesh_ranks.end(),
+                               [&](Index rank) { return nodes_[static_cast<std::size_t>(rank)] == node; });
   group.position = static_cast<int>(axes_.position_in_group(rank(), axes));
-  return group;
+  return groups_.emplace(axes, std::move(group)).first->second;
 }
 
 }  // namespace shardline

@@ -13,7 +13,9 @@ namespace shardline {
 struct Group {
   const mpi::Communicator* comm = nullptr;  ///< lives as long as the mesh
   std::vector<int> ranks;                   ///< ranks[i] = rank within `comm` of position i
+  std::vector<Index> mesh_ranks;            ///< the same as ranks of the mesh
   int position = 0;                         ///< this rank's position
+  bool one_node = true;                     ///< all of them can share memory, as MPI tells
   int size() const { return static_cast<int>(ranks.size()); }
 };
 
@@ -29,20 +31,19 @@ class Mesh {
   Index rank() const { return comm_.rank(); }
   Index ranks() const { return comm_.size(); }
   const Coordinates& coordinates() const { return coordinates_; }
-  /// True when these ranks of the mesh can share memory, as MPI tells: they are on one node.
-  bool on_one_node(const std::vector<Index>& ranks) const;
   /// All ranks of the mesh.
   const mpi::Communicator& comm() const { return comm_; }
   /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
   /// communicator. Throws UsageError on an unknown or repeated axis.
-  Group group(const Axes& axes) const;
+  const Group& group(const Axes& axes) const;
 
  private:
   AbstractMesh axes_;
   mpi::Communicator comm_;
   Coordinates coordinates_;
   std::vector<int> nodes_;                                            ///< by rank: the lowest rank of its node
-  mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> cache_;  ///< by axes in mesh order
+  mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> comms_;  ///< by axes in mesh order
+  mutable std::map<Axes, Group> groups_;                              ///< by axes as written
 };
 
 }  // namespace shardline

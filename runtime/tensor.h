@@ -31,6 +31,8 @@ class Tensor {
 
   std::byte* data() { return storage_.get(); }
   const std::byte* data() const { return storage_.get(); }
+  /// What keeps the elements alive.
+  std::shared_ptr<const std::byte> memory() const { return storage_; }
   /// Typed access; throws Error when T is not this tensor's element type.
   template <class T>
   View<T> view() {

@@ -1,18 +1,13 @@
 #include "collectives/packing.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "runtime/base/check.h"
 
 namespace shardline::collectives {
 namespace {
-
-/// Element offset of a box's first element; `shape` row-major.
-Index first_element(const Shape& shape, const Box& box) {
-  Index offset = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) offset = offset * shape[d] + box[d].begin;
-  return offset;
-}
 
 bool contiguous(const Shape& shape, const Box& box) {
   bool cut_seen = false;
@@ -22,43 +17,6 @@ bool contiguous(const Shape& shape, const Box& box) {
   }
   return true;
 }
-
-std::vector<Index> strides(const Shape& shape) {
-  std::vector<Index> result(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;) result[d - 1] = result[d] * shape[d];
-  return result;
-}
-
-/// Walks the outermost `dims` dims of a box, keeping both offsets as it goes.
-class Odometer {
- public:
-  Odometer(Shape extents, const Shape& from, const Shape& to, std::size_t dims)
-      : extents_(std::move(extents)), at_(dims, 0), from_strides_(strides(from)), to_strides_(strides(to)) {}
-
-  Index from() const { return from_; }
-  Index to() const { return to_; }
-
-  /// False once every position has been visited.
-  bool next() {
-    for (std::size_t d = at_.size(); d-- > 0;) {
-      from_ += from_strides_[d];
-      to_ += to_strides_[d];
-      if (++at_[d] < extents_[d]) return true;
-      from_ -= from_strides_[d] * extents_[d];
-      to_ -= to_strides_[d] * extents_[d];
-      at_[d] = 0;
-    }
-    return false;
-  }
-
- private:
-  Shape extents_;
-  std::vector<Index> at_;
-  std::vector<Index> from_strides_;
-  std::vector<Index> to_strides_;
-  Index from_ = 0;
-  Index to_ = 0;
-};
 
 }  // namespace
 
@@ -86,28 +44,68 @@ std::vector<Box> cuts(const Shape& shape, int dim, const std::vector<Range>& ran
   return boxes;
 }
 
-void copy_box(const ConstRegion& from, const Region& to, Index element_size) {
-  const Shape shape = extents(from.box);
-  SHARDLINE_CHECK(shape == extents(to.box), "a box of {} copied to one of {}", to_string(shape),
-                  to_string(extents(to.box)));
-  if (element_count(shape) == 0) return;
+Index first_element(const Shape& shape, const Box& box) {
+  Index offset = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) offset = offset * shape[d] + box[d].begin;
+  return offset;
+}
 
-  // The longest run that is contiguous on both sides: trailing dims that are whole, and the first that is cut.
-  std::size_t outer = shape.size();
-  Index run = 1;
-  bool is_whole = true;
-  while (outer > 0 && is_whole) {
-    --outer;
-    run *= shape[outer];
-    is_whole = shape[outer] == from.shape[outer] && shape[outer] == to.shape[outer];
+BoxWalk::BoxWalk(const Shape& from, const Box& from_box, const Shape& to, const Box& to_box) {
+  SHARDLINE_CHECK(from_box.size() == to_box.size(), "a box of {} dims beside one of {}", from_box.size(),
+                  to_box.size());
+  for (std::size_t d = from_box.size(); d-- > 0;) {
+    SHARDLINE_CHECK(from_box[d].size() == to_box[d].size(), "a box of {} beside one of {}",
+                    to_string(extents(from_box)), to_string(extents(to_box)));
+    add_outer(from_box[d].size(), {from[d], from_box[d].begin}, {to[d], to_box[d].begin});
   }
-  const auto run_bytes = static_cast<std::size_t>(run * element_size);
-  const std::byte* source = from.data + first_element(from.shape, from.box) * element_size;
-  std::byte* target = to.data + first_element(to.shape, to.box) * element_size;
-  Odometer odometer(shape, from.shape, to.shape, outer);
-  do {
-    std::memcpy(target + odometer.to() * element_size, source + odometer.from() * element_size, run_bytes);
-  } while (odometer.next());
+}
+
+void BoxWalk::add_outer(Index count, Side from, Side to) {
+  from_ += from.begin * from_volume_;
+  to_ += to.begin * to_volume_;
+  if (loops_ == 0 && run_ == from_volume_ && run_ == to_volume_) {
+    run_ *= count;
+  } else if (loops_ > 0 && loop_[loops_ - 1].count * loop_[loops_ - 1].from_stride == from_volume_ &&
+             loop_[loops_ - 1].count * loop_[loops_ - 1].to_stride == to_volume_) {
+    loop_[loops_ - 1].count *= count;
+  } else if (count != 1) {
+    SHARDLINE_CHECK(loops_ < kMaxLoops, "a box that is cut in more than {} dims", kMaxLoops);
+    loop_[loops_++] = {count, 0, from_volume_, to_volume_};
+  }
+  size_ *= count;
+  from_volume_ *= from.extent;
+  to_volume_ *= to.extent;
+}
+
+BoxWalk::Run BoxWalk::next(Index limit) {
+  const Index count = std::min(run_ - within_, limit);
+  const Run run{from_ + within_, to_ + within_, count};
+  within_ += count;
+  behind_ += count;
+  if (within_ == run_) step();
+  return run;
+}
+
+void BoxWalk::step() {
+  within_ = 0;
+  for (std::size_t l = 0; l < loops_; ++l) {
+    Loop& loop = loop_[l];
+    from_ += loop.from_stride;
+    to_ += loop.to_stride;
+    if (++loop.at < loop.count) return;
+    from_ -= loop.from_stride * loop.count;
+    to_ -= loop.to_stride * loop.count;
+    loop.at = 0;
+  }
+}
+
+void copy_box(const ConstRegion& from, const Region& to, Index element_size) {
+  BoxWalk walk(from.shape, from.box, to.shape, to.box);
+  while (!walk.done()) {
+    const BoxWalk::Run run = walk.next(std::numeric_limits<Index>::max());
+    std::memcpy(to.data + run.to * element_size, from.data + run.from * element_size,
+                static_cast<std::size_t>(run.count * element_size));
+  }
 }
 
 Index Chunks::size() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -18,6 +19,62 @@ Box whole(const Shape& shape);
 Box cut(const Shape& shape, int dim, Range range);
 /// cut() for each range, in order.
 std::vector<Box> cuts(const Shape& shape, int dim, const std::vector<Range>& ranges);
+
+/// Element offset of a box's first element in a row-major array of `shape`.
+Index first_element(const Shape& shape, const Box& box);
+
+/// Walks two boxes of equal extents, in arrays of their own shapes, over the runs of elements that are contiguous in
+/// both; offsets are in elements from the beginning of the arrays. Allocates nothing.
+class BoxWalk {
+ public:
+  /// A dim of one of the arrays: its extent there and where the box begins.
+  struct Side {
+    Index extent = 0;
+    Index begin = 0;
+  };
+  struct Run {
+    Index from = 0;
+    Index to = 0;
+    Index count = 0;
+  };
+
+  /// One element; add_outer() makes it a box.
+  BoxWalk() = default;
+  /// Throws Error when the extents differ.
+  BoxWalk(const Shape& from, const Box& from_box, const Shape& to, const Box& to_box);
+  /// Adds a dim outside of those there are, over `count` elements of which the walk is to go. Adjacent dims that are
+  /// contiguous become one. Throws Error beyond kMaxLoops that do not.
+  void add_outer(Index count, Side from, Side to);
+
+  bool done() const { return behind_ == size_; }
+  /// Elements of each box.
+  Index size() const { return size_; }
+  /// The next run, or as much of it as `limit` elements (at least one). Not to be called once done().
+  Run next(Index limit);
+
+  static constexpr std::size_t kMaxLoops = 12;
+
+ private:
+  /// A dim outside of the runs.
+  struct Loop {
+    Index count;
+    Index at;
+    Index from_stride;
+    Index to_stride;
+  };
+  void step();
+
+  Index size_ = 1;
+  Index behind_ = 0;  ///< elements that have been visited
+  Index run_ = 1;     ///< elements of a run
+  Index within_ = 0;  ///< elements of the present run that have been visited
+  Index from_ = 0;    ///< where the present run begins
+  Index to_ = 0;
+  Index from_volume_ = 1;  ///< elements of all dims so far, in the whole array
+  Index to_volume_ = 1;
+  std::size_t loops_ = 0;
+  std::array<Loop, kMaxLoops> loop_;  ///< innermost first; the first loops_ of them
+};
 
 /// A box of an array in memory, to copy from or to. Pointers may be null when the box is empty.
 struct ConstRegion {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "collectives/direct.h"
 #include "collectives/doubling.h"
 #include "collectives/native.h"
 #include "collectives/pairwise.h"
@@ -29,13 +30,18 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
                         const Options& options) {
   Job job = make_job(engine, "all_gather", axes, in, out);
   check_shapes(job, in, out, {dim});
-  const std::vector<Range> blocks = blocks_of(job, engine.mesh(), out.extent(dim));
+  std::vector<Range> blocks = blocks_of(job, engine.mesh(), out.extent(dim));
   const auto own = static_cast<std::size_t>(job.position());
   check_extent(job, "in", in, dim, blocks[own].size());
-  const std::vector<Box> boxes = cuts(out.shape(), dim, blocks);
-  const bool in_place = block_in_place(job, in, out, boxes[own]);
-  const Algorithm algorithm = resolve(engine, job, Kind::all_gather, out.bytes(), options);
+  const bool in_place = block_in_place(job, in, out, dim, blocks[own]);
+  const Question question{
+      .kind = Kind::all_gather, .bytes = out.bytes(), .direct = direct_possible(engine, job, in, out)};
+  const Algorithm algorithm = resolve(engine, job, question, options);
+  if (algorithm == Algorithm::direct) {
+    return engine.start(direct_all_gather(engine, std::move(job), in, dim, out, std::move(blocks)));
+  }
 
+  const std::vector<Box> boxes = cuts(out.shape(), dim, blocks);
   const Chunks chunks = stage_output(job, engine.scratch(), out, boxes);
   // An algorithm that begins by placing the own block in the output sends it from there.
   const bool placed = in_place || (algorithm == Algorithm::doubling && !chunks.packed);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/direct.h"
 #include "collectives/doubling.h"
 #include "collectives/native.h"
 #include "collectives/pairwise.h"
@@ -36,7 +37,10 @@ Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Ten
   job.op = op;
   check_shapes(job, in, out, {});
   const bool in_place = same_memory(job, in, out);
-  const Algorithm algorithm = resolve(engine, job, Kind::all_reduce, in.bytes(), options);
+  const Question question{
+      .kind = Kind::all_reduce, .bytes = in.bytes(), .direct = direct_possible(engine, job, in, out)};
+  const Algorithm algorithm = resolve(engine, job, question, options);
+  if (algorithm == Algorithm::direct) return engine.start(direct_all_reduce(engine, std::move(job), in, out));
   if (algorithm == Algorithm::native) return start_native_all_reduce(engine, std::move(job), in.size(), options);
   if (job.positions() == 1 && in.bytes() > 0 && !in_place) {
     std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "collectives/direct.h"
 #include "collectives/doubling.h"
 #include "collectives/native.h"
 #include "collectives/pairwise.h"
@@ -29,23 +30,28 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
                         const Options& options) {
   Job job = make_job(engine, "all_to_all", axes, in, out);
   check_shapes(job, in, out, {gather_dim, split_dim});
-  const std::vector<Range> gathered = blocks_of(job, engine.mesh(), out.extent(gather_dim));
+  std::vector<Range> gathered = blocks_of(job, engine.mesh(), out.extent(gather_dim));
   const std::vector<Range> split = blocks_of(job, engine.mesh(), in.extent(split_dim));
   const auto own = static_cast<std::size_t>(job.position());
   check_extent(job, "in", in, gather_dim, gathered[own].size());
   check_extent(job, "out", out, split_dim, split[own].size());
-
   Index others = 1;  // elements of the dims that stay as they are
   for (int d = 0; d < static_cast<int>(in.shape().size()); ++d) {
     if (d != gather_dim && d != split_dim) others *= in.extent(d);
   }
   const Index whole_array = others * out.extent(gather_dim) * in.extent(split_dim);
-  const Algorithm algorithm =
-      resolve(engine, job, Kind::all_to_all, whole_array / job.positions() * job.element_size(), options);
+  const Question question{.kind = Kind::all_to_all,
+                          .bytes = whole_array / job.positions() * job.element_size(),
+                          .direct = direct_possible(engine, job, in, out)};
+  const Algorithm algorithm = resolve(engine, job, question, options);
+  const bool in_place = same_memory(job, in, out);
+  if (algorithm == Algorithm::direct) {
+    return engine.start(
+        direct_all_to_all(engine, std::move(job), in, out, {gather_dim, gathered, split_dim, split[own]}));
+  }
 
   const std::vector<Box> in_boxes = cuts(in.shape(), split_dim, split);
   const std::vector<Box> out_boxes = cuts(out.shape(), gather_dim, gathered);
-  const bool in_place = same_memory(job, in, out);
   const Chunks sends =
       in_place ? pack_input(job, engine.scratch(), in, in_boxes) : stage_input(job, engine.scratch(), in, in_boxes);
   const Chunks receives = stage_output(job, engine.scratch(), out, out_boxes);

@@ -27,7 +27,7 @@ struct Job {
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
   Algorithm algorithm = Algorithm::ring;  ///< never `automatic` once resolved
-  Wire wire = Wire::automatic;  ///< of bf16 sums; automatic: there are none
+  Wire wire = Wire::automatic;            ///< of bf16 sums; automatic: there are none
   LinkKind link = LinkKind::node;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;

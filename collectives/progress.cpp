@@ -9,6 +9,7 @@
 #include <exception>
 #include <string>
 
+#include "collectives/arena.h"
 #include "runtime/base/check.h"
 
 namespace shardline::collectives {
@@ -112,6 +113,12 @@ Engine::~Engine() {
   }
   // MPI may still read and write the buffers, so they must never be freed.
   static_cast<void>(new std::vector<std::shared_ptr<Operation>>(std::move(operations_)));
+}
+
+void Engine::set_arena(std::shared_ptr<Arena> arena) {
+  SHARDLINE_CHECK(operations_.empty(), "an engine with {} operations in flight is given an arena", operations_.size());
+  SHARDLINE_CHECK(arena == nullptr || &arena->mesh() == &mesh_, "an engine is given the arena of another mesh");
+  arena_ = std::move(arena);
 }
 
 bool Engine::poll() {

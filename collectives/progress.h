@@ -12,6 +12,7 @@
 
 namespace shardline::collectives {
 
+class Arena;
 class Engine;
 
 /// A collective that was started. wait() must be called before the handle goes, unless done() has been true.
@@ -77,9 +78,14 @@ class Engine {
   /// For collectives: takes `operation` into flight and gives it its first push.
   Handle start(std::shared_ptr<Operation> operation);
   ScratchPool& scratch() { return scratch_; }
+  /// What `direct` works in; null unless set. One arena may serve several engines of its mesh. Set it while nothing is
+  /// in flight, and alike on every rank.
+  const std::shared_ptr<Arena>& arena() const { return arena_; }
+  void set_arena(std::shared_ptr<Arena> arena);
 
  private:
   const Mesh& mesh_;
+  std::shared_ptr<Arena> arena_;
   ScratchPool scratch_;
   std::vector<std::shared_ptr<Operation>> operations_;  ///< in the order in which they were started
   Seconds timeout_{300};

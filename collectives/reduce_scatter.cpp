@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collectives/direct.h"
 #include "collectives/doubling.h"
 #include "collectives/native.h"
 #include "collectives/pairwise.h"
@@ -34,10 +35,15 @@ Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const
   const std::vector<Range> blocks = blocks_of(job, engine.mesh(), in.extent(dim));
   const auto own = static_cast<std::size_t>(job.position());
   check_extent(job, "out", out, dim, blocks[own].size());
-  const std::vector<Box> boxes = cuts(in.shape(), dim, blocks);
-  const bool in_place = block_in_place(job, out, in, boxes[own]);
-  const Algorithm algorithm = resolve(engine, job, Kind::reduce_scatter, in.bytes(), options);
+  const bool in_place = block_in_place(job, out, in, dim, blocks[own]);
+  const Question question{
+      .kind = Kind::reduce_scatter, .bytes = in.bytes(), .direct = direct_possible(engine, job, in, out)};
+  const Algorithm algorithm = resolve(engine, job, question, options);
+  if (algorithm == Algorithm::direct) {
+    return engine.start(direct_reduce_scatter(engine, std::move(job), in, dim, out, blocks[own]));
+  }
 
+  const std::vector<Box> boxes = cuts(in.shape(), dim, blocks);
   if (algorithm == Algorithm::native) {
     return start_native_reduce_scatter(engine, std::move(job), in, boxes, options);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/direct.h"
 #include "collectives/native.h"
 #include "collectives/schedule_run.h"
 #include "collectives/staging.h"
@@ -42,13 +43,17 @@ Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index off
                    const Options& options) {
   Job job = make_job(engine, "shift", axes, in, out);
   const bool in_place = same_memory(job, in, out);
-  if (ring_position(0, offset, job.positions()) == 0) {
+  const bool stays = ring_position(0, offset, job.positions()) == 0;
+  const Question question{
+      .kind = Kind::shift, .bytes = std::max(in.bytes(), out.bytes()), .direct = direct_possible(engine, job, in, out)};
+  const Algorithm algorithm = stays ? Algorithm::ring : resolve(engine, job, question, options);
+  if (algorithm == Algorithm::direct) return engine.start(direct_shift(engine, std::move(job), in, offset, out));
+  if (stays) {
     check_shapes(job, in, out, {});
     if (in.bytes() > 0 && !in_place) std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
   } else if (in_place) {
     pack_input(job, engine.scratch(), in, {whole(in.shape())});
   }
-  const Algorithm algorithm = resolve(engine, job, Kind::shift, std::max(in.bytes(), out.bytes()), options);
   const Placement placement = placement_of(job, engine.mesh());
   if (algorithm == Algorithm::native) {
     return start_native_exchange(engine, std::move(job), with_one_peer(placement, in.size(), out.size(), offset),

@@ -59,19 +59,18 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   return job;
 }
 
-Algorithm resolve(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options) {
-  const bool reduces = kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options) {
+  const bool reduces = question.kind == Kind::reduce_scatter || question.kind == Kind::all_reduce;
   require(!reduces || job.op != ReduceOp::avg || !is_integer(job.dtype),
           "{}: an average of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
   if (job.positions() == 1) return job.algorithm = Algorithm::ring;
   job.algorithm = options.algorithm;
   if (options.algorithm == Algorithm::automatic) {
-    job.algorithm = choose(engine.tuning(), {.kind = kind,
-                                             .link = job.link,
-                                             .ranks = job.positions(),
-                                             .bytes = bytes,
-                                             .rounds = reduces && job.dtype == DType::bf16,
-                                             .wire = options.wire});
+    question.link = job.link;
+    question.ranks = job.positions();
+    question.rounds = reduces && job.dtype == DType::bf16;
+    question.wire = options.wire;
+    job.algorithm = choose(engine.tuning(), question);
   }
   if (reduces && job.algorithm != Algorithm::native) job.wire = wire_for(options.wire, job.algorithm, job.dtype);
   return job.algorithm;
@@ -90,9 +89,9 @@ bool same_memory(const Job& job, const Tensor& in, const Tensor& out) {
   refuse_overlap(job, in, out, "they must be the same or apart");
 }
 
-bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, const Box& box) {
+bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, int dim, Range range) {
   if (!overlap(part, whole)) return false;
-  const Chunks block = chunks_of(whole.shape(), {box});
+  const Chunks block = chunks_of(whole.shape(), {cut(whole.shape(), dim, range)});
   if (!block.packed && part.data() == whole.data() + block.ranges[0].begin * job.element_size()) return true;
   refuse_overlap(job, part, whole, "the one must be this position's block of the other, or they must be apart");
 }

@@ -23,9 +23,9 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
 
 /// The algorithm that carries out `job`, which is set in it, and with it the wire of a reduction, whose operation must
 /// have been set: the algorithm asked for, the one that the engine's tuning gives for `automatic`, or `ring`, whose
-/// schedule is then empty, for a group of one. `bytes` as in Question. Throws UsageError on an average of integers and
-/// on a wire that the algorithm does not have.
-Algorithm resolve(const Engine& engine, Job& job, Kind kind, Index bytes, const Options& options);
+/// schedule is then empty, for a group of one. `question` holds the kind, the bytes and whether `direct` is possible.
+/// Throws UsageError on an average of integers and on a wire that the algorithm does not have.
+Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options);
 
 /// Where this rank stands in the job's group.
 Placement placement_of(const Job& job, const Mesh& mesh);
@@ -33,8 +33,8 @@ Placement placement_of(const Job& job, const Mesh& mesh);
 /// True when `in` and `out` are the same memory. Throws Error when they overlap otherwise.
 bool same_memory(const Job& job, const Tensor& in, const Tensor& out);
 
-/// True when `part` lies in `whole` exactly as its block `box`. Throws Error when they overlap otherwise.
-bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, const Box& box);
+/// True when `part` lies in `whole` exactly as its block `range` of `dim`. Throws Error when they overlap otherwise.
+bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, int dim, Range range);
 
 /// Throws Error that names the collective, the axes, both shapes and `dim` unless `dim` is a dim of both and the shapes
 /// agree in every dim other than those of `except`.

@@ -1,0 +1,293 @@
+#include "collectives/direct.h"
+
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "collectives/direct_run.h"
+#include "collectives/schedule.h"
+#include "runtime/base/check.h"
+#include "runtime/blocks.h"
+
+namespace shardline::collectives {
+namespace {
+
+using direct::Call;
+using direct::Combination;
+using direct::CombinePass;
+using direct::CopyPass;
+using direct::mix;
+using direct::Moves;
+
+/// An array of at least this many bytes is reduced in two passes: half the memory traffic for two ranks (less for
+/// more), and one more wait for the others.
+constexpr Index kTwoPassBytes = Index{16} << 10;
+
+std::string name_positions(const Job& job, const std::vector<Index>& positions) {
+  std::vector<std::string> names;
+  for (const Index position : positions) names.push_back(job.peer(position));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Combination combination(const Job& job) { return {job.op, job.dtype, job.op == ReduceOp::avg ? job.positions() : 1}; }
+
+void check_average(const Job& job) {
+  if (job.op != ReduceOp::avg || !is_integer(job.dtype)) return;
+  usage_error("{}: avg of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
+}
+
+void check_possible(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out) {
+  const std::string obstacle = direct_obstacle(engine, job, in, out);
+  if (obstacle.empty()) return;
+  usage_error("{}: algorithm direct moves tensors of a shared arena between ranks of one node: {}", job.label(),
+              obstacle);
+}
+
+/// A part of an array: one dim cut to a range, or the whole where there is no dim.
+struct Cut {
+  int dim = -1;
+  Range range;
+};
+
+/// Where the elements lie that `held` and `wanted`, two parts of an array of shape `logical`, have in common. They cut
+/// different dims.
+BoxWalk walk_between(const Shape& logical, Cut held, Cut wanted) {
+  BoxWalk walk;
+  for (auto d = static_cast<int>(logical.size()); d-- > 0;) {
+    const Index n = logical[static_cast<std::size_t>(d)];
+    const Range range = d == held.dim ? held.range : d == wanted.dim ? wanted.range : Range{0, n};
+    const BoxWalk::Side whole{n, range.begin};
+    const BoxWalk::Side part{range.size(), 0};
+    walk.add_outer(range.size(), d == held.dim ? part : whole, d == wanted.dim ? part : whole);
+  }
+  return walk;
+}
+
+/// The positions after the own one, in the order of the ring, so that every position begins with another one.
+std::vector<Index> others(const Job& job) {
+  std::vector<Index> result;
+  result.reserve(static_cast<std::size_t>(job.positions()));
+  for (Index k = 1; k < job.positions(); ++k) result.push_back(ring_position(job.position(), k, job.positions()));
+  return result;
+}
+
+/// What a MoveRun moves: position q holds `held[q]` along `held_dim` (the whole when there is no such dim), and this
+/// one wants `wanted`.
+struct MovePlan {
+  Call call;
+  Shape logical;
+  int held_dim = -1;
+  std::vector<Range> held;
+  Cut wanted;
+  std::vector<Index> sources;
+  std::optional<direct::Readers> readers;  ///< all others unless set
+};
+
+/// all_gather, all_to_all and shift: parts of the operands of some positions come into the own result.
+class MoveRun final : public direct::Run {
+ public:
+  MoveRun(Arena& arena, Job job, MovePlan plan)
+      : Run(arena, std::move(job), plan.call, plan.readers),
+        plan_(std::move(plan)),
+        moves_(std::move(plan_.sources), {[this](Index position) { return ready(position); },
+                                          [this](Index position) { return open(position); }}) {}
+
+ private:
+  bool read() override { return moves_.advance(kPieceBytes); }
+  bool all_read() const override { return moves_.done(); }
+  std::string missing_to_read() const override {
+    return fmt::format("{} has not started it", name_positions(job(), moves_.left()));
+  }
+  bool ready(Index position) const { return position == job().position() || meeting().started(position); }
+  CopyPass open(Index position) {
+    const bool own = position == job().position();
+    Cut held{plan_.held_dim, {}};
+    if (held.dim >= 0) held.range = plan_.held[static_cast<std::size_t>(position)];
+    CopyPass pass(own ? job().input : meeting().input(position), job().output,
+                  walk_between(plan_.logical, held, plan_.wanted), job().element_size());
+    if (!own) count_wire_bytes(pass.bytes());
+    return pass;
+  }
+
+  MovePlan plan_;
+  Moves moves_;
+};
+
+/// Operands of all positions, combined in order of position where all have started.
+class ReduceRun : public direct::Run {
+ public:
+  /// `walk` leads through every operand and the own result.
+  ReduceRun(Arena& arena, Job job, const Call& call, BoxWalk walk) : Run(arena, std::move(job), call), walk_(walk) {}
+
+ protected:
+  bool read() override { return combine(); }
+  bool all_read() const override { return combined(); }
+  std::string missing_to_read() const override { return fmt::format("{} has not started it", job().peer(seen_)); }
+
+  bool combined() const { return pass_ && pass_->done(); }
+  /// True when there was anything to do.
+  bool combine() {
+    if (!pass_ && !begin()) return false;
+    if (!pass_->done()) pass_->advance(kPieceBytes);
+    return true;
+  }
+
+ private:
+  bool begin() {
+    while (seen_ < job().positions() && (seen_ == job().position() || meeting().started(seen_))) ++seen_;
+    if (seen_ < job().positions()) return false;
+    std::vector<const std::byte*> operands;
+    operands.reserve(static_cast<std::size_t>(seen_));
+    for (Index k = 0; k < seen_; ++k) operands.push_back(k == job().position() ? job().input : meeting().input(k));
+    pass_.emplace(combination(job()), std::move(operands), job().output, std::move(walk_));
+    count_wire_bytes((seen_ - 1) * pass_->bytes());
+    return true;
+  }
+
+  BoxWalk walk_;
+  Index seen_ = 0;  ///< positions that have started, counted from the first
+  std::optional<CombinePass> pass_;
+};
+
+/// all_reduce of large arrays: this position's chunk combined, then those of the others from their results. Right in
+/// place too, as only its own position reads a chunk of the operands.
+class TwoPassReduceRun final : public ReduceRun {
+ public:
+  TwoPassReduceRun(Arena& arena, Job job, const Call& call, std::vector<Range> chunks)
+      : ReduceRun(arena, std::move(job), call, chunk_walk(chunks[static_cast<std::size_t>(job.position())])),
+        chunks_(std::move(chunks)),
+        moves_(others(this->job()), {[this](Index position) { return meeting().combined(position); },
+                                     [this](Index position) { return open(position); }}) {}
+
+  static BoxWalk chunk_walk(Range chunk) {
+    BoxWalk walk;
+    walk.add_outer(chunk.size(), {chunk.end, chunk.begin}, {chunk.end, chunk.begin});
+    return walk;
+  }
+
+ private:
+  bool read() override {
+    if (told_) return moves_.advance(kPieceBytes);
+    const bool moved = combine();
+    if (!combined()) return moved;
+    meeting().say_combined();
+    told_ = true;
+    moves_.advance(kPieceBytes);
+    return true;
+  }
+  bool all_read() const override { return moves_.done(); }
+  std::string missing_to_read() const override {
+    if (!told_) return ReduceRun::missing_to_read();
+    return fmt::format("{} has not combined its chunk", name_positions(job(), moves_.left()));
+  }
+  CopyPass open(Index position) {
+    const Range chunk = chunks_[static_cast<std::size_t>(position)];
+    CopyPass pass(meeting().output(position), job().output, chunk_walk(chunk), job().element_size());
+    count_wire_bytes(pass.bytes());
+    return pass;
+  }
+
+  std::vector<Range> chunks_;
+  Moves moves_;
+  bool told_ = false;
+};
+
+/// Lets the result be made in scratch, to be copied to its place when nobody reads there any more.
+void make_result_aside(Engine& engine, Job& job, const Tensor& out) {
+  const std::shared_ptr<std::byte> aside = engine.scratch().take(out.bytes());
+  if (aside == nullptr) return;
+  job.finish = [aside, to = job.output, bytes = static_cast<std::size_t>(out.bytes())] {
+    std::memcpy(to, aside.get(), bytes);
+  };
+  job.output = aside.get();
+}
+
+}  // namespace
+
+std::string direct_obstacle(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out) {
+  const std::shared_ptr<Arena>& arena = engine.arena();
+  if (arena == nullptr) return "the engine has no arena";
+  if (!arena->on_one_node(job.mesh_ranks)) {
+    return fmt::format("mesh ranks {} are not on one node", fmt::join(job.mesh_ranks, ", "));
+  }
+  if (!arena->contains(in)) return "in does not lie in the arena";
+  if (!arena->contains(out)) return "out does not lie in the arena";
+  return {};
+}
+
+bool direct_possible(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out) {
+  return direct_obstacle(engine, job, in, out).empty();
+}
+
+std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job job, const Tensor& in, int dim, const Tensor& out,
+                                             std::vector<Range> blocks) {
+  check_possible(engine, job, in, out);
+  MovePlan plan;
+  plan.call = {.kind = Kind::all_gather, .elements = out.size(), .layout = mix(mix(0, dim), out.shape())};
+  plan.logical = out.shape();
+  plan.held_dim = dim;
+  plan.held = std::move(blocks);
+  plan.sources = others(job);
+  const Range own = plan.held[static_cast<std::size_t>(job.position())];
+  const Index own_begin = first_element(out.shape(), cut(out.shape(), dim, own));
+  const bool in_place = job.input == job.output + own_begin * job.element_size();
+  if (!in_place) plan.sources.insert(plan.sources.begin(), job.position());
+  return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
+}
+
+std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job job, const Tensor& in, int dim, const Tensor& out,
+                                                 Range own) {
+  check_possible(engine, job, in, out);
+  check_average(job);
+  const Call call{.kind = Kind::reduce_scatter, .elements = in.size(), .layout = mix(mix(0, dim), in.shape())};
+  return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {dim, own}));
+}
+
+std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job job, const Tensor& in, const Tensor& out) {
+  check_possible(engine, job, in, out);
+  check_average(job);
+  const Call call{.kind = Kind::all_reduce, .elements = in.size(), .layout = mix(0, in.shape())};
+  if (in.bytes() < kTwoPassBytes) {
+    if (job.input == job.output) make_result_aside(engine, job, out);
+    return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {}));
+  }
+  std::vector<Range> chunks;
+  chunks.reserve(static_cast<std::size_t>(job.positions()));
+  for (Index i = 0; i < job.positions(); ++i) chunks.push_back(block(in.size(), job.positions(), i));
+  return std::make_shared<TwoPassReduceRun>(*engine.arena(), std::move(job), call, std::move(chunks));
+}
+
+std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job job, const Tensor& in, const Tensor& out,
+                                             DirectExchange exchange) {
+  check_possible(engine, job, in, out);
+  MovePlan plan;
+  plan.logical = in.shape();
+  plan.logical[static_cast<std::size_t>(exchange.gather_dim)] = out.extent(exchange.gather_dim);
+  plan.call = {.kind = Kind::all_to_all,
+               .elements = element_count(plan.logical),
+               .layout = mix(mix(mix(0, exchange.gather_dim), exchange.split_dim), plan.logical)};
+  plan.held_dim = exchange.gather_dim;
+  plan.held = std::move(exchange.gathered);
+  plan.wanted = {exchange.split_dim, exchange.own_split};
+  plan.sources = others(job);
+  plan.sources.insert(plan.sources.begin(), job.position());
+  if (job.input == job.output) make_result_aside(engine, job, out);
+  return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
+}
+
+std::shared_ptr<Operation> direct_shift(Engine& engine, Job job, const Tensor& in, Index offset, const Tensor& out) {
+  check_possible(engine, job, in, out);
+  const Index step = ring_position(0, offset, job.positions());
+  MovePlan plan;
+  plan.call = {.kind = Kind::shift, .elements = in.size(), .layout = mix(0, step), .wanted = out.size()};
+  plan.logical = {out.size()};
+  plan.sources = {ring_position(job.position(), -step, job.positions())};
+  plan.readers = direct::Readers{job.position() + step, 1};
+  if (job.input == job.output) make_result_aside(engine, job, out);
+  return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
+}
+
+}  // namespace shardline::collectives

@@ -1,0 +1,122 @@
+// The memory that ranks of a node share: what fits, what comes back and when.
+
+#include "collectives/arena.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/check.h"
+#include "tests/collectives/direct_fixture.h"
+
+namespace shardline::collectives {
+namespace {
+
+class ArenaTest : public testing::Test {
+ protected:
+  Mesh mesh{AbstractMesh({{"X", world().size()}}), world()};
+
+  /// Byte offset of a tensor in this rank's part.
+  Index place(const Arena& arena, const Tensor& tensor) const { return tensor.data() - arena.part(mesh.rank()); }
+  bool alike(Index value) const {
+    return world().max(static_cast<double>(value)) == world().min(static_cast<double>(value));
+  }
+};
+
+TEST_F(ArenaTest, UnevenAndEmptyBlocksLieAtTheSamePlaceOnEveryRank) {
+  Arena arena(mesh, 1 << 16);
+  std::vector<Tensor> tensors;
+  for (const Index extra : {0, 7, 100}) {
+    tensors.push_back(arena.allocate(DType::f64, {mesh.rank() * extra, 3}));
+    const Tensor& tensor = tensors.back();
+    EXPECT_TRUE(arena.contains(tensor));
+    EXPECT_TRUE(alike(place(arena, tensor)));
+    EXPECT_EQ(place(arena, tensor) % 64, 0);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0U);
+  }
+  EXPECT_LT(tensors[1].data() + tensors[1].bytes(), tensors[2].data() + 1);
+  EXPECT_FALSE(arena.contains(Tensor(DType::f32, {4})));
+  EXPECT_FALSE(arena.contains(Tensor()));
+}
+
+TEST_F(ArenaTest, RanksReadEachOthersTensors) {
+  Arena arena(mesh, 1 << 16);
+  Tensor own = arena.allocate(DType::i64, {1});
+  own.view<std::int64_t>()[0] = 100 + mesh.rank();
+  world().barrier();
+  for (Index rank = 0; rank < mesh.ranks(); ++rank) {
+    ASSERT_NE(arena.part(rank), nullptr);
+    EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(arena.part(rank) + place(arena, own)), 100 + rank);
+  }
+  EXPECT_TRUE(arena.on_one_node({0, mesh.ranks() - 1}));
+  world().barrier();
+}
+
+TEST_F(ArenaTest, SaysWhatIsTakenWhenItIsFull) {
+  Arena arena(mesh, 1000 * 64);
+  Tensor most = arena.allocate(DType::f32, {900 * 16});
+  EXPECT_EQ(arena.taken(), 900 * 64);
+  // Too much on one rank alone is refused on all.
+  const Index last = mesh.ranks() - 1;
+  const Shape too_much{mesh.rank() == last ? 101 * 16 : 1};
+  EXPECT_FALSE(arena.try_allocate(DType::f32, too_much).has_value());
+  EXPECT_THROW(arena.allocate(DType::f32, too_much), UsageError);
+  expect_error([&] { arena.allocate(DType::f32, too_much); },
+               {"no room for tensors of 6.46 kB", "64.0 kB", "57.6 kB are taken", "6.40 kB"});
+  EXPECT_TRUE(arena.try_allocate(DType::f32, {100 * 16}).has_value());
+}
+
+TEST_F(ArenaTest, MemoryComesBackWhenEveryRankHasLetGo) {
+  Arena arena(mesh, 1 << 16);
+  Tensor first = arena.allocate(DType::f32, {100});
+  const Index begin = place(arena, first);
+  Tensor copy = first;
+  first = Tensor();
+  if (mesh.rank() != 0) copy = Tensor();  // rank 0 keeps it
+  Tensor second = arena.allocate(DType::f32, {100});
+  EXPECT_GT(place(arena, second), begin);
+  EXPECT_TRUE(alike(place(arena, second)));
+  copy = Tensor();
+  const Tensor larger = arena.allocate(DType::f32, {200});
+  EXPECT_GT(place(arena, larger), place(arena, second)) << "it was put in a gap that is too small";
+  const Tensor third = arena.allocate(DType::f32, {50});
+  EXPECT_EQ(place(arena, third), begin);
+}
+
+TEST_F(ArenaTest, OftenTakenAndReturned) {
+  Arena arena(mesh, 4096);
+  for (int round = 0; round < 500; ++round) {
+    const Tensor one = arena.allocate(DType::f32, {256});
+    const Tensor other = arena.allocate(DType::f32, {round % 3 * 256});
+  }
+}
+
+TEST_F(ArenaTest, TooLargeForTheSharedMemoryOfTheNodeIsRefused) {
+  const auto make = [this] { const Arena arena(mesh, Index{1} << 50); };
+  EXPECT_THROW(make(), UsageError);
+  expect_error(make, {"do not fit", "at most half", "free"});
+  if (mesh.ranks() > 1) {
+    expect_error([this] { const Arena arena(mesh, mesh.rank() == 0 ? 1 << 20 : 1 << 13); }, {"on one rank", "another"});
+  }
+}
+
+TEST_F(ArenaTest, ManyOneAfterTheOther) {
+  for (int k = 0; k < 100; ++k) {
+    Arena arena(mesh, 4096);
+    arena.allocate(DType::f32, {10});
+  }
+}
+
+TEST_F(ArenaTest, OutlivedByATensorStaysMapped) {
+  testing::internal::CaptureStderr();
+  std::optional<Tensor> tensor;
+  {
+    Arena arena(mesh, 4096);
+    tensor = arena.allocate(DType::i32, {1});
+    if (mesh.rank() != 0) tensor.reset();
+  }
+  if (tensor) tensor->view<std::int32_t>()[0] = 3;
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("an arena was destroyed before 1 of its tensors") != std::string::npos, mesh.rank() == 0) << said;
+}
+
+}  // namespace
+}  // namespace shardline::collectives

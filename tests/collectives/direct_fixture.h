@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/arena.h"
+#include "collectives/options.h"
+#include "tests/collectives/fixture.h"
+
+namespace shardline::collectives {
+
+inline constexpr Options kDirect{Algorithm::direct};
+inline constexpr DType kEveryDType[] = {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64};
+
+/// Calls `check(stage)` for every mesh case, with an arena of `bytes` set.
+void for_each_arena(Index bytes, const std::function<void(Stage&)>& check);
+
+/// Collective over the mesh: a copy of `tensor` in the stage's arena.
+Tensor in_arena(Stage& stage, const Tensor& tensor);
+/// Collective over the mesh: bytes in the stage's arena that no test expects.
+Tensor spoiled_in_arena(Stage& stage, DType dtype, const Shape& shape);
+
+/// A tensor of `shape` over a part of the memory of `whole`, from element `begin` on.
+Tensor over(Tensor whole, Index begin, const Shape& shape);
+
+/// The message of the Error that `body` throws must hold every one of `parts`.
+void expect_error(const std::function<void()>& body, const std::vector<std::string>& parts);
+
+}  // namespace shardline::collectives

@@ -66,11 +66,19 @@ BoxWalk walk_between(const Shape& logical, Cut held, Cut wanted) {
   return walk;
 }
 
-/// The positions after the own one, in the order of the ring, so that every position begins with another one.
+/// The other positions, in the order of the ring from the own one on, so that every position begins with another one.
 std::vector<Index> others(const Job& job) {
   std::vector<Index> result;
   result.reserve(static_cast<std::size_t>(job.positions()));
-  for (Index k = 1; k < job.positions(); ++k) result.push_back(ring_position(job.position(), k, job.positions()));
+  for (Index k = 1; k < job.positions(); ++k) result.push_back((job.position() + k) % job.positions());
+  return result;
+}
+
+/// The own position and then the others.
+std::vector<Index> everyone(const Job& job) {
+  std::vector<Index> result;
+  result.reserve(static_cast<std::size_t>(job.positions()));
+  for (Index k = 0; k < job.positions(); ++k) result.push_back((job.position() + k) % job.positions());
   return result;
 }
 
@@ -89,7 +97,7 @@ struct MovePlan {
 /// all_gather, all_to_all and shift: parts of the operands of some positions come into the own result.
 class MoveRun final : public direct::Run {
  public:
-  MoveRun(Arena& arena, Job job, MovePlan plan)
+  MoveRun(Arena& arena, Job&& job, MovePlan plan)
       : Run(arena, std::move(job), plan.call, plan.readers),
         plan_(std::move(plan)),
         moves_(std::move(plan_.sources), {[this](Index position) { return ready(position); },
@@ -120,7 +128,7 @@ class MoveRun final : public direct::Run {
 class ReduceRun : public direct::Run {
  public:
   /// `walk` leads through every operand and the own result.
-  ReduceRun(Arena& arena, Job job, const Call& call, BoxWalk walk) : Run(arena, std::move(job), call), walk_(walk) {}
+  ReduceRun(Arena& arena, Job&& job, const Call& call, BoxWalk walk) : Run(arena, std::move(job), call), walk_(walk) {}
 
  protected:
   bool read() override { return combine(); }
@@ -156,7 +164,7 @@ class ReduceRun : public direct::Run {
 /// place too, as only its own position reads a chunk of the operands.
 class TwoPassReduceRun final : public ReduceRun {
  public:
-  TwoPassReduceRun(Arena& arena, Job job, const Call& call, std::vector<Range> chunks)
+  TwoPassReduceRun(Arena& arena, Job&& job, const Call& call, std::vector<Range> chunks)
       : ReduceRun(arena, std::move(job), call, chunk_walk(chunks[static_cast<std::size_t>(job.position())])),
         chunks_(std::move(chunks)),
         moves_(others(this->job()), {[this](Index position) { return meeting().combined(position); },
@@ -222,7 +230,7 @@ bool direct_possible(const Engine& engine, const Job& job, const Tensor& in, con
   return direct_obstacle(engine, job, in, out).empty();
 }
 
-std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job job, const Tensor& in, int dim, const Tensor& out,
+std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Tensor& in, int dim, const Tensor& out,
                                              std::vector<Range> blocks) {
   check_possible(engine, job, in, out);
   MovePlan plan;
@@ -230,23 +238,22 @@ std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job job, const Tens
   plan.logical = out.shape();
   plan.held_dim = dim;
   plan.held = std::move(blocks);
-  plan.sources = others(job);
-  const Range own = plan.held[static_cast<std::size_t>(job.position())];
-  const Index own_begin = first_element(out.shape(), cut(out.shape(), dim, own));
-  const bool in_place = job.input == job.output + own_begin * job.element_size();
-  if (!in_place) plan.sources.insert(plan.sources.begin(), job.position());
+  Index before_own = plan.held[static_cast<std::size_t>(job.position())].begin;
+  for (std::size_t d = out.shape().size(); d-- > static_cast<std::size_t>(dim) + 1;) before_own *= out.shape()[d];
+  const bool in_place = job.input == job.output + before_own * job.element_size();
+  plan.sources = in_place ? others(job) : everyone(job);
   return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
 }
 
-std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job job, const Tensor& in, int dim, const Tensor& out,
-                                                 Range own) {
+std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
+                                                 const Tensor& out, Range own) {
   check_possible(engine, job, in, out);
   check_average(job);
   const Call call{.kind = Kind::reduce_scatter, .elements = in.size(), .layout = mix(mix(0, dim), in.shape())};
   return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {dim, own}));
 }
 
-std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job job, const Tensor& in, const Tensor& out) {
+std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out) {
   check_possible(engine, job, in, out);
   check_average(job);
   const Call call{.kind = Kind::all_reduce, .elements = in.size(), .layout = mix(0, in.shape())};
@@ -260,7 +267,7 @@ std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job job, const Tens
   return std::make_shared<TwoPassReduceRun>(*engine.arena(), std::move(job), call, std::move(chunks));
 }
 
-std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job job, const Tensor& in, const Tensor& out,
+std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
                                              DirectExchange exchange) {
   check_possible(engine, job, in, out);
   MovePlan plan;
@@ -272,13 +279,12 @@ std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job job, const Tens
   plan.held_dim = exchange.gather_dim;
   plan.held = std::move(exchange.gathered);
   plan.wanted = {exchange.split_dim, exchange.own_split};
-  plan.sources = others(job);
-  plan.sources.insert(plan.sources.begin(), job.position());
+  plan.sources = everyone(job);
   if (job.input == job.output) make_result_aside(engine, job, out);
   return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
 }
 
-std::shared_ptr<Operation> direct_shift(Engine& engine, Job job, const Tensor& in, Index offset, const Tensor& out) {
+std::shared_ptr<Operation> direct_shift(Engine& engine, Job&& job, const Tensor& in, Index offset, const Tensor& out) {
   check_possible(engine, job, in, out);
   const Index step = ring_position(0, offset, job.positions());
   MovePlan plan;

@@ -23,16 +23,16 @@ std::string direct_obstacle(const Engine& engine, const Job& job, const Tensor& 
 bool direct_possible(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out);
 
 /// As start_all_gather(). `in` may be the own block's place in `out`.
-std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job job, const Tensor& in, int dim, const Tensor& out,
+std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Tensor& in, int dim, const Tensor& out,
                                              std::vector<Range> blocks);
 
 /// As start_reduce_scatter(), `own` being this position's block. `out` may be its place in `in`, which is then written.
-std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job job, const Tensor& in, int dim, const Tensor& out,
-                                                 Range own);
+std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
+                                                 const Tensor& out, Range own);
 
 /// As start_all_reduce(). `in` and `out` may be the same. A small array is combined whole by every rank; of a large one
 /// every rank combines a chunk and takes the others' chunks from their results. Both add in the same order.
-std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job job, const Tensor& in, const Tensor& out);
+std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out);
 
 /// The dims of an all_to_all, with every position's block of the one that is gathered and the own block of the one that
 /// is split.
@@ -43,11 +43,11 @@ struct DirectExchange {
   Range own_split;
 };
 /// As start_all_to_all(). `in` and `out` may be the same memory.
-std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job job, const Tensor& in, const Tensor& out,
+std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
                                              DirectExchange exchange);
 
 /// As start_shift(), for an offset that is not a multiple of the number of positions. `in` and `out` may be the same
 /// memory.
-std::shared_ptr<Operation> direct_shift(Engine& engine, Job job, const Tensor& in, Index offset, const Tensor& out);
+std::shared_ptr<Operation> direct_shift(Engine& engine, Job&& job, const Tensor& in, Index offset, const Tensor& out);
 
 }  // namespace shardline::collectives

@@ -7,7 +7,7 @@
 
 namespace shardline::collectives::direct {
 
-Run::Run(Arena& arena, Job job, const Call& call, const std::optional<Readers>& readers)
+Run::Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers)
     : Operation(std::move(job)),
       meeting_(arena, this->job(), call),
       readers_(readers.value_or(Readers{this->job().position() + 1, this->job().positions() - 1})) {}

@@ -24,7 +24,7 @@ struct Readers {
 class Run : public Operation {
  public:
   /// All others are readers unless given.
-  Run(Arena& arena, Job job, const Call& call, const std::optional<Readers>& readers = {});
+  Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
   std::string missing() const override;
 
  protected:

@@ -49,7 +49,7 @@ struct Job {
 /// A collective in flight: a state machine that never waits.
 class Operation {
  public:
-  explicit Operation(Job job) : job_(std::move(job)) {}
+  explicit Operation(Job&& job) : job_(std::move(job)) {}
   virtual ~Operation() = default;
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;

@@ -9,6 +9,13 @@
 namespace shardline::collectives {
 namespace {
 
+/// Element offset of a box's first element; `shape` row-major.
+Index first_element(const Shape& shape, const Box& box) {
+  Index offset = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) offset = offset * shape[d] + box[d].begin;
+  return offset;
+}
+
 bool contiguous(const Shape& shape, const Box& box) {
   bool cut_seen = false;
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -42,12 +49,6 @@ std::vector<Box> cuts(const Shape& shape, int dim, const std::vector<Range>& ran
   std::vector<Box> boxes;
   for (const Range& range : ranges) boxes.push_back(cut(shape, dim, range));
   return boxes;
-}
-
-Index first_element(const Shape& shape, const Box& box) {
-  Index offset = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) offset = offset * shape[d] + box[d].begin;
-  return offset;
 }
 
 BoxWalk::BoxWalk(const Shape& from, const Box& from_box, const Shape& to, const Box& to_box) {

@@ -20,9 +20,6 @@ Box cut(const Shape& shape, int dim, Range range);
 /// cut() for each range, in order.
 std::vector<Box> cuts(const Shape& shape, int dim, const std::vector<Range>& ranges);
 
-/// Element offset of a box's first element in a row-major array of `shape`.
-Index first_element(const Shape& shape, const Box& box);
-
 /// Walks two boxes of equal extents, in arrays of their own shapes, over the runs of elements that are contiguous in
 /// both; offsets are in elements from the beginning of the arrays. Allocates nothing.
 class BoxWalk {

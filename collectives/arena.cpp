@@ -98,10 +98,6 @@ bool Arena::contains(const Tensor& tensor) const {
          not_after(tensor.data() + tensor.bytes(), own + window_.bytes());
 }
 
-bool Arena::on_one_node(const std::vector<Index>& mesh_ranks) const {
-  return std::all_of(mesh_ranks.begin(), mesh_ranks.end(), [this](Index rank) { return part(rank) != nullptr; });
-}
-
 Index Arena::capacity() const { return blocks_->capacity(); }
 Index Arena::taken() const { return blocks_->taken(); }
 

@@ -36,8 +36,6 @@ class Arena {
 
   /// Whether the tensor lies in this rank's part of the arena.
   bool contains(const Tensor& tensor) const;
-  /// Whether all these ranks of the mesh are on this rank's node.
-  bool on_one_node(const std::vector<Index>& mesh_ranks) const;
   /// Bytes of tensors that each rank has room for.
   Index capacity() const;
   /// Bytes that are taken, as the ranks have last agreed.

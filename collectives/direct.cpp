@@ -34,11 +34,6 @@ std::string name_positions(const Job& job, const std::vector<Index>& positions) 
 
 Combination combination(const Job& job) { return {job.op, job.dtype, job.op == ReduceOp::avg ? job.positions() : 1}; }
 
-void check_average(const Job& job) {
-  if (job.op != ReduceOp::avg || !is_integer(job.dtype)) return;
-  usage_error("{}: avg of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
-}
-
 void check_possible(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out) {
   const std::string obstacle = direct_obstacle(engine, job, in, out);
   if (obstacle.empty()) return;
@@ -116,7 +111,7 @@ class MoveRun final : public direct::Run {
     if (held.dim >= 0) held.range = plan_.held[static_cast<std::size_t>(position)];
     CopyPass pass(own ? job().input : meeting().input(position), job().output,
                   walk_between(plan_.logical, held, plan_.wanted), job().element_size());
-    if (!own) count_wire_bytes(pass.bytes());
+    if (!own) count_read(pass.bytes());
     return pass;
   }
 
@@ -151,7 +146,7 @@ class ReduceRun : public direct::Run {
     operands.reserve(static_cast<std::size_t>(seen_));
     for (Index k = 0; k < seen_; ++k) operands.push_back(k == job().position() ? job().input : meeting().input(k));
     pass_.emplace(combination(job()), std::move(operands), job().output, std::move(walk_));
-    count_wire_bytes((seen_ - 1) * pass_->bytes());
+    count_read((seen_ - 1) * pass_->bytes());
     return true;
   }
 
@@ -194,7 +189,7 @@ class TwoPassReduceRun final : public ReduceRun {
   CopyPass open(Index position) {
     const Range chunk = chunks_[static_cast<std::size_t>(position)];
     CopyPass pass(meeting().output(position), job().output, chunk_walk(chunk), job().element_size());
-    count_wire_bytes(pass.bytes());
+    count_read(pass.bytes());
     return pass;
   }
 
@@ -218,7 +213,7 @@ void make_result_aside(Engine& engine, Job& job, const Tensor& out) {
 std::string direct_obstacle(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out) {
   const std::shared_ptr<Arena>& arena = engine.arena();
   if (arena == nullptr) return "the engine has no arena";
-  if (!arena->on_one_node(job.mesh_ranks)) {
+  if (job.link != LinkKind::node) {
     return fmt::format("mesh ranks {} are not on one node", fmt::join(job.mesh_ranks, ", "));
   }
   if (!arena->contains(in)) return "in does not lie in the arena";
@@ -248,14 +243,12 @@ std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Te
 std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
                                                  const Tensor& out, Range own) {
   check_possible(engine, job, in, out);
-  check_average(job);
   const Call call{.kind = Kind::reduce_scatter, .elements = in.size(), .layout = mix(mix(0, dim), in.shape())};
   return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {dim, own}));
 }
 
 std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out) {
   check_possible(engine, job, in, out);
-  check_average(job);
   const Call call{.kind = Kind::all_reduce, .elements = in.size(), .layout = mix(0, in.shape())};
   if (in.bytes() < kTwoPassBytes) {
     if (job.input == job.output) make_result_aside(engine, job, out);

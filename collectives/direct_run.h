@@ -26,6 +26,7 @@ class Run : public Operation {
   /// All others are readers unless given.
   Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
   std::string missing() const override;
+  Index wire_bytes() const override { return read_bytes_; }
 
  protected:
   /// Bytes that one step() reads before other operations get their turn.
@@ -37,6 +38,9 @@ class Run : public Operation {
   /// What read() waits for.
   virtual std::string missing_to_read() const = 0;
 
+  /// Counts bytes read from another rank.
+  void count_read(Index bytes) { read_bytes_ += bytes; }
+
   Meeting& meeting() { return meeting_; }
   const Meeting& meeting() const { return meeting_; }
 
@@ -47,6 +51,7 @@ class Run : public Operation {
   Meeting meeting_;
   Readers readers_;  ///< that have not been seen to finish
   Phase phase_ = Phase::before;
+  Index read_bytes_ = 0;
 };
 
 /// Copies from one position after the other, whichever is ready.

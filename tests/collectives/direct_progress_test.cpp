@@ -192,7 +192,7 @@ TEST_F(DirectRefusal, NamesWhatIsMissing) {
 TEST_F(DirectRefusal, OfAnAverageOfIntegers) {
   engine.set_arena(std::make_shared<Arena>(mesh, 4096));
   Tensor whole = engine.arena()->allocate(DType::i32, {8});
-  expect_error([&] { all_reduce(engine, axes, ReduceOp::avg, whole, whole, kDirect); }, {"avg of i32"});
+  expect_error([&] { all_reduce(engine, axes, ReduceOp::avg, whole, whole, kDirect); }, {"average of i32"});
 }
 
 }  // namespace

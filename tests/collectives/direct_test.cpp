@@ -32,29 +32,6 @@ Index first_of(Range block, const Shape& whole) {
   return whole[0] == 0 ? 0 : block.begin * (element_count(whole) / whole[0]);
 }
 
-std::vector<Range> blocks(const Stage& stage, Index n) { return nested_blocks(n, stage.axes, stage.mesh.axes()); }
-
-TEST(Direct, AllGatherAlongEveryDim) {
-  for_each_arena(kArena, [](Stage& stage) {
-    for (const Index n : sizes(stage.positions())) {
-      for (int dim = 0; dim < 3; ++dim) {
-        for (const DType dtype : kEveryDType) {
-          const Tensor expected = whole_numbers(dtype, shape_with(dim, n), "gathered");
-          const Tensor in = in_arena(stage, cut_tensor(expected, dim, stage.block(n)));
-          const Tensor before = in.clone();
-          Tensor out = spoiled_in_arena(stage, dtype, expected.shape());
-          Handle handle = start_all_gather(stage.engine, stage.axes, in, dim, out, kDirect);
-          handle.wait();
-          ASSERT_TRUE(same_bits(out, expected)) << n << " along " << dim << " " << name_of(dtype);
-          ASSERT_TRUE(same_bits(in, before)) << "the input was written";
-          ASSERT_EQ(handle.wire_bytes(), out.bytes() - in.bytes());
-          ASSERT_EQ(handle.packed_bytes(), 0);
-        }
-      }
-    }
-  });
-}
-
 TEST(Direct, AllGatherOfABlockThatIsInItsPlace) {
   for_each_arena(kArena, [](Stage& stage) {
     if (stage.positions() == 1) return;
@@ -64,10 +41,7 @@ TEST(Direct, AllGatherOfABlockThatIsInItsPlace) {
       const Range own = stage.block(n);
       Tensor in = over(out, 3 * own.begin, {own.size(), 3});
       in.assign({{0, own.size()}, {0, 3}}, cut_tensor(expected, 0, own));
-      Tensor apart(DType::f32, in.shape());
-      Job job = make_job(stage.engine, "all_gather", stage.axes, apart, out);
-      job.input = in.data();
-      stage.engine.start(direct_all_gather(stage.engine, std::move(job), in, 0, out, blocks(stage, n))).wait();
+      all_gather(stage.engine, stage.axes, in, 0, out, kDirect);
       ASSERT_TRUE(same_bits(out, expected)) << n;
     }
   });
@@ -109,9 +83,7 @@ TEST(Direct, AllToAllInTheSameMemory) {
       const Tensor expected = cut_tensor(logical, 2, stage.block(n));
       Tensor in = in_arena(stage, cut_tensor(logical, 0, stage.block(n)));
       Tensor out = in.reshaped(expected.shape());
-      Job job = make_job(stage.engine, "all_to_all", stage.axes, in, out, InPlace::allowed);
-      DirectExchange exchange{0, blocks(stage, n), 2, stage.block(n)};
-      stage.engine.start(direct_all_to_all(stage.engine, std::move(job), in, out, std::move(exchange))).wait();
+      all_to_all(stage.engine, stage.axes, in, 0, 2, out, kDirect);
       ASSERT_TRUE(same_bits(out, expected)) << n;
     }
   });
@@ -134,8 +106,7 @@ TEST(Direct, ShiftOfBlocksOfDifferentSizes) {
         if (p == 1 || giver == stage.position()) continue;
 
         Tensor both = in_arena(stage, whole_numbers(dtype, {5}, fmt::format("in place {}", stage.position())));
-        Job job = make_job(stage.engine, "shift", stage.axes, both, both, InPlace::allowed);
-        stage.engine.start(direct_shift(stage.engine, std::move(job), both, offset, both)).wait();
+        shift(stage.engine, stage.axes, both, offset, both, kDirect);
         ASSERT_TRUE(same_bits(both, whole_numbers(dtype, {5}, fmt::format("in place {}", giver)))) << "by " << offset;
       }
     }
@@ -194,10 +165,7 @@ TEST(Direct, ReduceScatterIntoTheOwnBlockOfTheOperand) {
       Tensor in = in_arena(stage, arrays[static_cast<std::size_t>(stage.position())]);
       const Range own = stage.block(n);
       Tensor out = over(in, first_of(own, in.shape()), {own.size(), 3});
-      Tensor apart(DType::bf16, out.shape());
-      Job job = make_job(stage.engine, "reduce_scatter", stage.axes, in, apart);
-      job.output = out.data();
-      stage.engine.start(direct_reduce_scatter(stage.engine, std::move(job), in, 0, out, own)).wait();
+      reduce_scatter(stage.engine, stage.axes, ReduceOp::sum, in, 0, out, kDirect);
       ASSERT_TRUE(same_bits(out, cut_tensor(combine(ReduceOp::sum, arrays), 0, own))) << n;
     }
   });

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <memory>
 
+#include "collectives/arena.h"
 #include "roofline/calibrate.h"
 #include "runtime/base/check.h"
 #include "tools/bench_report.h"
 #include "tools/caches.h"
 
 namespace shardline::tools {
+
+using collectives::Algorithm;
+
 namespace {
 
 /// Collective over all ranks: what the arrays of one rank fill together, so that those of a node are twice its
@@ -42,14 +46,34 @@ Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
   return room;
 }
 
+/// Collective over all ranks: memory for rows of up to `room` bytes on a rank. Ours lies in an arena, where ranks share
+/// a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
+BenchMemories allocate(Job& job, const BenchPlan& plan, Index room) {
+  const Shape words{(room + size_of(DType::i64) - 1) / size_of(DType::i64)};
+  const auto asks_for = [&](Algorithm algorithm) {
+    return std::any_of(plan.kinds.begin(), plan.kinds.end(), [&](const KindPlan& kind) {
+      return std::find(kind.algorithms.begin(), kind.algorithms.end(), algorithm) != kind.algorithms.end();
+    });
+  };
+  const Tensor heap(DType::i64, asks_for(Algorithm::native) ? words : Shape{0});
+  try {
+    job.engine().set_arena(std::make_shared<collectives::Arena>(job.mesh(), words[0] * size_of(DType::i64)));
+    return {BenchMemory(job.engine().arena()->allocate(DType::i64, words)), BenchMemory(heap)};
+  } catch (const UsageError& error) {
+    if (asks_for(Algorithm::direct)) throw;
+    job.note(fmt::format("no arena for algorithm direct: {}", error.what()));
+    return {BenchMemory(Tensor(DType::i64, words)), BenchMemory(heap)};
+  }
+}
+
 /// Collective over all ranks: measures and prints every row.
-std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemory& memory) {
+std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemories& memories) {
   const BenchPlan& plan = *setting.plan;
   std::vector<BenchRow> rows;
   job.print(header_text(plan, job.mesh().axes()));
   for (const KindPlan& kind : plan.kinds) {
     for (const Index count : plan.counts) {
-      for (const BenchRow& row : measure_size(job, setting, kind, count, memory)) {
+      for (const BenchRow& row : measure_size(job, setting, kind, count, memories)) {
         job.print(row_text(plan, row));
         rows.push_back(row);
       }
@@ -71,8 +95,8 @@ int bench(const BenchOptions& options) {
   for (const std::string& text : plan.left_out) job.note("left out: " + text);
   const roofline::Hardware hardware =
       roofline::measure_briefly(job.engine(), plan.dtype == DType::f64 ? DType::f64 : DType::f32);
-  const BenchMemory memory(room);
-  const std::vector<BenchRow> rows = run(job, {&plan, hardware, cold}, memory);
+  const BenchMemories memories = allocate(job, plan, room);
+  const std::vector<BenchRow> rows = run(job, {&plan, hardware, cold}, memories);
 
   Json record = job.header("shardline.bench/1", "bench");
   add_keys(record, plan, rows);
@@ -83,16 +107,17 @@ int bench(const BenchOptions& options) {
 }
 
 constexpr const char* kFooter = R"(
-Example: all_gather and reduce_scatter over the four ranks of axis X, by our ring and by the MPI library.
+Example: all_gather and reduce_scatter over the four ranks of axis X, by what the library chooses, by a one-way ring and by
+the MPI library.
 
-  mpirun -n 4 shardline bench all_gather reduce_scatter --mesh X=4 --axis X --algorithm ring,native --bytes 1K:64M
+  mpirun -n 4 shardline bench all_gather reduce_scatter --mesh X=4 --axis X --algorithm auto,ring,native --bytes 1K:64M
 
 prints a row for each collective, size and algorithm. Sizes are those of nccl-tests: the gathered array of all_gather and
 reduce_scatter, what one rank holds of all_reduce, all_to_all and shift. algbw is size / median time; busbw is algbw times
 (p-1)/p for all_gather, reduce_scatter and all_to_all, 2(p-1)/p for all_reduce, 1 for shift. Each time is that of the
-slowest rank. wire: bytes leaving the busiest rank. predicted: what the algorithm should take by the latency, bandwidth and memory
-of this machine, measured briefly at the start. x native: how many times faster than the MPI library. wrong: elements that
-are not what they should be, on all ranks, before or after the timed runs.
+slowest rank. wire: bytes leaving the busiest rank. predicted: what the algorithm should take by the latency, bandwidth and
+memory of this machine, measured briefly at the start by messages. x native: how many times faster than the MPI library.
+wrong: elements that are not what they should be, on all ranks, before or after the timed runs.
 Exit code 0: right; 1: a row is wrong; 2: bad usage.)";
 
 }  // namespace

@@ -15,9 +15,6 @@ Index room(Index elements, DType dtype) {
   return (elements * size_of(dtype) + kLine - 1) / kLine * kLine;
 }
 
-/// All memory that is measured comes from here.
-Tensor allocate(Index bytes) { return {DType::i64, {(bytes + size_of(DType::i64) - 1) / size_of(DType::i64)}}; }
-
 }  // namespace
 
 PairLayout layout_of(const BenchCase& bench_case, Bytes cold) {
@@ -33,8 +30,6 @@ PairLayout layout_of(const BenchCase& bench_case, Bytes cold) {
   }
   return layout;
 }
-
-BenchMemory::BenchMemory(Index bytes) : memory_(allocate(bytes)) {}
 
 Tensor BenchMemory::part(DType dtype, const Shape& shape, Index offset) const {
   SHARDLINE_CHECK(offset + element_count(shape) * size_of(dtype) <= memory_.bytes(),

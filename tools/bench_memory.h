@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "runtime/base/units.h"
 #include "runtime/tensor.h"
 #include "tools/bench_case.h"
@@ -22,11 +24,11 @@ struct PairLayout {
 /// One pair, or as many as it takes to fill `cold` bytes.
 PairLayout layout_of(const BenchCase& bench_case, Bytes cold);
 
-/// The memory of all operands and results of a run, on this rank.
+/// Memory for operands and results, on this rank.
 class BenchMemory {
  public:
-  /// Room for layouts of up to `bytes`, which is the same on every rank.
-  explicit BenchMemory(Index bytes);
+  /// Layouts are to lie in `memory`, which has room for the largest of them.
+  explicit BenchMemory(Tensor memory) : memory_(std::move(memory)) {}
 
   Tensor operand(const PairLayout& layout, Index pair) const;
   Tensor result(const PairLayout& layout, Index pair) const;
@@ -35,6 +37,12 @@ class BenchMemory {
   Tensor part(DType dtype, const Shape& shape, Index offset) const;
 
   Tensor memory_;
+};
+
+/// The memory that a run measures on.
+struct BenchMemories {
+  BenchMemory ours;    ///< in the engine's arena, if there is one
+  BenchMemory native;  ///< what any program gets from its allocator: the MPI library is measured on that
 };
 
 }  // namespace shardline::tools

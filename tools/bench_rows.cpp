@@ -187,15 +187,16 @@ Seconds predicted_time(const BenchCase& bench_case, Algorithm algorithm, const A
 }
 
 std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const KindPlan& kind, Index count,
-                                   const BenchMemory& memory) {
+                                   const BenchMemories& memories) {
   const BenchCase bench_case(job.mesh(), case_of(*setting.plan, kind.kind, count, job.seed()));
   const PairLayout layout = layout_of(bench_case, setting.cold);
-  for (Index pair = 0; pair < layout.pairs; ++pair) {
-    Tensor operand = memory.operand(layout, pair);
-    bench_case.fill(operand);
-  }
   std::vector<BenchRow> rows;
   for (const Algorithm algorithm : kind.algorithms) {
+    const BenchMemory& memory = algorithm == Algorithm::native ? memories.native : memories.ours;
+    for (Index pair = 0; pair < layout.pairs; ++pair) {
+      Tensor operand = memory.operand(layout, pair);
+      bench_case.fill(operand);
+    }
     rows.push_back(measure_row(job, setting, bench_case, layout, memory, algorithm));
   }
   compare_with_native(rows);

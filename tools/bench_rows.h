@@ -55,6 +55,6 @@ Seconds predicted_time(const BenchCase& bench_case, collectives::Algorithm algor
 /// Collective over all ranks: measures one collective at one size with each of its algorithms, one after the other.
 /// Each is run once on arrays that hold no result and checked, timed, and checked again.
 std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const KindPlan& kind, Index count,
-                                   const BenchMemory& memory);
+                                   const BenchMemories& memories);
 
 }  // namespace shardline::tools

@@ -22,9 +22,15 @@ using direct::CopyPass;
 using direct::mix;
 using direct::Moves;
 
-/// An array of at least this many bytes is reduced in two passes: half the memory traffic for two ranks (less for
-/// more), and one more wait for the others.
-constexpr Index kTwoPassBytes = Index{16} << 10;
+/// Below these bytes every rank combines whole arrays that are not in place, which saves a wait for the others. With
+/// two ranks that reads no more than two passes do; beyond, their half of the traffic with the main memory tells. With
+/// more ranks two passes read less of what the others have just written.
+constexpr Index kOnePassBytesOfTwo = Index{1} << 20;
+constexpr Index kOnePassBytesOfMore = Index{8} << 10;
+
+bool one_pass(const Job& job, Index bytes) {
+  return job.input != job.output && bytes < (job.positions() == 2 ? kOnePassBytesOfTwo : kOnePassBytesOfMore);
+}
 
 std::string name_positions(const Job& job, const std::vector<Index>& positions) {
   std::vector<std::string> names;
@@ -250,8 +256,7 @@ std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, cons
 std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out) {
   check_possible(engine, job, in, out);
   const Call call{.kind = Kind::all_reduce, .elements = in.size(), .layout = mix(0, in.shape())};
-  if (in.bytes() < kTwoPassBytes) {
-    if (job.input == job.output) make_result_aside(engine, job, out);
+  if (one_pass(job, in.bytes())) {
     return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {}));
   }
   std::vector<Range> chunks;

@@ -30,8 +30,9 @@ std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Te
 std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
                                                  const Tensor& out, Range own);
 
-/// As start_all_reduce(). `in` and `out` may be the same. A small array is combined whole by every rank; of a large one
-/// every rank combines a chunk and takes the others' chunks from their results. Both add in the same order.
+/// As start_all_reduce(). `in` and `out` may be the same. A small array, unless in place, is combined whole by every
+/// rank; of others every rank combines a chunk and takes the others' chunks from their results. Both add in the same
+/// order.
 std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out);
 
 /// The dims of an all_to_all, with every position's block of the one that is gathered and the own block of the one that

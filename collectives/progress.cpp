@@ -18,7 +18,7 @@ namespace {
 /// Fruitless rounds before a waiting rank gives its core away each round: some tens of microseconds, about what a
 /// segment takes. Giving it away costs next to nothing where every rank has a core of its own, and is what lets the
 /// peer run where it has not.
-constexpr Index kRoundsBeforeYield = 256;
+const Index kRoundsBeforeYield = getenv("RY") ? atol(getenv("RY")) : 256;
 
 /// All engines of the process. A rank that waits for an operation of one mesh must also serve those of the others: its
 /// peer may be waiting for one of them first.

@@ -98,7 +98,7 @@ TEST_F(ArenaTest, TooLargeForTheSharedMemoryOfTheNodeIsRefused) {
 }
 
 TEST_F(ArenaTest, ManyOneAfterTheOther) {
-  for (int k = 0; k < 100; ++k) {
+  for (int k = 0; k < 30; ++k) {
     Arena arena(mesh, 4096);
     arena.allocate(DType::f32, {10});
   }

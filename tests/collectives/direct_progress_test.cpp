@@ -76,14 +76,15 @@ TEST(DirectProgress, TwoMeshesWithAnArenaEachWaitedForCrosswise) {
   (even ? other : one).check();
 }
 
-TEST(DirectProgress, TenThousandSmallOperations) {
+TEST(DirectProgress, ThousandsOfSmallOperations) {
   DirectStage stage(two_axes());
   const Index p = stage.mesh.ranks();
   Tensor value = in_arena(stage, Tensor::zeros(DType::i64, {3}));
   Tensor block = in_arena(stage, Tensor::zeros(DType::i64, {1}));
   Tensor all = in_arena(stage, Tensor::zeros(DType::i64, {p}));
   const Axes axes = stage.axes;
-  for (Index k = 0; k < 10000; ++k) {
+  const Index operations = p <= 2 ? 10000 : 3000;  // more ranks may have to take turns on the cores
+  for (Index k = 0; k < operations; ++k) {
     if (k % 2 == 0) {
       for (Index i = 0; i < 3; ++i) value.view<std::int64_t>()[i] = stage.mesh.rank() * i + k;
       all_reduce(stage.engine, axes, ReduceOp::sum, value, value, kDirect);

@@ -9,8 +9,8 @@ namespace shardline::mpi {
 /// The most bytes that are described to MPI as a plain count: 2^30 unless set.
 Index message_limit();
 
-/// Lowers or raises the limit for this process (1 to 2^30), so that a test reaches the path of large messages. Ranks
-/// need not agree.
+/// Lowers or raises the limit for this process (1 to 2^30), so that a test reaches the path of large messages. The two
+/// ends of a message need not agree; the ranks of a collective of Communicator must.
 void set_message_limit(Index bytes);
 
 /// `bytes` bytes, any 64-bit number of them, as MPI takes them: `count` elements of `type`. Up to message_limit() that

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/mpi/cores.h"
 
 namespace shardline {
 namespace {
@@ -13,9 +14,9 @@ mpi::Communicator duplicate_for(const AbstractMesh& axes, const mpi::Communicato
   return parent.duplicate();
 }
 
-/// Collective over `comm`: for every rank the lowest rank of its node.
-std::vector<int> nodes_of(const mpi::Communicator& comm) {
-  const double lowest = comm.split_by_node().min(comm.rank());
+/// Collective over `comm`: for every rank the lowest rank of its node. `node` are the ranks of this one's.
+std::vector<int> nodes_of(const mpi::Communicator& comm, const mpi::Communicator& node) {
+  const double lowest = node.min(comm.rank());
   std::vector<int> nodes;
   for (const double rank : comm.all_gather(lowest)) nodes.push_back(static_cast<int>(rank));
   return nodes;
@@ -33,10 +34,11 @@ void require_distinct(const Axes& axes, const AbstractMesh& mesh) {
 }  // namespace
 
 Mesh::Mesh(AbstractMesh axes, const mpi::Communicator& parent)
-    : axes_(std::move(axes)),
-      comm_(duplicate_for(axes_, parent)),
-      coordinates_(axes_.coordinates(comm_.rank())),
-      nodes_(nodes_of(comm_)) {}
+    : axes_(std::move(axes)), comm_(duplicate_for(axes_, parent)), coordinates_(axes_.coordinates(comm_.rank())) {
+  const mpi::Communicator node = comm_.split_by_node();
+  nodes_ = nodes_of(comm_, node);
+  crowded_ = node.size() > mpi::cores_of(node);
+}
 
 const Group& Mesh::group(const Axes& axes) const {
   if (const auto known = groups_.find(axes); known != groups_.end()) return known->second;

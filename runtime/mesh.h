@@ -33,6 +33,8 @@ class Mesh {
   const Coordinates& coordinates() const { return coordinates_; }
   /// All ranks of the mesh.
   const mpi::Communicator& comm() const { return comm_; }
+  /// This rank's node has fewer cores than ranks of the mesh, which must take turns.
+  bool crowded() const { return crowded_; }
   /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
   /// communicator. Throws UsageError on an unknown or repeated axis.
   const Group& group(const Axes& axes) const;
@@ -41,7 +43,8 @@ class Mesh {
   AbstractMesh axes_;
   mpi::Communicator comm_;
   Coordinates coordinates_;
-  std::vector<int> nodes_;                                            ///< by rank: the lowest rank of its node
+  std::vector<int> nodes_;  ///< by rank: the lowest rank of its node
+  bool crowded_ = false;
   mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> comms_;  ///< by axes in mesh order
   mutable std::map<Axes, Group> groups_;                              ///< by axes as written
 };

@@ -1,41 +1,19 @@
 #include "tools/machine.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <climits>
 #include <fstream>
 
 #include "kernels/gemm.h"
 #include "runtime/base/check.h"
+#include "runtime/mpi/cores.h"
 #include "runtime/mpi/environment.h"
 
 namespace shardline::tools {
 namespace {
-
-/// One bit per core that this process may run on.
-using CoreMask = std::array<unsigned long, 256>;
-
-std::string core_mask() {
-  CoreMask mask{};
-  const int failed = sched_getaffinity(0, sizeof mask, reinterpret_cast<cpu_set_t*>(mask.data()));
-  SHARDLINE_CHECK(failed == 0, "sched_getaffinity cannot tell the cores of this process");
-  return {reinterpret_cast<const char*>(mask.data()), sizeof mask};
-}
-
-/// Collective over `node`: cores that its ranks may use, together.
-int cores_of(const mpi::Communicator& node) {
-  std::string together(sizeof(CoreMask), '\0');
-  for (const std::string& mask : node.all_gather_bytes(core_mask())) {
-    for (std::size_t i = 0; i < mask.size(); ++i) together[i] = static_cast<char>(together[i] | mask[i]);
-  }
-  int cores = 0;
-  for (const char byte : together) cores += std::popcount(static_cast<unsigned char>(byte));
-  return cores;
-}
 
 /// What the machine has, or less where the control group of a container sets a limit.
 Bytes memory() {
@@ -55,7 +33,7 @@ std::string host_name() {
 Machine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
   require(!threads || *threads >= 1, "--threads {}: a rank has at least 1 thread", threads.value_or(0));
   const mpi::Communicator node = world.split_by_node();
-  const int cores = cores_of(node);
+  const int cores = mpi::cores_of(node);
   constexpr int kThreadsPerCore = 4;  // beyond any use: each costs the BLAS memory, and the kernel's patience
   const int most = kThreadsPerCore * static_cast<int>(world.min(cores));
   require(!threads || *threads <= most, "--threads {}: at most {}, {} for each core of a node", threads.value_or(0),

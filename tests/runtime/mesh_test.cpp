@@ -1,6 +1,7 @@
 #include "runtime/mesh.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -55,6 +56,40 @@ TEST(Mesh, AnyOrderOfTheSameAxesSharesOneCommunicator) {
   const Mesh mesh(AbstractMesh({{"X", 1}, {"Y", world.size()}}), world);
   EXPECT_EQ(mesh.group({"X", "Y"}).comm, mesh.group({"Y", "X"}).comm);
   EXPECT_NE(mesh.group({"X"}).comm, mesh.group({"Y"}).comm);
+}
+
+/// Keeps this process to one core for as long as it lives.
+class OnCore {
+ public:
+  explicit OnCore(int core) {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    kept_ = sched_setaffinity(0, sizeof one, &one) == 0;
+  }
+  ~OnCore() { sched_setaffinity(0, sizeof before_, &before_); }
+  OnCore(const OnCore&) = delete;
+  OnCore& operator=(const OnCore&) = delete;
+  bool kept() const { return kept_; }
+
+ private:
+  cpu_set_t before_{};
+  bool kept_ = false;
+};
+
+TEST(Mesh, IsCrowdedWhereRanksShareCores) {
+  const Communicator world = Communicator::world();
+  if (world.split_by_node().size() < world.size()) GTEST_SKIP() << "needs one node";
+  const AbstractMesh axes({{"X", world.size()}});
+  {
+    const OnCore same(0);
+    if (world.min(same.kept() ? 1 : 0) == 0) GTEST_SKIP() << "core 0 is not to be had";
+    EXPECT_EQ(Mesh(axes, world).crowded(), world.size() > 1);
+  }
+  const OnCore own(world.rank());
+  if (world.min(own.kept() ? 1 : 0) == 0) GTEST_SKIP() << "there is no core for each rank";
+  EXPECT_FALSE(Mesh(axes, world).crowded());
 }
 
 TEST(Mesh, ProductOfTheAxesIsTheNumberOfRanks) {

@@ -16,9 +16,10 @@ namespace shardline::collectives {
 namespace {
 
 /// Fruitless rounds before a waiting rank gives its core away each round: some tens of microseconds, about what a
-/// segment takes. Giving it away costs next to nothing where every rank has a core of its own, and is what lets the
-/// peer run where it has not.
-const Index kRoundsBeforeYield = getenv("RY") ? atol(getenv("RY")) : 256;
+/// segment takes. Where ranks outnumber the cores it does so at once: the peer may be waiting for the core.
+constexpr Index kRoundsBeforeYield = 256;
+
+Index rounds_before_yield(const Mesh& mesh) { return mesh.crowded() ? 1 : kRoundsBeforeYield; }
 
 /// All engines of the process. A rank that waits for an operation of one mesh must also serve those of the others: its
 /// peer may be waiting for one of them first.
@@ -36,20 +37,21 @@ bool poll_all() {
 /// Watches for a wait in which nothing moves.
 class Patience {
  public:
-  explicit Patience(Seconds limit) : limit_(limit) {}
+  Patience(Seconds limit, Index rounds_before_yield) : limit_(limit), rounds_before_yield_(rounds_before_yield) {}
 
   void moved() { rounds_ = 0; }
   /// False once nothing has moved for the limit.
   bool idle() {
-    if (++rounds_ < kRoundsBeforeYield) return true;
+    if (++rounds_ < rounds_before_yield_) return true;
     sched_yield();
     const auto now = std::chrono::steady_clock::now();
-    if (rounds_ == kRoundsBeforeYield) since_ = now;
+    if (rounds_ == rounds_before_yield_) since_ = now;
     return std::chrono::duration<double>(now - since_).count() < limit_.value;
   }
 
  private:
   Seconds limit_;
+  Index rounds_before_yield_;
   Index rounds_ = 0;
   std::chrono::steady_clock::time_point since_;
 };
@@ -88,7 +90,7 @@ void Handle::wait() {
 }
 
 void Handle::serve_until_done() {
-  Patience patience(engine_->timeout());
+  Patience patience(engine_->timeout(), rounds_before_yield(engine_->mesh()));
   while (!operation_->done()) {
     if (poll_all()) {
       patience.moved();

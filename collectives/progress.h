@@ -30,8 +30,8 @@ class Handle {
   /// True once the result is there and all buffers are free. Advances all operations once when it is not.
   bool done();
   /// Returns once done() is true. Advances the operations of every engine of the process meanwhile, and gives the core
-  /// away after a number of fruitless rounds. Throws Error that names the operation, its axes, tag and missing peers
-  /// when nothing has moved for Engine::timeout().
+  /// away after a number of fruitless rounds, or after each where the node has more ranks than cores. Throws Error that
+  /// names the operation, its axes, tag and missing peers when nothing has moved for Engine::timeout().
   void wait();
   /// Who carries it out: what `automatic` was resolved to.
   Algorithm algorithm() const { return operation_->job().algorithm; }

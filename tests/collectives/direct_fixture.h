@@ -12,7 +12,6 @@
 namespace shardline::collectives {
 
 inline constexpr Options kDirect{Algorithm::direct};
-inline constexpr DType kEveryDType[] = {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64};
 
 /// Calls `check(stage)` for every mesh case, with an arena of `bytes` set.
 void for_each_arena(Index bytes, const std::function<void(Stage&)>& check);

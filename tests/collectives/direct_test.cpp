@@ -57,7 +57,7 @@ TEST(Direct, AllToAllBetweenAllPairsOfDims) {
           Shape shape{2, 2, 2};
           shape[static_cast<std::size_t>(gather_dim)] = some[k % some.size()];
           shape[static_cast<std::size_t>(split_dim)] = some[k / some.size()];
-          const Tensor logical = whole_numbers(kEveryDType[k % 5], shape, "exchanged");
+          const Tensor logical = whole_numbers(kAllDTypes[k % 5], shape, "exchanged");
           const Range held = stage.block(logical.extent(gather_dim));
           const Range wanted = stage.block(logical.extent(split_dim));
           const Tensor in = in_arena(stage, cut_tensor(logical, gather_dim, held));
@@ -97,7 +97,7 @@ TEST(Direct, ShiftOfBlocksOfDifferentSizes) {
     };
     for (const Index offset : {Index{0}, Index{1}, Index{-1}, Index{2}, p, 3 * p + 1}) {
       const Index giver = ((stage.position() - offset) % p + p) % p;
-      for (const DType dtype : kEveryDType) {
+      for (const DType dtype : kAllDTypes) {
         const Tensor expected = given_by(dtype, giver);
         const Tensor in = in_arena(stage, given_by(dtype, stage.position()));
         Tensor out = spoiled_in_arena(stage, dtype, expected.shape());
@@ -138,7 +138,7 @@ TEST(Direct, ReduceScatterAlongEveryDim) {
   for_each_arena(kArena, [](Stage& stage) {
     for (const Index n : sizes(stage.positions())) {
       for (int dim = 0; dim < 3; ++dim) {
-        for (const DType dtype : kEveryDType) {
+        for (const DType dtype : kAllDTypes) {
           const std::vector<Tensor> arrays = operands(stage, dtype, shape_with(dim, n));
           const Tensor in = in_arena(stage, arrays[static_cast<std::size_t>(stage.position())]);
           const Tensor before = in.clone();
@@ -176,7 +176,7 @@ TEST(Direct, AllReduceInPlaceAndNot) {
     std::vector<Index> some = sizes(stage.positions());
     some.push_back(10007);  // in two passes for more than two ranks; in place they always are
     for (const Index n : some) {
-      for (const DType dtype : kEveryDType) {
+      for (const DType dtype : kAllDTypes) {
         const Shape shape{n, 1, n % 2 == 0 ? 1 : 2};
         const std::vector<Tensor> arrays = operands(stage, dtype, shape);
         const Tensor in = in_arena(stage, arrays[static_cast<std::size_t>(stage.position())]);

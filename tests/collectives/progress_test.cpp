@@ -75,12 +75,13 @@ TEST(Progress, TwoMeshesOverTheSameRanksWaitedForCrosswise) {
   (even ? other : one).check();
 }
 
-TEST(Progress, TenThousandSmallOperations) {
+TEST(Progress, ThousandsOfSmallOperations) {
   const Mesh mesh(two_axes(), world());
   Engine engine(mesh);
   const Axes axes{"X", "Y"};
   const Index p = mesh.ranks();
-  for (Index k = 0; k < 10000; ++k) {
+  const Index operations = p <= 2 ? 10000 : 1000;  // more ranks may have to take turns on the cores
+  for (Index k = 0; k < operations; ++k) {
     Tensor value(DType::i32, {3});
     for (Index i = 0; i < 3; ++i) value.view<std::int32_t>()[i] = static_cast<std::int32_t>(mesh.rank() * i + k);
     all_reduce(engine, axes, ReduceOp::sum, value, value);

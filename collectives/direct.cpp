@@ -38,6 +38,8 @@ std::string name_positions(const Job& job, const std::vector<Index>& positions) 
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+bool streams(const Tensor& out) { return out.bytes() >= direct::kStreamBytes; }
+
 Combination combination(const Job& job) { return {job.op, job.dtype, job.op == ReduceOp::avg ? job.positions() : 1}; }
 
 void check_possible(const Engine& engine, const Job& job, const Tensor& in, const Tensor& out) {
@@ -91,6 +93,7 @@ struct MovePlan {
   int held_dim = -1;
   std::vector<Range> held;
   Cut wanted;
+  bool stream = false;
   std::vector<Index> sources;
   std::optional<direct::Readers> readers;  ///< all others unless set
 };
@@ -115,8 +118,9 @@ class MoveRun final : public direct::Run {
     const bool own = position == job().position();
     Cut held{plan_.held_dim, {}};
     if (held.dim >= 0) held.range = plan_.held[static_cast<std::size_t>(position)];
-    CopyPass pass(own ? job().input : meeting().input(position), job().output,
-                  walk_between(plan_.logical, held, plan_.wanted), job().element_size());
+    const CopyPass::Ends ends{own ? job().input : meeting().input(position), job().output, job().element_size(),
+                              plan_.stream};
+    CopyPass pass(ends, walk_between(plan_.logical, held, plan_.wanted));
     if (!own) count_read(pass.bytes());
     return pass;
   }
@@ -165,9 +169,10 @@ class ReduceRun : public direct::Run {
 /// place too, as only its own position reads a chunk of the operands.
 class TwoPassReduceRun final : public ReduceRun {
  public:
-  TwoPassReduceRun(Arena& arena, Job&& job, const Call& call, std::vector<Range> chunks)
+  TwoPassReduceRun(Arena& arena, Job&& job, const Call& call, std::vector<Range> chunks, bool stream)
       : ReduceRun(arena, std::move(job), call, chunk_walk(chunks[static_cast<std::size_t>(job.position())])),
         chunks_(std::move(chunks)),
+        stream_(stream),
         moves_(others(this->job()), {[this](Index position) { return meeting().combined(position); },
                                      [this](Index position) { return open(position); }}) {}
 
@@ -194,12 +199,13 @@ class TwoPassReduceRun final : public ReduceRun {
   }
   CopyPass open(Index position) {
     const Range chunk = chunks_[static_cast<std::size_t>(position)];
-    CopyPass pass(meeting().output(position), job().output, chunk_walk(chunk), job().element_size());
+    CopyPass pass({meeting().output(position), job().output, job().element_size(), stream_}, chunk_walk(chunk));
     count_read(pass.bytes());
     return pass;
   }
 
   std::vector<Range> chunks_;
+  bool stream_;
   Moves moves_;
   bool told_ = false;
 };
@@ -236,6 +242,7 @@ std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Te
   check_possible(engine, job, in, out);
   MovePlan plan;
   plan.call = {.kind = Kind::all_gather, .elements = out.size(), .layout = mix(mix(0, dim), out.shape())};
+  plan.stream = streams(out);
   plan.logical = out.shape();
   plan.held_dim = dim;
   plan.held = std::move(blocks);
@@ -262,13 +269,14 @@ std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Te
   std::vector<Range> chunks;
   chunks.reserve(static_cast<std::size_t>(job.positions()));
   for (Index i = 0; i < job.positions(); ++i) chunks.push_back(block(in.size(), job.positions(), i));
-  return std::make_shared<TwoPassReduceRun>(*engine.arena(), std::move(job), call, std::move(chunks));
+  return std::make_shared<TwoPassReduceRun>(*engine.arena(), std::move(job), call, std::move(chunks), streams(out));
 }
 
 std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
                                              DirectExchange exchange) {
   check_possible(engine, job, in, out);
   MovePlan plan;
+  plan.stream = streams(out);
   plan.logical = in.shape();
   plan.logical[static_cast<std::size_t>(exchange.gather_dim)] = out.extent(exchange.gather_dim);
   plan.call = {.kind = Kind::all_to_all,
@@ -287,6 +295,7 @@ std::shared_ptr<Operation> direct_shift(Engine& engine, Job&& job, const Tensor&
   const Index step = ring_position(0, offset, job.positions());
   MovePlan plan;
   plan.call = {.kind = Kind::shift, .elements = in.size(), .layout = mix(0, step), .wanted = out.size()};
+  plan.stream = streams(out);
   plan.logical = {out.size()};
   plan.sources = {ring_position(job.position(), -step, job.positions())};
   plan.readers = direct::Readers{job.position() + step, 1};

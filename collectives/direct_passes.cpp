@@ -4,18 +4,32 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/stream.h"
+
 namespace shardline::collectives::direct {
+namespace {
+
+/// Shorter runs are copied as usual: each begins and ends within a line, which streaming would write in parts.
+constexpr Index kStreamRun = 4096;
+
+}  // namespace
 
 Index CopyPass::advance(Index bytes) {
-  Index left = std::max<Index>(1, bytes / element_size_);
+  const Index item = ends_.element_size;
+  Index left = std::max<Index>(1, bytes / item);
   const Index before = left;
   while (!walk_.done() && left > 0) {
     const BoxWalk::Run run = walk_.next(left);
-    std::memcpy(to_ + run.to * element_size_, from_ + run.from * element_size_,
-                static_cast<std::size_t>(run.count * element_size_));
+    const Index run_bytes = run.count * item;
+    if (ends_.stream && run_bytes >= kStreamRun) {
+      kernels::stream_copy(ends_.from + run.from * item, ends_.to + run.to * item, run_bytes);
+    } else {
+      std::memcpy(ends_.to + run.to * item, ends_.from + run.from * item, static_cast<std::size_t>(run_bytes));
+    }
     left -= run.count;
   }
-  return (before - left) * element_size_;
+  if (ends_.stream) kernels::stream_fence();
+  return (before - left) * item;
 }
 
 CombinePass::CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, BoxWalk walk)

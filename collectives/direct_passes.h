@@ -10,24 +10,31 @@
 
 namespace shardline::collectives::direct {
 
+/// Copies that fill an array of at least this many bytes, which no cache will keep, write past the caches. (Additions,
+/// which read more than they write, gain nothing by it.)
+inline constexpr Index kStreamBytes = Index{16} << 20;
+
 /// One pass over a box of another rank's array that can be taken a piece at a time, so that other operations move on
 /// between the pieces.
 class CopyPass {
  public:
-  CopyPass(const std::byte* from, std::byte* to, BoxWalk walk, Index element_size)
-      : from_(from), to_(to), walk_(std::move(walk)), element_size_(element_size) {}
+  struct Ends {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    Index element_size = 1;
+    bool stream = false;  ///< write past the caches
+  };
+  CopyPass(const Ends& ends, BoxWalk walk) : ends_(ends), walk_(std::move(walk)) {}
 
   bool done() const { return walk_.done(); }
   /// Bytes of the whole box.
-  Index bytes() const { return walk_.size() * element_size_; }
+  Index bytes() const { return walk_.size() * ends_.element_size; }
   /// Copies at most `bytes` (at least an element); returns how many.
   Index advance(Index bytes);
 
  private:
-  const std::byte* from_;
-  std::byte* to_;
+  Ends ends_;
   BoxWalk walk_;
-  Index element_size_;
 };
 
 /// How the operands of a CombinePass are combined.

@@ -43,7 +43,7 @@ struct Pending {
 };
 
 struct DirectStage : Stage {
-  explicit DirectStage(const AbstractMesh& axes_of_mesh, Index bytes = Index{8} << 20)
+  explicit DirectStage(const AbstractMesh& axes_of_mesh, Index bytes = Index{2} << 20)
       : Stage({axes_of_mesh, axes_of_mesh.axes_that_move()}) {
     engine.set_arena(std::make_shared<Arena>(mesh, bytes));
   }

@@ -133,7 +133,8 @@ class MoveRun final : public direct::Run {
 class ReduceRun : public direct::Run {
  public:
   /// `walk` leads through every operand and the own result.
-  ReduceRun(Arena& arena, Job&& job, const Call& call, BoxWalk walk) : Run(arena, std::move(job), call), walk_(walk) {}
+  ReduceRun(Arena& arena, Job&& job, const Call& call, const BoxWalk& walk)
+      : Run(arena, std::move(job), call), walk_(walk) {}
 
  protected:
   bool read() override { return combine(); }
@@ -155,7 +156,7 @@ class ReduceRun : public direct::Run {
     std::vector<const std::byte*> operands;
     operands.reserve(static_cast<std::size_t>(seen_));
     for (Index k = 0; k < seen_; ++k) operands.push_back(k == job().position() ? job().input : meeting().input(k));
-    pass_.emplace(combination(job()), std::move(operands), job().output, std::move(walk_));
+    pass_.emplace(combination(job()), std::move(operands), job().output, walk_);
     count_read((seen_ - 1) * pass_->bytes());
     return true;
   }

@@ -32,8 +32,8 @@ Index CopyPass::advance(Index bytes) {
   return (before - left) * item;
 }
 
-CombinePass::CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, BoxWalk walk)
-    : how_(how), from_(std::move(from)), to_(to), walk_(std::move(walk)), operands_(from_.size()) {}
+CombinePass::CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, const BoxWalk& walk)
+    : how_(how), from_(std::move(from)), to_(to), walk_(walk), operands_(from_.size()) {}
 
 Index CombinePass::advance(Index bytes) {
   const Index item = size_of(how_.dtype);

@@ -24,7 +24,7 @@ class CopyPass {
     Index element_size = 1;
     bool stream = false;  ///< write past the caches
   };
-  CopyPass(const Ends& ends, BoxWalk walk) : ends_(ends), walk_(std::move(walk)) {}
+  CopyPass(const Ends& ends, const BoxWalk& walk) : ends_(ends), walk_(walk) {}
 
   bool done() const { return walk_.done(); }
   /// Bytes of the whole box.
@@ -47,7 +47,7 @@ struct Combination {
 /// The same for boxes of several arrays of one shape, which are combined in the order given.
 class CombinePass {
  public:
-  CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, BoxWalk walk);
+  CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, const BoxWalk& walk);
 
   bool done() const { return walk_.done(); }
   /// Bytes that are read from each array.

@@ -12,20 +12,20 @@ namespace {
 
 class ArenaTest : public testing::Test {
  protected:
-  Mesh mesh{AbstractMesh({{"X", world().size()}}), world()};
+  Mesh mesh_{AbstractMesh({{"X", world().size()}}), world()};
 
   /// Byte offset of a tensor in this rank's part.
-  Index place(const Arena& arena, const Tensor& tensor) const { return tensor.data() - arena.part(mesh.rank()); }
+  Index place(const Arena& arena, const Tensor& tensor) const { return tensor.data() - arena.part(mesh_.rank()); }
   bool alike(Index value) const {
     return world().max(static_cast<double>(value)) == world().min(static_cast<double>(value));
   }
 };
 
 TEST_F(ArenaTest, UnevenAndEmptyBlocksLieAtTheSamePlaceOnEveryRank) {
-  Arena arena(mesh, 1 << 16);
+  Arena arena(mesh_, 1 << 16);
   std::vector<Tensor> tensors;
   for (const Index extra : {0, 7, 100}) {
-    tensors.push_back(arena.allocate(DType::f64, {mesh.rank() * extra, 3}));
+    tensors.push_back(arena.allocate(DType::f64, {mesh_.rank() * extra, 3}));
     const Tensor& tensor = tensors.back();
     EXPECT_TRUE(arena.contains(tensor));
     EXPECT_TRUE(alike(place(arena, tensor)));
@@ -38,11 +38,11 @@ TEST_F(ArenaTest, UnevenAndEmptyBlocksLieAtTheSamePlaceOnEveryRank) {
 }
 
 TEST_F(ArenaTest, RanksReadEachOthersTensors) {
-  Arena arena(mesh, 1 << 16);
+  Arena arena(mesh_, 1 << 16);
   Tensor own = arena.allocate(DType::i64, {1});
-  own.view<std::int64_t>()[0] = 100 + mesh.rank();
+  own.view<std::int64_t>()[0] = 100 + mesh_.rank();
   world().barrier();
-  for (Index rank = 0; rank < mesh.ranks(); ++rank) {
+  for (Index rank = 0; rank < mesh_.ranks(); ++rank) {
     ASSERT_NE(arena.part(rank), nullptr);
     EXPECT_EQ(*reinterpret_cast<const std::int64_t*>(arena.part(rank) + place(arena, own)), 100 + rank);
   }
@@ -50,12 +50,12 @@ TEST_F(ArenaTest, RanksReadEachOthersTensors) {
 }
 
 TEST_F(ArenaTest, SaysWhatIsTakenWhenItIsFull) {
-  Arena arena(mesh, 1000 * 64);
+  Arena arena(mesh_, 1000 * 64);
   Tensor most = arena.allocate(DType::f32, {900 * 16});
   EXPECT_EQ(arena.taken(), 900 * 64);
   // Too much on one rank alone is refused on all.
-  const Index last = mesh.ranks() - 1;
-  const Shape too_much{mesh.rank() == last ? 101 * 16 : 1};
+  const Index last = mesh_.ranks() - 1;
+  const Shape too_much{mesh_.rank() == last ? 101 * 16 : 1};
   EXPECT_FALSE(arena.try_allocate(DType::f32, too_much).has_value());
   EXPECT_THROW(arena.allocate(DType::f32, too_much), UsageError);
   expect_error([&] { arena.allocate(DType::f32, too_much); },
@@ -64,12 +64,12 @@ TEST_F(ArenaTest, SaysWhatIsTakenWhenItIsFull) {
 }
 
 TEST_F(ArenaTest, MemoryComesBackWhenEveryRankHasLetGo) {
-  Arena arena(mesh, 1 << 16);
+  Arena arena(mesh_, 1 << 16);
   Tensor first = arena.allocate(DType::f32, {100});
   const Index begin = place(arena, first);
   Tensor copy = first;
   first = Tensor();
-  if (mesh.rank() != 0) copy = Tensor();  // rank 0 keeps it
+  if (mesh_.rank() != 0) copy = Tensor();  // rank 0 keeps it
   Tensor second = arena.allocate(DType::f32, {100});
   EXPECT_GT(place(arena, second), begin);
   EXPECT_TRUE(alike(place(arena, second)));
@@ -81,8 +81,8 @@ TEST_F(ArenaTest, MemoryComesBackWhenEveryRankHasLetGo) {
 }
 
 TEST_F(ArenaTest, OftenTakenAndReturned) {
-  Arena arena(mesh, 4096);
-  const int rounds = mesh.ranks() <= 2 ? 500 : 100;
+  Arena arena(mesh_, 4096);
+  const int rounds = mesh_.ranks() <= 2 ? 500 : 100;
   for (int round = 0; round < rounds; ++round) {
     const Tensor one = arena.allocate(DType::f32, {256});
     const Tensor other = arena.allocate(DType::f32, {round % 3 * 256});
@@ -90,18 +90,19 @@ TEST_F(ArenaTest, OftenTakenAndReturned) {
 }
 
 TEST_F(ArenaTest, TooLargeForTheSharedMemoryOfTheNodeIsRefused) {
-  const auto make = [this] { const Arena arena(mesh, Index{1} << 50); };
+  const auto make = [this] { const Arena arena(mesh_, Index{1} << 50); };
   EXPECT_THROW(make(), UsageError);
   expect_error(make, {"do not fit", "at most half", "free"});
-  if (mesh.ranks() > 1) {
-    expect_error([this] { const Arena arena(mesh, mesh.rank() == 0 ? 1 << 20 : 1 << 13); }, {"on one rank", "another"});
+  if (mesh_.ranks() > 1) {
+    expect_error([this] { const Arena arena(mesh_, mesh_.rank() == 0 ? 1 << 20 : 1 << 13); },
+                 {"on one rank", "another"});
   }
 }
 
 TEST_F(ArenaTest, ManyOneAfterTheOther) {
-  const int arenas = mesh.ranks() <= 2 ? 30 : 10;
+  const int arenas = mesh_.ranks() <= 2 ? 30 : 10;
   for (int k = 0; k < arenas; ++k) {
-    Arena arena(mesh, 4096);
+    Arena arena(mesh_, 4096);
     arena.allocate(DType::f32, {10});
   }
 }
@@ -110,13 +111,14 @@ TEST_F(ArenaTest, OutlivedByATensorStaysMapped) {
   testing::internal::CaptureStderr();
   std::optional<Tensor> tensor;
   {
-    Arena arena(mesh, 4096);
+    Arena arena(mesh_, 4096);
     tensor = arena.allocate(DType::i32, {1});
-    if (mesh.rank() != 0) tensor.reset();
+    if (mesh_.rank() != 0) tensor.reset();
   }
   if (tensor) tensor->view<std::int32_t>()[0] = 3;
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("an arena was destroyed before 1 of its tensors") != std::string::npos, mesh.rank() == 0) << said;
+  EXPECT_EQ(said.find("an arena was destroyed before 1 of its tensors") != std::string::npos, mesh_.rank() == 0)
+      << said;
 }
 
 }  // namespace

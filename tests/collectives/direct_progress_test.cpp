@@ -170,30 +170,30 @@ class DirectRefusal : public testing::Test {
   void SetUp() override {
     if (world().size() < 2) GTEST_SKIP() << "a group of one copies";
   }
-  Mesh mesh{AbstractMesh({{"X", world().size()}}), world()};
-  Engine engine{mesh};
-  Axes axes{"X"};
-  Tensor heap = Tensor::zeros(DType::f32, {8});
+  Mesh mesh_{AbstractMesh({{"X", world().size()}}), world()};
+  Engine engine_{mesh_};
+  Axes axes_{"X"};
+  Tensor heap_ = Tensor::zeros(DType::f32, {8});
 };
 
 TEST_F(DirectRefusal, NamesWhatIsMissing) {
   const auto reduce = [&](const Tensor& in, Tensor& out) {
-    EXPECT_THROW(all_reduce(engine, axes, ReduceOp::sum, in, out, kDirect), UsageError);
-    expect_error([&] { all_reduce(engine, axes, ReduceOp::sum, in, out, kDirect); }, {"all_reduce over X", "direct"});
+    EXPECT_THROW(all_reduce(engine_, axes_, ReduceOp::sum, in, out, kDirect), UsageError);
+    expect_error([&] { all_reduce(engine_, axes_, ReduceOp::sum, in, out, kDirect); }, {"all_reduce over X", "direct"});
   };
-  reduce(heap, heap);
-  expect_error([&] { all_reduce(engine, axes, ReduceOp::sum, heap, heap, kDirect); }, {"the engine has no arena"});
-  engine.set_arena(std::make_shared<Arena>(mesh, 4096));
-  Tensor shared = engine.arena()->allocate(DType::f32, {8});
-  reduce(heap, shared);
-  expect_error([&] { all_reduce(engine, axes, ReduceOp::sum, heap, shared, kDirect); }, {"in does not lie in"});
-  expect_error([&] { all_reduce(engine, axes, ReduceOp::sum, shared, heap, kDirect); }, {"out does not lie in"});
+  reduce(heap_, heap_);
+  expect_error([&] { all_reduce(engine_, axes_, ReduceOp::sum, heap_, heap_, kDirect); }, {"the engine has no arena"});
+  engine_.set_arena(std::make_shared<Arena>(mesh_, 4096));
+  Tensor shared = engine_.arena()->allocate(DType::f32, {8});
+  reduce(heap_, shared);
+  expect_error([&] { all_reduce(engine_, axes_, ReduceOp::sum, heap_, shared, kDirect); }, {"in does not lie in"});
+  expect_error([&] { all_reduce(engine_, axes_, ReduceOp::sum, shared, heap_, kDirect); }, {"out does not lie in"});
 }
 
 TEST_F(DirectRefusal, OfAnAverageOfIntegers) {
-  engine.set_arena(std::make_shared<Arena>(mesh, 4096));
-  Tensor whole = engine.arena()->allocate(DType::i32, {8});
-  expect_error([&] { all_reduce(engine, axes, ReduceOp::avg, whole, whole, kDirect); }, {"average of i32"});
+  engine_.set_arena(std::make_shared<Arena>(mesh_, 4096));
+  Tensor whole = engine_.arena()->allocate(DType::i32, {8});
+  expect_error([&] { all_reduce(engine_, axes_, ReduceOp::avg, whole, whole, kDirect); }, {"average of i32"});
 }
 
 }  // namespace

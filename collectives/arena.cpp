@@ -115,4 +115,13 @@ Index Arena::axis_set(const Axes& axes) const {
   return set;
 }
 
+std::string give_arena(Engine& engine, Index bytes_per_rank) {
+  try {
+    engine.set_arena(std::make_shared<Arena>(engine.mesh(), bytes_per_rank));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
 }  // namespace shardline::collectives

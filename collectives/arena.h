@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collectives/arena_blocks.h"
 #include "collectives/direct_flags.h"
+#include "collectives/progress.h"
 #include "runtime/mesh.h"
 #include "runtime/mpi/shared_window.h"
 #include "runtime/tensor.h"
@@ -69,5 +71,9 @@ class Arena {
   mpi::SharedWindow window_;
   std::shared_ptr<ArenaBlocks> blocks_;  ///< shared with the tensors
 };
+
+/// Collective over the engine's mesh: makes an arena for the engine, of `bytes_per_rank`, the same on every rank.
+/// Returns why there can be none, alike on every rank; empty when there is one now.
+std::string give_arena(Engine& engine, Index bytes_per_rank);
 
 }  // namespace shardline::collectives

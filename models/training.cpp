@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "collectives/arena.h"
+#include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/liveness.h"
 #include "runtime/base/check.h"
@@ -43,12 +45,22 @@ Trainer::Trainer(collectives::Engine& engine, const TransformerConfig& config, c
       evaluation_program_(
           partition_checked(evaluation_model_.program, engine.mesh().axes(), strategy, options.policy)) {
   const ElementTypes types{.real = options.dtype};
+  share_memory(types);
   const std::vector<StepEstimate> estimates = estimate(step_program_, types, hardware);
   for (const StepEstimate& e : estimates) predicted_step_ += e.price.time;
   step_ = std::make_unique<Executor>(step_program_, engine, types, estimates);
   evaluation_ =
       std::make_unique<Executor>(evaluation_program_, engine, types, estimate(evaluation_program_, types, hardware));
   initialise(weights);
+}
+
+/// Collective over the mesh.
+void Trainer::share_memory(const ElementTypes& types) {
+  const ArenaPlan step = plan_arena(step_program_, types, Liveness(step_program_));
+  const ArenaPlan evaluation = plan_arena(evaluation_program_, types, Liveness(evaluation_program_));
+  if (engine_.arena() != nullptr || step.total_bytes() == 0) return;
+  // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
+  arena_obstacle_ = collectives::give_arena(engine_, step.total_bytes() + evaluation.bytes);
 }
 
 Tensor Trainer::initial_weights(const Array& parameter) const {

@@ -44,7 +44,7 @@ class Trainer {
 
   /// Collective over the mesh of `engine`. Parameters start from `weights` or, without it, from the seed: normal with
   /// the configuration's standard deviation, ones for parameters of one dim, the same on every mesh. Moments start from
-  /// zero.
+  /// zero. Gives the engine an arena for what its programs communicate, unless it has one.
   Trainer(collectives::Engine& engine, const TransformerConfig& config, const TrainingOptions& options,
           const Strategy& strategy, const roofline::Hardware& hardware, const Weights& weights = {});
 
@@ -64,6 +64,8 @@ class Trainer {
   const RankProgram& program() const { return step_program_; }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }
+  /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
+  const std::string& arena_obstacle() const { return arena_obstacle_; }
   /// Sum of the prices of all operations of a step.
   Seconds predicted_step() const { return predicted_step_; }
   /// Most bytes of arrays on this rank during a step, from liveness.
@@ -72,6 +74,7 @@ class Trainer {
  private:
   void set_tokens(Executor& executor, const RankProgram& program, const Transformer& model,
                   const std::function<Sample(Index)>& sample_of) const;
+  void share_memory(const ElementTypes& types);
   void initialise(const Weights& weights);
   Tensor initial_weights(const Array& parameter) const;
 
@@ -85,6 +88,7 @@ class Trainer {
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;
   Seconds predicted_step_;
+  std::string arena_obstacle_;
 };
 
 }  // namespace shardline

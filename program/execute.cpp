@@ -1,6 +1,10 @@
 #include "program/execute.h"
 
+#include <cstring>
+
+#include "collectives/arena.h"
 #include "collectives/collectives.h"
+#include "collectives/packing.h"
 #include "program/print.h"
 #include "program/run_phase.h"
 #include "runtime/base/check.h"
@@ -51,11 +55,29 @@ Executor::Executor(const RankProgram& program, collectives::Engine& engine, Elem
       types_(std::move(types)),
       rank_(engine.mesh().rank()),
       liveness_(program),
+      plan_(plan_arena(program, types_, liveness_)),
       values_(program.versions.size()) {
   SHARDLINE_CHECK(engine.mesh().axes() == program.mesh, "a program for mesh {} on mesh {}", program.mesh.to_string(),
                   engine.mesh().axes().to_string());
   compare_ranks();
   describe(estimates);
+  take_arena();
+}
+
+void Executor::take_arena() {
+  if (engine_.arena() == nullptr || plan_.bytes == 0) return;
+  arena_ = engine_.arena()->try_allocate(DType::i64, {plan_.bytes / size_of(DType::i64)});
+}
+
+/// Collective over the mesh: `block`, copied to the arena unless it is there or there is no room.
+Tensor Executor::in_arena(VersionId input, Tensor block) {
+  const std::shared_ptr<collectives::Arena>& arena = engine_.arena();
+  if (arena == nullptr || !plan_.inputs.contains(input) || arena->contains(block)) return block;
+  at(input) = Tensor();  // its room may be had again
+  std::optional<Tensor> room = arena->try_allocate(block.dtype(), block.shape());
+  if (!room) return block;
+  if (block.bytes() > 0) std::memcpy(room->data(), block.data(), static_cast<std::size_t>(block.bytes()));
+  return {block.dtype(), block.shape(), counted(room->memory(), block.bytes())};
 }
 
 void Executor::compare_ranks() const {
@@ -95,7 +117,7 @@ void Executor::set(ArrayId input, Tensor block) {
                   "input {} on rank {} is {} {}, given {} {}", program_.program.array(input).name, rank_,
                   name_of(dtype(version->second)), to_string(expected), name_of(block.dtype()),
                   to_string(block.shape()));
-  at(version->second) = std::move(block);
+  at(version->second) = in_arena(version->second, std::move(block));
   set_[input] = true;
 }
 
@@ -150,7 +172,7 @@ void Executor::convert(const Step& step, int number) {
   const VersionId to = step.results[0];
   const Version& source = program_.version(from);
   Tensor& in = at(from);
-  Tensor out = step.kind == StepKind::slice ? Tensor() : result_storage(number, 0);
+  Tensor out = result_storage(number, 0);
   switch (step.kind) {
     case StepKind::all_gather:
       collectives::all_gather(engine_, step.axes, in, step.from_dim, out);
@@ -170,10 +192,16 @@ void Executor::convert(const Step& step, int number) {
                            program_.version(to).sharding, out);
       break;
     case StepKind::slice:
-      out = in.slice(slice_ranges(in.shape(), step, program_.mesh, rank_));
+      collectives::copy_box({in.data(), in.shape(), slice_ranges(in.shape(), step, program_.mesh, rank_)},
+                            {out.data(), out.shape(), collectives::whole(out.shape())}, size_of(in.dtype()));
       break;
     case StepKind::owe:
-      out = at_origin(step.axes, program_.mesh, rank_) ? in.clone() : Tensor::zeros(in.dtype(), in.shape());
+      if (out.bytes() == 0) break;
+      if (at_origin(step.axes, program_.mesh, rank_)) {
+        std::memcpy(out.data(), in.data(), static_cast<std::size_t>(out.bytes()));
+      } else {
+        std::memset(out.data(), 0, static_cast<std::size_t>(out.bytes()));
+      }
       break;
     case StepKind::compute:
       throw Error("a computation is not a conversion");
@@ -183,7 +211,13 @@ void Executor::convert(const Step& step, int number) {
 
 Tensor Executor::result_storage(int number, std::size_t result) {
   const VersionId old = liveness_.storage_taken(number, result);
-  return old >= 0 ? at(old) : fresh(program_.steps[static_cast<std::size_t>(number)].results[result]);
+  if (old >= 0) return at(old);
+  const VersionId made = program_.steps[static_cast<std::size_t>(number)].results[result];
+  const auto place = plan_.places.find(made);
+  if (!arena_ || place == plan_.places.end()) return fresh(made);
+  const Shape shape = local_shape(program_, made, rank_);
+  const std::shared_ptr<std::byte> memory(arena_->memory(), arena_->data() + place->second);
+  return {dtype(made), shape, counted(memory, element_count(shape) * size_of(dtype(made)))};
 }
 
 void Executor::release(int number) {
@@ -192,7 +226,16 @@ void Executor::release(int number) {
 
 void Executor::replace_state() {
   for (const auto& [before, after] : program_.program.updates) {
-    at(program_.inputs.at(before)) = at(program_.finals.at(after));
+    Tensor& state = at(program_.inputs.at(before));
+    const Tensor& updated = at(program_.finals.at(after));
+    if (state.data() == updated.data()) continue;
+    const bool shared =
+        engine_.arena() != nullptr && (engine_.arena()->contains(state) || engine_.arena()->contains(updated));
+    if (!shared) {
+      state = updated;
+    } else if (state.bytes() > 0) {  // each place of the arena is for its own version
+      std::memcpy(state.data(), updated.data(), static_cast<std::size_t>(state.bytes()));
+    }
   }
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/progress.h"
+#include "program/arena_plan.h"
 #include "program/element_types.h"
 #include "program/estimate.h"
 #include "program/liveness.h"
@@ -15,7 +17,8 @@
 namespace shardline {
 
 /// Runs a per-rank program on the ranks of a mesh, step by step in program order, and times every step. Buffers are
-/// freed after their last use; updated state takes the place of the old.
+/// freed after their last use; updated state takes the place of the old. What collectives read and write lies in the
+/// engine's arena, if it has one with room for it (see ArenaPlan), so that ranks of a node read it from each other.
 class Executor {
  public:
   /// Collective over the mesh of `engine`: compares a hash of the printed program over the ranks and throws Error when
@@ -24,7 +27,8 @@ class Executor {
            const std::vector<StepEstimate>& estimates);
 
   /// Gives this rank's block of an input; its storage is shared, and overwritten when the input is state that is
-  /// updated. Throws Error when dtype or shape are not those of the block.
+  /// updated, unless it must be copied to the arena. Collective over the mesh where the input is communicated. Throws
+  /// Error when dtype or shape are not those of the block.
   void set(ArrayId input, Tensor block);
   /// Gives an input that every rank holds whole, a scalar.
   void set_scalar(ArrayId input, double value);
@@ -42,6 +46,8 @@ class Executor {
  private:
   void describe(const std::vector<StepEstimate>& estimates);
   void compare_ranks() const;
+  void take_arena();
+  Tensor in_arena(VersionId input, Tensor block);
   void run_step(const Step& step, int number);
   void compute(const Step& step, int number);
   void convert(const Step& step, int number);
@@ -57,7 +63,9 @@ class Executor {
   ElementTypes types_;
   Index rank_;
   Liveness liveness_;
-  std::vector<Tensor> values_;  ///< by version
+  ArenaPlan plan_;
+  std::optional<Tensor> arena_;  ///< room for the places of plan_
+  std::vector<Tensor> values_;   ///< by version
   std::map<ArrayId, bool> set_;
   Trace trace_;
 };

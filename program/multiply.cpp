@@ -69,7 +69,9 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   std::vector<TimedStep> steps;
   for (std::size_t i = 0; i < measured.size(); ++i) steps.push_back({executor.trace().labels()[i], measured[i]});
   const ArraySpec spec = array_spec(result, sizes, mesh, types.real);
-  return {DistTensor::from_local(engine.mesh(), spec, executor.get(product.result)), std::move(steps)};
+  Tensor local = executor.get(product.result);
+  if (engine.arena() != nullptr) local = local.clone();  // the arena's memory is not for keeping
+  return {DistTensor::from_local(engine.mesh(), spec, std::move(local)), std::move(steps)};
 }
 
 }  // namespace shardline

@@ -157,6 +157,12 @@ void Tensor::assign(const std::vector<Range>& ranges, const Tensor& block) {
   });
 }
 
+std::shared_ptr<std::byte> counted(std::shared_ptr<std::byte> memory, Index bytes) {
+  count(bytes);
+  std::byte* data = memory.get();
+  return {data, [memory = std::move(memory), bytes](std::byte*) { bytes_now -= bytes; }};
+}
+
 TensorMemory tensor_memory() { return {bytes_now.load(), bytes_peak.load()}; }
 
 void reset_tensor_peak() { bytes_peak = bytes_now.load(); }

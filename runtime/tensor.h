@@ -33,6 +33,7 @@ class Tensor {
   const std::byte* data() const { return storage_.get(); }
   /// What keeps the elements alive.
   std::shared_ptr<const std::byte> memory() const { return storage_; }
+  std::shared_ptr<std::byte> memory() { return storage_; }
   /// Typed access; throws Error when T is not this tensor's element type.
   template <class T>
   View<T> view() {
@@ -66,7 +67,10 @@ class Tensor {
   std::shared_ptr<std::byte> storage_;
 };
 
-/// Bytes of the elements of all tensors of this process.
+/// `memory`, counted as `bytes` of tensors from now until its last copy has gone.
+std::shared_ptr<std::byte> counted(std::shared_ptr<std::byte> memory, Index bytes);
+
+/// Bytes of the elements of all tensors of this process, but for those over memory that was given and not counted().
 struct TensorMemory {
   Index now = 0;
   Index peak = 0;  ///< since the start or the last reset_tensor_peak()

@@ -56,14 +56,11 @@ BenchMemories allocate(Job& job, const BenchPlan& plan, Index room) {
     });
   };
   const Tensor heap(DType::i64, asks_for(Algorithm::native) ? words : Shape{0});
-  try {
-    job.engine().set_arena(std::make_shared<collectives::Arena>(job.mesh(), words[0] * size_of(DType::i64)));
-    return {BenchMemory(job.engine().arena()->allocate(DType::i64, words)), BenchMemory(heap)};
-  } catch (const UsageError& error) {
-    if (asks_for(Algorithm::direct)) throw;
-    job.note(fmt::format("no arena for algorithm direct: {}", error.what()));
-    return {BenchMemory(Tensor(DType::i64, words)), BenchMemory(heap)};
-  }
+  const std::string obstacle = collectives::give_arena(job.engine(), words[0] * size_of(DType::i64));
+  if (obstacle.empty()) return {BenchMemory(job.engine().arena()->allocate(DType::i64, words)), BenchMemory(heap)};
+  require(!asks_for(Algorithm::direct), "--algorithm direct: {}", obstacle);
+  job.note(fmt::format("no arena for algorithm direct: {}", obstacle));
+  return {BenchMemory(Tensor(DType::i64, words)), BenchMemory(heap)};
 }
 
 /// Collective over all ranks: measures and prints every row.

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "collectives/arena.h"
+#include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/execute.h"
 #include "roofline/calibrate.h"
@@ -56,6 +58,9 @@ void run(Job& job, MatmulRecord& record) {
   const ElementTypes types = product_types(product, job.dtype());
   const GeneratedOperand a(product, product.a, job.dtype(), job.seed());
   const GeneratedOperand b(product, product.b, job.dtype(), job.seed());
+  const ArenaPlan plan = plan_arena(record.candidate().program, types, Liveness(record.candidate().program));
+  const std::string obstacle = collectives::give_arena(job.engine(), plan.total_bytes());
+  if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
   Executor executor(record.candidate().program, job.engine(), types, record.candidate().estimates);
   executor.set(product.a, a.block(job.mesh()));
   executor.set(product.b, b.block(job.mesh()));
@@ -83,7 +88,8 @@ int matmul(const MatmulOptions& options) {
 
   job.introduce();
   if (job.dtype() == DType::bf16) {
-    job.note("bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
+    job.note(
+        "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
   }
   const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), types.real);
   MatmulRecord record{.product = &product,

@@ -239,6 +239,9 @@ int train(const TrainOptions& options) {
   const TrainingOptions training = training_options(options, job);
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
   job.print(describe_training(job, start.config, strategy, training, data, hardware));
+  if (!trainer.arena_obstacle().empty()) {
+    job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
+  }
 
   reset_tensor_peak();
   const Progress progress = run_steps(job, options, trainer, data);

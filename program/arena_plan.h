@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "program/element_types.h"
+#include "program/liveness.h"
+#include "program/rank_program.h"
+
+namespace shardline {
+
+/// Where the arrays that a per-rank program communicates lie in shared memory, so that ranks of a node can read them
+/// from each other. Pure, and the same on every rank: room is that of the largest block. Arrays whose lives do not
+/// overlap share room.
+struct ArenaPlan {
+  /// Byte offset of every version that a collective reads or writes and that the program makes itself; a version that
+  /// takes over storage has the offset of the one it takes.
+  std::map<VersionId, Index> places;
+  Index bytes = 0;             ///< that the places take together
+  std::set<VersionId> inputs;  ///< versions of inputs that a collective reads, or that become results of one
+  Index input_bytes = 0;       ///< of those together
+
+  /// What an arena needs to hold all of them, with some room for alignment.
+  Index total_bytes() const { return bytes + input_bytes; }
+};
+
+ArenaPlan plan_arena(const RankProgram& program, const ElementTypes& types, const Liveness& liveness);
+
+}  // namespace shardline

@@ -1,0 +1,112 @@
+// Places of communicated arrays in shared memory, against lives that are counted again here.
+
+#include "program/arena_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/program/programs.h"
+
+namespace shardline {
+namespace {
+
+const ElementTypes kTypes{.real = DType::f32};
+
+/// First and last step that touches a version; to the end when it rests there.
+struct Life {
+  int first = 0;
+  int last = 0;
+};
+
+std::vector<Life> lives(const RankProgram& program) {
+  const int end = static_cast<int>(program.steps.size());
+  std::vector<Life> all(program.versions.size(), {end, -1});
+  for (int i = 0; i < end; ++i) {
+    const Step& step = program.steps[static_cast<std::size_t>(i)];
+    for (const auto& versions : {step.operands, step.results}) {
+      for (const VersionId v : versions) {
+        Life& life = all[static_cast<std::size_t>(v)];
+        life = {std::min(life.first, i), std::max(life.last, i)};
+      }
+    }
+  }
+  for (const auto& [array, version] : program.finals) all[static_cast<std::size_t>(version)].last = end;
+  return all;
+}
+
+Index bytes_of(const RankProgram& program, VersionId v, Index rank) {
+  return element_count(local_shape(program, v, rank)) * size_of(kTypes.of(program.program, program.version(v).array));
+}
+
+/// True when `b` goes on in the memory of `a`.
+bool takes_over(const RankProgram& program, const Liveness& liveness, VersionId a, VersionId b) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    for (std::size_t k = 0; k < program.steps[i].results.size(); ++k) {
+      if (program.steps[i].results[k] == b) return liveness.storage_taken(static_cast<int>(i), k) == a;
+    }
+  }
+  return false;
+}
+
+void expect_sound(const RankProgram& program) {
+  const Liveness liveness(program);
+  const ArenaPlan plan = plan_arena(program, kTypes, liveness);
+  const std::vector<Life> life = lives(program);
+  for (const auto& [a, place_a] : plan.places) {
+    EXPECT_EQ(place_a % 64, 0);
+    for (Index rank = 0; rank < program.mesh.ranks(); ++rank) {
+      EXPECT_LE(place_a + bytes_of(program, a, rank), plan.bytes);
+    }
+    for (const auto& [b, place_b] : plan.places) {
+      const Life& one = life[static_cast<std::size_t>(a)];
+      const Life& other = life[static_cast<std::size_t>(b)];
+      if (a >= b || one.last < other.first || other.last < one.first) continue;
+      if (takes_over(program, liveness, a, b)) {
+        EXPECT_EQ(place_a, place_b);
+        continue;
+      }
+      for (Index rank = 0; rank < program.mesh.ranks(); ++rank) {
+        const bool apart =
+            place_a + bytes_of(program, a, rank) <= place_b || place_b + bytes_of(program, b, rank) <= place_a;
+        ASSERT_TRUE(apart) << "versions " << a << " and " << b << " on rank " << rank;
+      }
+    }
+  }
+}
+
+/// Every array that ranks read from each other has a place or is an input that gets one.
+void expect_complete(const RankProgram& program) {
+  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program));
+  for (const Step& step : program.steps) {
+    if (!communicates(step.kind) || step.kind == StepKind::reshard) continue;
+    for (const VersionId v : {step.operands[0], step.results[0]}) {
+      EXPECT_TRUE(plan.places.contains(v) || plan.inputs.contains(v)) << to_string(program.array_of(v));
+    }
+  }
+}
+
+TEST(ArenaPlan, KeepsApartWhatLivesAtTheSameTime) {
+  for (const bool divides : {true, false}) {
+    const TrainingStep step = small_training_step(divides, false, 2);
+    for (const auto& [mesh, strategy] :
+         {std::pair("X=2", "dp"), std::pair("X=3", "fsdp"), std::pair("Y=2", "tp"), std::pair("Y=3", "tp_seq"),
+          std::pair("X=2,Y=2", "fsdp=X,tp=Y"), std::pair("X=2,Y=3", "zero1=X,tp_g=Y")}) {
+      SCOPED_TRACE(std::string(mesh) + " " + strategy);
+      const RankProgram program = partitioned(step.model.program, mesh, strategy);
+      expect_sound(program);
+      expect_complete(program);
+      EXPECT_GT(plan_arena(program, kTypes, Liveness(program)).bytes, 0);
+    }
+  }
+}
+
+TEST(ArenaPlan, OfOneRankIsEmpty) {
+  const TrainingStep step = small_training_step(true);
+  const RankProgram program = partitioned(step.model.program, "X=1", "fsdp");
+  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program));
+  EXPECT_EQ(plan.total_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace shardline

@@ -149,7 +149,7 @@ class BenchCaseTest : public testing::TestWithParam<DType> {
         fmt::format("{} of {} over {}, {}", name_of(spec.kind), spec.count, to_string(spec.axes), name_of(spec.op)));
     const BenchCase bench_case(mesh_, spec);
     const PairLayout layout = layout_of(bench_case, Bytes(1000));
-    const BenchMemory memory(layout.bytes());
+    const BenchMemory memory(Tensor(DType::i64, {layout.bytes() / 8}));
     Tensor operand = memory.operand(layout, layout.pairs - 1);
     Tensor result = memory.result(layout, layout.pairs - 1);
     bench_case.fill(operand);
@@ -190,7 +190,7 @@ TEST_P(BenchCaseTest, TheCollectivesPass) {
       const BenchCase bench_case(mesh_, {kind, {"Y", "X"}, GetParam(), ReduceOp::sum, count, 3});
       const PairLayout layout = layout_of(bench_case, Bytes(0));
       EXPECT_EQ(layout.pairs, 1);
-      const BenchMemory memory(layout.bytes());
+      const BenchMemory memory(Tensor(DType::i64, {layout.bytes() / 8}));
       Tensor operand = memory.operand(layout, 0);
       Tensor result = memory.result(layout, 0);
       bench_case.fill(operand);
@@ -205,7 +205,7 @@ TEST_P(BenchCaseTest, PairsFillWhatIsAskedForAndLieApart) {
   const PairLayout layout = layout_of(bench_case, Bytes(10000));
   EXPECT_GE(layout.bytes(), 10000);
   EXPECT_LT(layout.bytes() - (layout.operand_room + layout.result_room), 10000);
-  const BenchMemory memory(layout.bytes());
+  const BenchMemory memory(Tensor(DType::i64, {layout.bytes() / 8}));
   const std::byte* end = nullptr;
   for (Index pair = 0; pair < layout.pairs; ++pair) {
     const Tensor operand = memory.operand(layout, pair);

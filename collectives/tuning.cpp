@@ -26,6 +26,10 @@ Tuning Tuning::built_in() {
     // One pass over memory, whatever the size.
     rule(LinkKind::node, kind, Tuning::kAny, Tuning::kAny, Algorithm::direct);
     if (kind == Kind::shift) continue;
+    // The order of addition is that of direct: what a node gives does not depend on whether it had room for an arena.
+    if (kind == Kind::reduce_scatter || kind == Kind::all_reduce) {
+      rule(LinkKind::node, kind, Tuning::kAny, Tuning::kAny, Algorithm::pairwise);
+    }
     for (const LinkKind link : {LinkKind::node, LinkKind::network}) {
       // Between two ranks every algorithm takes one step, all_reduce excepted.
       if (kind != Kind::all_reduce) rule(link, kind, 2, Tuning::kAny, Algorithm::pairwise);

@@ -35,6 +35,8 @@ class Handle {
   void wait();
   /// Who carries it out: what `automatic` was resolved to.
   Algorithm algorithm() const { return operation_->job().algorithm; }
+  /// That bf16 was reduced over; `automatic` when none was.
+  Wire wire() const { return operation_->job().wire; }
   /// See Operation::wire_bytes().
   Index wire_bytes() const { return operation_->wire_bytes(); }
   /// Bytes of packed buffers that were filled or emptied; 0 when the arrays were used in place.

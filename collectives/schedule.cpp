@@ -28,15 +28,17 @@ Index Placement::position_at(const std::vector<Index>& coordinates) const {
   return result;
 }
 
-Index busiest_direction(const Schedule& schedule) {
+Index busiest_direction(const Schedule& schedule, const ElementSizes& sizes) {
   std::map<Index, Index> sent;
   for (const Strand& strand : schedule.strands) {
     for (const Step& step : strand) {
-      for (const Send& send : step.sends) sent[schedule.by_link ? send.peer : 0] += send.from.size();
+      for (const Send& send : step.sends) {
+        sent[schedule.by_link ? send.peer : 0] += send.from.size() * (send.partial ? sizes.partial : sizes.whole);
+      }
     }
   }
   Index most = 0;
-  for (const auto& [peer, elements] : sent) most = std::max(most, elements);
+  for (const auto& [peer, bytes] : sent) most = std::max(most, bytes);
   return most;
 }
 

@@ -108,8 +108,17 @@ struct Exchange {
 /// A group of one axis.
 inline Placement on_one_axis(Index positions, Index position) { return {{positions}, position}; }
 
-/// Elements sent to the peer that is sent most, or to all together, as Schedule::by_link says.
-Index busiest_direction(const Schedule& schedule);
+/// Bytes of an element on the wire: those of a partial transfer differ where bf16 is reduced over the wire f32.
+struct ElementSizes {
+  Index whole = 0;
+  Index partial = 0;
+};
+inline ElementSizes element_sizes(DType dtype, Wire wire) {
+  return {size_of(dtype), wire == Wire::f32 ? size_of(DType::f32) : size_of(dtype)};
+}
+
+/// Bytes sent to the peer that is sent most, or to all together, as Schedule::by_link says.
+Index busiest_direction(const Schedule& schedule, const ElementSizes& sizes);
 
 /// The longest strand.
 Index step_count(const Schedule& schedule);

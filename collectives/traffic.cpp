@@ -40,28 +40,22 @@ Schedule schedule_of(Kind kind, Algorithm algorithm, const Placement& placement,
 
 }  // namespace
 
-Traffic traffic(Index positions, Index element_size, const std::function<Schedule(Index position)>& schedule_of) {
-  Traffic most;
-  for (Index position = 0; position < positions; ++position) {
-    const Schedule schedule = schedule_of(position);
-    most.steps = std::max(most.steps, step_count(schedule));
-    most.wire_bytes = std::max(most.wire_bytes, busiest_direction(schedule) * element_size);
-  }
-  return most;
-}
-
 Traffic traffic(Kind kind, Algorithm algorithm, const std::vector<Index>& axis_sizes, Index elements,
-                Index element_size) {
+                const ElementSizes& sizes) {
   const Index positions = Placement{axis_sizes, 0}.positions();
   if (algorithm == Algorithm::direct) {
     // What is read is what would be received from every peer; one signal before and one after, all_reduce one between.
     const Algorithm like = kind == Kind::shift ? Algorithm::ring : Algorithm::pairwise;
-    const Index bytes = traffic(kind, like, axis_sizes, elements, element_size).wire_bytes;
+    const Index bytes = traffic(kind, like, axis_sizes, elements, sizes).wire_bytes;
     return {positions == 1 ? 0 : kind == Kind::all_reduce ? 3 : 2, bytes};
   }
-  return traffic(positions, element_size, [&](Index position) {
-    return schedule_of(kind, algorithm, {axis_sizes, position}, elements);
-  });
+  Traffic most;
+  for (Index position = 0; position < positions; ++position) {
+    const Schedule schedule = schedule_of(kind, algorithm, {axis_sizes, position}, elements);
+    most.steps = std::max(most.steps, step_count(schedule));
+    most.wire_bytes = std::max(most.wire_bytes, busiest_direction(schedule, sizes));
+  }
+  return most;
 }
 
 }  // namespace shardline::collectives

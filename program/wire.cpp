@@ -33,7 +33,7 @@ collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, 
   const Index larger = std::max(element_count(local_shape(program, step.operands[0], 0)),
                                 element_count(local_shape(program, step.results[0], 0)));
   const auto exchange = [&](collectives::Kind kind) {
-    return collectives::traffic(kind, collectives::Algorithm::pairwise, {ranks}, larger, element_size);
+    return collectives::traffic(kind, collectives::Algorithm::pairwise, {ranks}, larger, {element_size, element_size});
   };
   switch (step.kind) {
     case StepKind::all_gather:

@@ -67,6 +67,7 @@ class Runner {
     const double time = (now() - begin).value;
     wire_bytes_ = handle.wire_bytes();
     algorithm_ = handle.algorithm();
+    wire_ = handle.wire();
     return time;
   }
 
@@ -86,6 +87,7 @@ class Runner {
   Index wire_bytes() const { return wire_bytes_; }
   /// That carried out the latest run.
   Algorithm algorithm() const { return algorithm_; }
+  collectives::Wire wire() const { return wire_; }
 
  private:
   /// This rank's time for runs with all that lies between them.
@@ -110,6 +112,7 @@ class Runner {
   Index next_ = 0;
   Index wire_bytes_ = 0;
   Algorithm algorithm_ = Algorithm::automatic;
+  collectives::Wire wire_ = collectives::Wire::automatic;
 };
 
 /// Collective over all ranks.
@@ -131,7 +134,8 @@ BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& ben
   if (algorithm != Algorithm::native) {
     row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(runner.wire_bytes())));
     row.carried_by = runner.algorithm();
-    row.predicted = predicted_time(bench_case, row.carried_by, job.mesh().axes(), setting.hardware);
+    row.predicted = predicted_time(bench_case, {.algorithm = row.carried_by, .wire = runner.wire()}, job.mesh().axes(),
+                                   setting.hardware);
   }
   runner.clear_results();
   row.times = summarise(runner.timed_runs(plan.budget));
@@ -159,7 +163,7 @@ CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t se
   return {kind, plan.axes, plan.dtype, plan.op, count, seed};
 }
 
-Seconds predicted_time(const BenchCase& bench_case, Algorithm algorithm, const AbstractMesh& mesh,
+Seconds predicted_time(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
                        const roofline::Hardware& hardware) {
   const CaseSpec& spec = bench_case.spec();
   const Index item = size_of(spec.dtype);
@@ -173,7 +177,8 @@ Seconds predicted_time(const BenchCase& bench_case, Algorithm algorithm, const A
     for (const Axis& axis : spec.axes) {
       if (mesh.size(axis) > 1) sizes.push_back(mesh.size(axis));
     }
-    const collectives::Traffic traffic = collectives::traffic(spec.kind, algorithm, sizes, spec.count, item);
+    const collectives::Traffic traffic =
+        collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
     transfer.steps = static_cast<double>(traffic.steps);
     transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
     // Every chunk but one is added on each rank: two arrays read, one written.

@@ -48,8 +48,9 @@ struct BenchSetting {
 /// The case of a row.
 CaseSpec case_of(const BenchPlan& plan, collectives::Kind kind, Index count, std::uint64_t seed);
 
-/// What `algorithm`, which is one of ours and not `auto`, is predicted to take. Talks to nobody.
-Seconds predicted_time(const BenchCase& bench_case, collectives::Algorithm algorithm, const AbstractMesh& mesh,
+/// What an algorithm, which is one of ours and not `auto`, is predicted to take, bf16 over the wire given. Talks to
+/// nobody.
+Seconds predicted_time(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
                        const roofline::Hardware& hardware);
 
 /// Collective over all ranks: measures one collective at one size with each of its algorithms, one after the other.

@@ -110,7 +110,7 @@ void expect_counts(Stage& stage, Algorithm algorithm) {
     return static_cast<Index>(world().max(static_cast<double>(handle.wire_bytes())));
   };
   const auto predicted = [&](Kind kind, Index elements) {
-    return traffic(kind, algorithm, sizes, elements, 4).wire_bytes;
+    return traffic(kind, algorithm, sizes, elements, {4, 4}).wire_bytes;
   };
   const Options options{algorithm};
   const Tensor whole = whole_numbers(DType::f32, {n}, "counted");
@@ -126,6 +126,12 @@ void expect_counts(Stage& stage, Algorithm algorithm) {
   }
   EXPECT_EQ(busiest(start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, whole, out, options)),
             predicted(Kind::all_reduce, n));
+  // bf16, whose partial sums may be wider than the rest.
+  const Tensor narrow = whole_numbers(DType::bf16, {n}, "counted");
+  Tensor narrow_out(DType::bf16, {n});
+  Handle rounded = start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, narrow, narrow_out, options);
+  const ElementSizes rounded_sizes = element_sizes(DType::bf16, rounded.wire());
+  EXPECT_EQ(busiest(std::move(rounded)), traffic(Kind::all_reduce, algorithm, sizes, n, rounded_sizes).wire_bytes);
   const Tensor square_in = whole_numbers(DType::f32, {5, 2 * p}, "exchanged");
   Tensor square_out(DType::f32, {5 * p, 2});
   EXPECT_EQ(busiest(start_all_to_all(stage.engine, stage.axes, square_in, 0, 1, square_out, options)),

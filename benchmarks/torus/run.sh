@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Times of our collectives across a torus of hosts, as multiples of what its links allow: a lab (scripts/lab.sh) is made,
+# the stream to the next neighbour measured and the collectives after it, in one run.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+usage() {
+  cat <<'TEXT'
+usage: benchmarks/torus/run.sh [--hosts N|RxC] [--rate RATE] [--bytes MIN:MAX] [--seconds S]
+  --hosts N|RxC    a ring of N hosts, or a torus of R rows and C columns, one rank a host      (default 4)
+  --rate RATE      of every link, each way                                                   (default 500mbit)
+  --bytes MIN:MAX  sizes as `shardline bench` takes them                                       (default 4M:16M:2)
+  --seconds S      of timed runs for each row                                                (default 2)
+Needs what scripts/lab.sh needs; exits with 77 and the reason where there can be no lab.
+TEXT
+}
+
+hosts=4
+rate=500mbit
+bytes=4M:16M:2
+seconds=2
+while (($# > 0)); do
+  case "$1" in
+    --hosts) hosts=${2:?"--hosts needs a number or RxC"}; shift ;;
+    --rate) rate=${2:?"--rate needs a rate"}; shift ;;
+    --bytes) bytes=${2:?"--bytes needs MIN:MAX"}; shift ;;
+    --seconds) seconds=${2:?"--seconds needs a number"}; shift ;;
+    --help | -h) usage; exit 0 ;;
+    *) echo "torus: unknown option '$1'" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+case "$hosts" in
+  *x*) mesh=X=${hosts%x*},Y=${hosts#*x} ;;
+  *) mesh=X=$hosts ;;
+esac
+
+scripts/build.sh release >/dev/null
+record=$(mktemp)
+trap 'rm -f "$record"' EXIT
+scripts/lab.sh run --hosts "$hosts" --rate "$rate" -- build/release/shardline bench \
+  shift all_gather reduce_scatter all_reduce all_to_all --mesh "$mesh" --algorithm ring,bidirectional,native \
+  --bytes "$bytes" --seconds "$seconds" --threads 1 --json "$record" >&2
+python3 benchmarks/torus/table.py "$record"

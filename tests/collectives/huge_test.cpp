@@ -60,7 +60,7 @@ void expect_multiplied(const Step& small, const Step& huge) {
 
 void expect_multiplied(const Schedule& small, const Schedule& huge) {
   EXPECT_EQ(huge.work_size, small.work_size * kFactor);
-  EXPECT_EQ(busiest_direction(huge), busiest_direction(small) * kFactor);
+  EXPECT_EQ(busiest_direction(huge, {4, 4}), busiest_direction(small, {4, 4}) * kFactor);
   ASSERT_EQ(huge.strands.size(), small.strands.size());
   for (std::size_t s = 0; s < small.strands.size(); ++s) {
     ASSERT_EQ(huge.strands[s].size(), small.strands[s].size());
@@ -114,15 +114,15 @@ TEST(Huge, TrafficIsThatOfSmallArraysMultiplied) {
     for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all}) {
       for (const Algorithm algorithm :
            {Algorithm::ring, Algorithm::bidirectional, Algorithm::pairwise, Algorithm::doubling, Algorithm::direct}) {
-        const Traffic small = traffic(kind, algorithm, sizes, elements, 4);
-        EXPECT_EQ(traffic(kind, algorithm, sizes, elements * kFactor, 4),
+        const Traffic small = traffic(kind, algorithm, sizes, elements, {4, 4});
+        EXPECT_EQ(traffic(kind, algorithm, sizes, elements * kFactor, {4, 4}),
                   (Traffic{small.steps, small.wire_bytes * kFactor}))
             << name_of(kind) << " " << name_of(algorithm) << " " << to_string(sizes);
       }
     }
   }
   // 2^33 elements of 4 bytes: 32 GiB, of which 7 / 8 leave each of 8 positions in a gather.
-  EXPECT_EQ(traffic(Kind::all_gather, Algorithm::ring, {8}, kFactor, 4), (Traffic{7, Index{28} << 30}));
+  EXPECT_EQ(traffic(Kind::all_gather, Algorithm::ring, {8}, kFactor, {4, 4}), (Traffic{7, Index{28} << 30}));
 }
 
 TEST(Huge, BoxesAreWalkedWithLargeCounts) {

@@ -153,9 +153,10 @@ class ReduceRun : public direct::Run {
   bool begin() {
     while (seen_ < job().positions() && (seen_ == job().position() || meeting().started(seen_))) ++seen_;
     if (seen_ < job().positions()) return false;
-    std::vector<const std::byte*> operands;
+    std::vector<kernels::Operand> operands;
     operands.reserve(static_cast<std::size_t>(seen_));
-    for (Index k = 0; k < seen_; ++k) operands.push_back(k == job().position() ? job().input : meeting().input(k));
+    for (Index k = 0; k < seen_; ++k)
+      operands.push_back({job().dtype, k == job().position() ? job().input : meeting().input(k)});
     pass_.emplace(combination(job()), std::move(operands), job().output, walk_);
     count_read((seen_ - 1) * pass_->bytes());
     return true;
@@ -227,7 +228,7 @@ std::string direct_obstacle(const Engine& engine, const Job& job, const Tensor& 
   const std::shared_ptr<Arena>& arena = engine.arena();
   if (arena == nullptr) return "the engine has no arena";
   if (job.link != LinkKind::node) {
-    return fmt::format("mesh ranks {} are not on one node", fmt::join(job.mesh_ranks, ", "));
+    return fmt::format("mesh ranks {} are not on one node", fmt::join(job.group->mesh_ranks, ", "));
   }
   if (!arena->contains(in)) return "in does not lie in the arena";
   if (!arena->contains(out)) return "out does not lie in the arena";

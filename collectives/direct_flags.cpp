@@ -28,10 +28,14 @@ std::uint64_t mix(std::uint64_t hash, const Shape& shape) {
 }
 
 Meeting::Meeting(Arena& arena, const Job& job, Call call)
-    : arena_(arena), job_(job), call_(call), set_(arena.axis_set(job.axes)), sequence_(++arena.sequence(set_).last) {
+    : arena_(arena),
+      job_(job),
+      call_(call),
+      set_(arena.axis_set(job.group->axes)),
+      sequence_(++arena.sequence(set_).last) {
   call_.op = job.op;
   call_.dtype = job.dtype;
-  call_.position = job.group.position;
+  call_.position = job.group->position;
   call_.input = job.input - part(job.position());
   call_.output = job.output - part(job.position());
 }
@@ -70,11 +74,11 @@ const std::byte* Meeting::input(Index position) const { return part(position) + 
 const std::byte* Meeting::output(Index position) const { return part(position) + slot(position).call.output; }
 
 Slot& Meeting::slot(Index position) const {
-  return arena_.slot(job_.mesh_ranks[static_cast<std::size_t>(position)], set_, sequence_);
+  return arena_.slot(job_.group->mesh_ranks[static_cast<std::size_t>(position)], set_, sequence_);
 }
 
 std::byte* Meeting::part(Index position) const {
-  return arena_.part(job_.mesh_ranks[static_cast<std::size_t>(position)]);
+  return arena_.part(job_.group->mesh_ranks[static_cast<std::size_t>(position)]);
 }
 
 void Meeting::check_agreement(Index position, const Call& other) const {

@@ -32,8 +32,8 @@ Index CopyPass::advance(Index bytes) {
   return (before - left) * item;
 }
 
-CombinePass::CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, const BoxWalk& walk)
-    : how_(how), from_(std::move(from)), to_(to), walk_(walk), operands_(from_.size()) {}
+CombinePass::CombinePass(Combination how, std::vector<kernels::Operand> from, std::byte* to, const BoxWalk& walk)
+    : how_(how), from_(std::move(from)), to_(to), walk_(walk) {}
 
 Index CombinePass::advance(Index bytes) {
   const Index item = size_of(how_.dtype);
@@ -41,8 +41,11 @@ Index CombinePass::advance(Index bytes) {
   const Index before = left;
   while (!walk_.done() && left > 0) {
     const BoxWalk::Run run = walk_.next(left);
-    for (std::size_t k = 0; k < from_.size(); ++k) operands_[k] = {how_.dtype, from_[k] + run.from * item};
-    kernels::combine(how_.op, operands_, {how_.dtype, to_ + run.to * item}, run.count, how_.divisor);
+    for (kernels::Operand& operand : from_) {
+      operand.data = static_cast<const std::byte*>(operand.data) + (run.from - at_) * item;
+    }
+    at_ = run.from;
+    kernels::combine(how_.op, from_, {how_.dtype, to_ + run.to * item}, run.count, how_.divisor);
     left -= run.count;
   }
   return (before - left) * item;

@@ -47,7 +47,7 @@ struct Combination {
 /// The same for boxes of several arrays of one shape, which are combined in the order given.
 class CombinePass {
  public:
-  CombinePass(Combination how, std::vector<const std::byte*> from, std::byte* to, const BoxWalk& walk);
+  CombinePass(Combination how, std::vector<kernels::Operand> from, std::byte* to, const BoxWalk& walk);
 
   bool done() const { return walk_.done(); }
   /// Bytes that are read from each array.
@@ -57,10 +57,10 @@ class CombinePass {
 
  private:
   Combination how_;
-  std::vector<const std::byte*> from_;
+  std::vector<kernels::Operand> from_;  ///< at element at_
+  Index at_ = 0;
   std::byte* to_;
   BoxWalk walk_;
-  std::vector<kernels::Operand> operands_;
 };
 
 }  // namespace shardline::collectives::direct

@@ -48,7 +48,7 @@ std::vector<T> by_comm_rank(const Group& group, const std::vector<T>& values) {
 
 Layout layout_of(const Job& job, const std::vector<Range>& chunks) {
   Layout layout;
-  for (const Range& chunk : by_comm_rank(job.group, chunks)) {
+  for (const Range& chunk : by_comm_rank(*job.group, chunks)) {
     layout.counts.push_back(as_int(job, chunk.size()));
     layout.offsets.push_back(as_int(job, chunk.begin));
   }
@@ -97,7 +97,7 @@ class NativeRun final : public Operation {
 
   std::string missing() const override { return "the MPI library has not completed its collective"; }
   MPI_Request* request() { return &request_; }
-  MPI_Comm comm() const { return job().group.comm->get(); }
+  MPI_Comm comm() const { return job().group->comm->get(); }
   const Layout& sends() const { return sends_; }
   const Layout& receives() const { return receives_; }
 
@@ -151,7 +151,7 @@ Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, co
                                    const Options& options) {
   Layout receives;
   Index begin = 0;
-  const std::vector<Box> ordered = by_comm_rank(job.group, boxes);
+  const std::vector<Box> ordered = by_comm_rank(*job.group, boxes);
   for (const Box& box : ordered) {
     const Index count = element_count(extents(box));
     receives.counts.push_back(as_int(job, count));
@@ -159,7 +159,7 @@ Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, co
     begin += count;
   }
   const MPI_Datatype type = type_to_reduce(job);
-  const bool in_order = std::is_sorted(job.group.ranks.begin(), job.group.ranks.end());
+  const bool in_order = std::is_sorted(job.group->ranks.begin(), job.group->ranks.end());
   const std::byte* own = job.output;
   const bool apart = own == nullptr || in.bytes() == 0 || own < in.data() || own >= in.data() + in.bytes();
   if (in_order && apart) {

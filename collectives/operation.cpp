@@ -5,13 +5,18 @@
 namespace shardline::collectives {
 
 std::string Job::label() const {
-  return fmt::format("{} over {} (tag {})", name, axes.empty() ? "no axes" : to_string(axes), tag);
+  return fmt::format("{} over {} (tag {})", name, group->axes.empty() ? "no axes" : to_string(group->axes), tag);
 }
 
 std::string Job::label_here() const { return fmt::format("{} on {}", label(), peer(position())); }
 
 std::string Job::peer(Index position) const {
-  return fmt::format("position {} (mesh rank {})", position, mesh_ranks[static_cast<std::size_t>(position)]);
+  return fmt::format("position {} (mesh rank {})", position, group->mesh_ranks[static_cast<std::size_t>(position)]);
+}
+
+const Group& Job::nobody() {
+  static const Group group;
+  return group;
 }
 
 bool Operation::advance() {

@@ -19,10 +19,8 @@ namespace shardline::collectives {
 /// Everything an operation in flight knows beside how it is carried out: who takes part, the memory it reads and
 /// writes, what keeps that memory alive, and what is left to do when the last message has arrived.
 struct Job {
-  std::string name;               ///< "all_gather"
-  Axes axes;                      ///< without those of size 1
-  Group group;                    ///< over `axes`; of one rank (and no communicator) when there are none
-  std::vector<Index> mesh_ranks;  ///< by position
+  std::string name;                ///< "all_gather"
+  const Group* group = &nobody();  ///< over the axes whose size is not 1; of one rank, without communicator, if none
   int tag = 0;
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
@@ -35,8 +33,8 @@ struct Job {
   std::function<void()> finish;                                    ///< unpacks; may be empty
   Index packed_bytes = 0;
 
-  Index position() const { return group.position; }
-  Index positions() const { return group.size(); }
+  Index position() const { return group->position; }
+  Index positions() const { return group->size(); }
   Index element_size() const { return size_of(dtype); }
   /// "all_gather over XY (tag 7)"
   std::string label() const;
@@ -44,6 +42,9 @@ struct Job {
   std::string label_here() const;
   /// "position 1 (mesh rank 4)"
   std::string peer(Index position) const;
+
+  /// A group of no rank.
+  static const Group& nobody();
 };
 
 /// A collective in flight: a state machine that never waits.

@@ -156,10 +156,10 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
   const Index k = lane.posted++;
   lane.next_posted = after(lane, segment);
   mpi::Request& request = lane.requests[static_cast<std::size_t>(k % kWindow)];
-  const mpi::Peer peer{job().group.ranks[static_cast<std::size_t>(lane.peer)], tag};
+  const mpi::Peer peer{job().group->ranks[static_cast<std::size_t>(lane.peer)], tag};
   if (!lane.sends) {
     std::byte* target = lands(transfer) ? landing(lane, k) : write(transfer.receive->into, segment.range.begin);
-    request = mpi::irecv(*job().group.comm, {target, bytes, job().kept}, peer);
+    request = mpi::irecv(*job().group->comm, {target, bytes, job().kept}, peer);
     return;
   }
   const std::byte* source = read(transfer.send->from, segment.range.begin);
@@ -168,7 +168,7 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
     kernels::combine(job().op, {&narrow, 1}, {type, landing(lane, k)}, segment.range.size());
     source = landing(lane, k);
   }
-  request = mpi::isend(*job().group.comm, {source, bytes, job().kept}, peer);
+  request = mpi::isend(*job().group->comm, {source, bytes, job().kept}, peer);
   sent_[static_cast<std::size_t>(lane.peer)] += bytes;
 }
 

@@ -23,28 +23,13 @@ bool overlap(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Axes axes_that_move(const Mesh& mesh, const Axes& axes) {
-  Axes moving;
-  for (const Axis& axis : axes) {
-    if (mesh.axes().size(axis) > 1) moving.push_back(axis);
-  }
-  return moving;
-}
-
 Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out) {
   const Mesh& mesh = engine.mesh();
   Job job;
   job.name = name;
-  job.axes = axes_that_move(mesh, axes);
-  if (job.axes.empty()) {
-    job.group.ranks = {0};
-    job.mesh_ranks = {mesh.rank()};
-  } else {
-    job.group = mesh.group(job.axes);
-    job.mesh_ranks = job.group.mesh_ranks;
-    job.tag = job.group.comm->next_tag(kMostStrands);
-    job.link = job.group.one_node ? LinkKind::node : LinkKind::network;
-  }
+  job.group = &mesh.moving_group(axes);
+  if (job.group->comm != nullptr) job.tag = job.group->comm->next_tag(kMostStrands);
+  job.link = job.group->one_node ? LinkKind::node : LinkKind::network;
   if (in.dtype() != out.dtype()) {
     throw Error(fmt::format("{}: in is {}, out is {}; their element types must be equal", job.label(),
                             name_of(in.dtype()), name_of(out.dtype())));
@@ -61,8 +46,9 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
 
 Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options) {
   const bool reduces = question.kind == Kind::reduce_scatter || question.kind == Kind::all_reduce;
-  require(!reduces || job.op != ReduceOp::avg || !is_integer(job.dtype),
-          "{}: an average of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
+  if (reduces && job.op == ReduceOp::avg && is_integer(job.dtype)) {
+    usage_error("{}: an average of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
+  }
   if (job.positions() == 1) return job.algorithm = Algorithm::ring;
   job.algorithm = options.algorithm;
   if (options.algorithm == Algorithm::automatic) {
@@ -78,7 +64,7 @@ Algorithm resolve(const Engine& engine, Job& job, Question question, const Optio
 
 Placement placement_of(const Job& job, const Mesh& mesh) {
   Placement placement;
-  for (const Axis& axis : job.axes) placement.axis_sizes.push_back(mesh.axes().size(axis));
+  for (const Axis& axis : job.group->axes) placement.axis_sizes.push_back(mesh.axes().size(axis));
   placement.position = job.position();
   return placement;
 }
@@ -120,7 +106,7 @@ void check_extent(const Job& job, const char* name, const Tensor& tensor, int di
 }
 
 std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n) {
-  return nested_blocks(n, job.axes, mesh.axes());
+  return nested_blocks(n, job.group->axes, mesh.axes());
 }
 
 Chunks stage_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes) {

@@ -13,9 +13,6 @@
 
 namespace shardline::collectives {
 
-/// The axes of `axes` whose size is not 1. Throws UsageError on an unknown axis.
-Axes axes_that_move(const Mesh& mesh, const Axes& axes);
-
 /// The beginning of every collective. Collective over `axes`: finds the group (axes of size 1 dropped, none left means
 /// a group of one and no communicator) and draws the tags. Throws UsageError on an axis that is unknown or given twice,
 /// and Error when element types differ.

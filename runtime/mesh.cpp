@@ -51,6 +51,7 @@ const Group& Mesh::group(const Axes& axes) const {
     comm = std::make_unique<mpi::Communicator>(comm_.subgroup(members));
   }
   Group group;
+  group.axes = axes;
   group.comm = comm.get();
   group.mesh_ranks = axes_.group(rank(), axes);
   for (const Index rank : group.mesh_ranks) {
@@ -61,6 +62,22 @@ const Group& Mesh::group(const Axes& axes) const {
                                [&](Index rank) { return nodes_[static_cast<std::size_t>(rank)] == node; });
   group.position = static_cast<int>(axes_.position_in_group(rank(), axes));
   return groups_.emplace(axes, std::move(group)).first->second;
+}
+
+const Group& Mesh::moving_group(const Axes& axes) const {
+  if (const auto known = moving_groups_.find(axes); known != moving_groups_.end()) return known->second;
+  Axes moving;
+  for (const Axis& axis : axes) {
+    if (axes_.size(axis) > 1) moving.push_back(axis);
+  }
+  Group group;
+  if (moving.empty()) {
+    group.ranks = {0};
+    group.mesh_ranks = {rank()};
+  } else {
+    group = this->group(moving);
+  }
+  return moving_groups_.emplace(axes, std::move(group)).first->second;
 }
 
 }  // namespace shardline

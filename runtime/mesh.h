@@ -11,6 +11,7 @@ namespace shardline {
 
 /// The ranks that differ from this one only on some axes, in the order in which the axes were written (major first).
 struct Group {
+  Axes axes;                                ///< as written
   const mpi::Communicator* comm = nullptr;  ///< lives as long as the mesh
   std::vector<int> ranks;                   ///< ranks[i] = rank within `comm` of position i
   std::vector<Index> mesh_ranks;            ///< the same as ranks of the mesh
@@ -38,6 +39,9 @@ class Mesh {
   /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
   /// communicator. Throws UsageError on an unknown or repeated axis.
   const Group& group(const Axes& axes) const;
+  /// group() over those of `axes` whose size is not 1; where there are none, of this rank alone and without a
+  /// communicator.
+  const Group& moving_group(const Axes& axes) const;
 
  private:
   AbstractMesh axes_;
@@ -47,6 +51,7 @@ class Mesh {
   bool crowded_ = false;
   mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> comms_;  ///< by axes in mesh order
   mutable std::map<Axes, Group> groups_;                              ///< by axes as written
+  mutable std::map<Axes, Group> moving_groups_;                       ///< by axes as written, those of size 1 included
 };
 
 }  // namespace shardline

@@ -34,8 +34,8 @@ class Communicator {
   MPI_Comm get() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// The first of the next `count` tags of this communicator's sequence, wrapping below MPI's limit. Ranks that call the
-  /// same operations in the same order draw the same tags.
+  /// The first of the next `count` tags of this communicator's sequence, wrapping below MPI's limit. Ranks that call
+  /// the same operations in the same order draw the same tags.
   int next_tag(int count = 1) const;
 
   /// Collective over this communicator.

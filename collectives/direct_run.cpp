@@ -55,7 +55,8 @@ bool Moves::advance(Index bytes) {
   bool moved = false;
   while (!left_.empty() && bytes > 0) {
     if (!pass_) {
-      const auto ready = std::find_if(left_.begin(), left_.end(), rules_.ready);
+      auto ready = left_.begin();
+      while (ready != left_.end() && !rules_.ready(*ready)) ++ready;
       if (ready == left_.end()) return moved;
       std::rotate(left_.begin(), ready, ready + 1);
       pass_.emplace(rules_.open(left_.front()));

@@ -49,7 +49,7 @@ class BoxWalk {
   /// The next run, or as much of it as `limit` elements (at least one). Not to be called once done().
   Run next(Index limit);
 
-  static constexpr std::size_t kMaxLoops = 12;
+  static constexpr std::size_t kMaxLoops = 7;
 
  private:
   /// A dim outside of the runs.

@@ -116,10 +116,6 @@ void SharedWindow::make_pages_present(int own_rank) const {
       }
     }
   };
-  // Large pages where the kernel gives them to those who ask; a refusal costs nothing.
-  for (std::byte* part : parts_) {
-    if (part != nullptr && bytes_ > 0) madvise(part, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
-  }
   touch(part(own_rank), true);
   node_.barrier();
   for (std::byte* part : parts_) {

@@ -14,11 +14,11 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-/// Derived from the schedules of all positions for near-equal blocks, so that it agrees with what their execution counts,
-/// on a group whose axes have these sizes, major first. `elements` is the larger side of the collective on one position:
-/// the result of an all_gather, the operand of a reduce_scatter, the array of an all_reduce or shift, what one position
-/// holds in an all_to_all. Takes time of order positions^2. Throws UsageError for `native`, which has no schedule, and
-/// `automatic`, which must be resolved.
+/// Derived from the schedules of all positions for near-equal blocks, so that it agrees with what their execution
+/// counts, on a group whose axes have these sizes, major first. `elements` is the larger side of the collective on one
+/// position: the result of an all_gather, the operand of a reduce_scatter, the array of an all_reduce or shift, what
+/// one position holds in an all_to_all. Takes time of order positions^2. Throws UsageError for `native`, which has no
+/// schedule, and `automatic`, which must be resolved.
 Traffic traffic(Kind kind, Algorithm algorithm, const std::vector<Index>& axis_sizes, Index elements,
                 const ElementSizes& sizes);
 

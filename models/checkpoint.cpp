@@ -65,8 +65,7 @@ std::string packed(SafetensorsFile& file, const std::string& name, const Shape& 
   require(file.info(name).shape == expected, "{}: tensor {} has shape {}, the configuration says {}", file.path(), name,
           to_string(file.info(name).shape), to_string(expected));
   const Tensor tensor = file.read(name);
-  require(!is_integer(tensor.dtype()), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(),
-          name);
+  require(!is_integer(tensor.dtype()), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(), name);
   std::string bytes(1, static_cast<char>(tensor.dtype()));
   return bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes()));
 }

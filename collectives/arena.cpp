@@ -21,6 +21,9 @@ constexpr Index kPage = 4096;
 
 Index round_up(Index bytes, Index multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
+/// Even an empty tensor takes a place.
+Index room(Index bytes_per_rank) { return round_up(std::max<Index>(bytes_per_rank, 1), kAlignment); }
+
 Index control_bytes(std::size_t axis_sets) {
   return round_up(static_cast<Index>(axis_sets) * direct::kSlots * static_cast<Index>(sizeof(direct::Slot)), kPage);
 }
@@ -41,8 +44,8 @@ Arena::Arena(const Mesh& mesh, Index bytes_per_rank)
       moving_(mesh.axes().axes_that_move()),
       sequences_(std::size_t{1} << moving_.size()),
       control_bytes_(control_bytes(sequences_.size())),
-      window_(mesh.comm(), control_bytes_ + round_up(bytes_per_rank, kPage)),
-      blocks_(std::make_shared<ArenaBlocks>(bytes_per_rank)) {
+      window_(mesh.comm(), control_bytes_ + round_up(room(bytes_per_rank), kPage)),
+      blocks_(std::make_shared<ArenaBlocks>(room(bytes_per_rank))) {
   std::byte* own = part(mesh_.rank());
   for (Index i = 0; i < static_cast<Index>(sequences_.size()) * direct::kSlots; ++i) {
     new (own + i * static_cast<Index>(sizeof(direct::Slot))) direct::Slot;

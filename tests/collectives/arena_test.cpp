@@ -37,6 +37,12 @@ TEST_F(ArenaTest, UnevenAndEmptyBlocksLieAtTheSamePlaceOnEveryRank) {
   EXPECT_FALSE(arena.contains(Tensor()));
 }
 
+TEST_F(ArenaTest, OfNothingStillHasAPlaceForAnEmptyTensor) {
+  Arena arena(mesh_, 0);
+  const Tensor nothing = arena.allocate(DType::f32, {0, 5});
+  EXPECT_TRUE(arena.contains(nothing));
+}
+
 TEST_F(ArenaTest, RanksReadEachOthersTensors) {
   Arena arena(mesh_, 1 << 16);
   Tensor own = arena.allocate(DType::i64, {1});

@@ -93,6 +93,24 @@ Range Route::part(Range block) const {
   return {at(begin), at(end)};
 }
 
+std::vector<Index> positions_along(const Route& route, Range lines, const Placement& placement, Index position) {
+  std::vector<Index> positions{position};
+  for (Index j = lines.begin; j < lines.end; ++j) {
+    const std::size_t axis = route.axes[static_cast<std::size_t>(j)];
+    std::vector<Index> more;
+    for (const Index at : positions) {
+      std::vector<Index> coordinates = placement.coordinates(at);
+      for (Index k = 0; k < placement.axis_sizes[axis]; ++k) {
+        coordinates[axis] = k;
+        more.push_back(placement.position_at(coordinates));
+      }
+    }
+    positions = std::move(more);
+  }
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
+
 std::vector<Route> gather_routes(Algorithm algorithm, const Placement& placement) {
   if (placement.positions() == 1) return {};
   if (algorithm == Algorithm::ring) return {whole_group(placement)};

@@ -55,6 +55,10 @@ struct Route {
   Range part(Range block) const;
 };
 
+/// The positions that differ from `position` at most on the axes of the lines [lines.begin, lines.end) of `route`, in
+/// order.
+std::vector<Index> positions_along(const Route& route, Range lines, const Placement& placement, Index position);
+
 /// The routes of a gather or scatter: one for `ring` and for one axis; for `bidirectional` over several axes the
 /// rotations of their order, with parts that load the links of all axes equally when blocks are equal.
 std::vector<Route> gather_routes(Algorithm algorithm, const Placement& placement);

@@ -44,7 +44,6 @@ class Forwarder {
   Piece held(const Item& item) const;
   /// Where a block goes that stays here in this phase.
   Piece resting_place(const Item& item);
-  std::vector<Index> agreeing(std::size_t phase, Index position, bool done) const;
 
   Schedule& schedule_;
   const Placement& placement_;
@@ -54,33 +53,18 @@ class Forwarder {
   std::map<std::pair<Index, Index>, Piece> resting_;  ///< received and not yet at home, by origin and destination
 };
 
-/// Positions that agree with `position` on the lines from `phase` on (`done`) or up to and with `phase` (not `done`).
-std::vector<Index> Forwarder::agreeing(std::size_t phase, Index position, bool done) const {
-  std::vector<Index> positions{position};
-  for (std::size_t j = done ? 0 : phase + 1; j < (done ? phase : route_.lines.size()); ++j) {
-    const std::size_t axis = route_.axes[j];
-    std::vector<Index> more;
-    for (const Index at : positions) {
-      std::vector<Index> coordinates = placement_.coordinates(at);
-      for (Index k = 0; k < placement_.axis_sizes[axis]; ++k) {
-        coordinates[axis] = k;
-        more.push_back(placement_.position_at(coordinates));
-      }
-    }
-    positions = std::move(more);
-  }
-  std::sort(positions.begin(), positions.end());
-  return positions;
-}
-
 /// What member `from` of line `phase` has for member `to`.
 std::vector<Item> Forwarder::items(std::size_t phase, Index from, Index to) const {
   const Line& line = route_.lines[phase];
   std::vector<Item> all;
-  for (const Index origin : agreeing(phase, line.members[static_cast<std::size_t>(from)], true)) {
-    for (const Index destination : agreeing(phase, line.members[static_cast<std::size_t>(to)], false)) {
-      all.push_back({origin, destination});
-    }
+  const auto here = static_cast<Index>(phase);
+  // On the lines before this one blocks have come together, on those after it they are still to part.
+  const std::vector<Index> origins =
+      positions_along(route_, {0, here}, placement_, line.members[static_cast<std::size_t>(from)]);
+  const std::vector<Index> destinations = positions_along(route_, {here + 1, static_cast<Index>(route_.lines.size())},
+                                                          placement_, line.members[static_cast<std::size_t>(to)]);
+  for (const Index origin : origins) {
+    for (const Index destination : destinations) all.push_back({origin, destination});
   }
   return all;
 }

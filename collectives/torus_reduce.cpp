@@ -50,21 +50,7 @@ class Traveller {
 
 std::vector<Index> Traveller::together(std::size_t phase, Index member) const {
   const Index position = route_.lines[phase].members[static_cast<std::size_t>(member)];
-  std::vector<Index> positions{position};
-  for (std::size_t j = 0; j < phase; ++j) {
-    const std::size_t axis = route_.axes[j];
-    std::vector<Index> more;
-    for (const Index at : positions) {
-      std::vector<Index> coordinates = placement_.coordinates(at);
-      for (Index k = 0; k < placement_.axis_sizes[axis]; ++k) {
-        coordinates[axis] = k;
-        more.push_back(placement_.position_at(coordinates));
-      }
-    }
-    positions = std::move(more);
-  }
-  std::sort(positions.begin(), positions.end());
-  return positions;
+  return positions_along(route_, {0, static_cast<Index>(phase)}, placement_, position);
 }
 
 void Traveller::gather(const Piece& own) {

@@ -21,7 +21,7 @@ struct ArenaPlan {
   std::set<VersionId> inputs;  ///< versions of inputs that a collective reads, or that become results of one
   Index input_bytes = 0;       ///< of those together
 
-  /// What an arena needs to hold all of them, with some room for alignment.
+  /// What an arena needs to hold all of them; each is counted to whole cache lines.
   Index total_bytes() const { return bytes + input_bytes; }
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/base/check.h"
+#include "runtime/base/with_type.h"
 #include "runtime/blocks.h"
 
 namespace shardline {
@@ -15,15 +16,6 @@ ArraySpec validated(ArraySpec spec, const AbstractMesh& mesh) {
           to_string(spec.shape));
   spec.sharding = validated(std::move(spec.sharding), spec.name, spec.dims, mesh);
   return spec;
-}
-
-template <class T>
-T from_double(double value) {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    return BFloat16(static_cast<float>(value));
-  } else {
-    return static_cast<T>(value);
-  }
 }
 
 /// The value that changes no result of `op`.
@@ -59,23 +51,6 @@ template <class T>
 void fill(Tensor& local, const ArraySpec& spec, const std::vector<Range>& ranges, const DistTensor::Element& element) {
   const View<T> out = local.view<T>();
   for_each_element(spec.shape, ranges, [&](Index i, Index whole) { out[i] = from_double<T>(element(whole)); });
-}
-
-/// Calls body with a value of the C++ type of `dtype`.
-template <class Body>
-void with_type(DType dtype, Body body) {
-  switch (dtype) {
-    case DType::f32:
-      return body(float{});
-    case DType::f64:
-      return body(double{});
-    case DType::bf16:
-      return body(BFloat16{});
-    case DType::i32:
-      return body(std::int32_t{});
-    case DType::i64:
-      return body(std::int64_t{});
-  }
 }
 
 template <class T>

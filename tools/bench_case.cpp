@@ -4,6 +4,7 @@
 
 #include "collectives/collectives.h"
 #include "runtime/base/check.h"
+#include "runtime/base/with_type.h"
 #include "runtime/blocks.h"
 
 namespace shardline::tools {
@@ -15,33 +16,6 @@ namespace {
 ExactDataSpec data_spec(const Mesh& mesh, const CaseSpec& spec) {
   const std::vector<Index> group = mesh.axes().group(mesh.rank(), spec.axes);
   return {spec.seed, *std::min_element(group.begin(), group.end()), static_cast<Index>(group.size()), spec.dtype};
-}
-
-/// Calls `body` with a value of the C++ type of `dtype`.
-template <class Body>
-auto with_type(DType dtype, Body body) {
-  switch (dtype) {
-    case DType::f32:
-      return body(float{});
-    case DType::f64:
-      return body(double{});
-    case DType::bf16:
-      return body(BFloat16{});
-    case DType::i32:
-      return body(std::int32_t{});
-    case DType::i64:
-      return body(std::int64_t{});
-  }
-  throw Error("unknown element type");
-}
-
-template <class T>
-T element_of(double value) {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    return BFloat16(static_cast<float>(value));
-  } else {
-    return static_cast<T>(value);
-  }
 }
 
 Index largest(const std::vector<Range>& blocks) {
@@ -116,7 +90,7 @@ void BenchCase::fill(Tensor& operand) const {
   with_type(spec_.dtype, [&](auto type) {
     using T = decltype(type);
     const View<T> elements = operand.view<T>();
-    for (Index i = 0; i < operand.size(); ++i) elements[i] = element_of<T>(operand_element(i));
+    for (Index i = 0; i < operand.size(); ++i) elements[i] = from_double<T>(operand_element(i));
   });
 }
 
@@ -129,7 +103,7 @@ Index BenchCase::wrong(const Tensor& result) const {
     Index wrong = 0;
     for (const Run& run : result_) {
       for (Index i = run.place.begin; i < run.place.end; ++i) {
-        if (!(elements[i] == element_of<T>(result_element(run, i)))) ++wrong;
+        if (!(elements[i] == from_double<T>(result_element(run, i)))) ++wrong;
       }
     }
     return wrong;

@@ -64,8 +64,8 @@ TEST_F(ArenaTest, SaysWhatIsTakenWhenItIsFull) {
   const Shape too_much{mesh_.rank() == last ? 101 * 16 : 1};
   EXPECT_FALSE(arena.try_allocate(DType::f32, too_much).has_value());
   EXPECT_THROW(arena.allocate(DType::f32, too_much), UsageError);
-  expect_error([&] { arena.allocate(DType::f32, too_much); },
-               {"no room for tensors of 6.46 kB", "64.0 kB", "57.6 kB are taken", "6.40 kB"});
+  expect_refused([&] { arena.allocate(DType::f32, too_much); },
+                 {"no room for tensors of 6.46 kB", "64.0 kB", "57.6 kB are taken", "6.40 kB"});
   EXPECT_TRUE(arena.try_allocate(DType::f32, {100 * 16}).has_value());
 }
 
@@ -98,10 +98,10 @@ TEST_F(ArenaTest, OftenTakenAndReturned) {
 TEST_F(ArenaTest, TooLargeForTheSharedMemoryOfTheNodeIsRefused) {
   const auto make = [this] { const Arena arena(mesh_, Index{1} << 50); };
   EXPECT_THROW(make(), UsageError);
-  expect_error(make, {"do not fit", "at most half", "free"});
+  expect_refused(make, {"do not fit", "at most half", "free"});
   if (mesh_.ranks() > 1) {
-    expect_error([this] { const Arena arena(mesh_, mesh_.rank() == 0 ? 1 << 20 : 1 << 13); },
-                 {"on one rank", "another"});
+    expect_refused([this] { const Arena arena(mesh_, mesh_.rank() == 0 ? 1 << 20 : 1 << 13); },
+                   {"on one rank", "another"});
   }
 }
 

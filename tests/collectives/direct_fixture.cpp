@@ -31,16 +31,4 @@ Tensor over(Tensor whole, Index begin, const Shape& shape) {
   return {owner->dtype(), shape, std::shared_ptr<std::byte>(owner, data)};
 }
 
-void expect_error(const std::function<void()>& body, const std::vector<std::string>& parts) {
-  try {
-    body();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "\"" << part << "\" is not in: " << message;
-    }
-  }
-}
-
 }  // namespace shardline::collectives

@@ -24,7 +24,4 @@ Tensor spoiled_in_arena(Stage& stage, DType dtype, const Shape& shape);
 /// A tensor of `shape` over a part of the memory of `whole`, from element `begin` on.
 Tensor over(Tensor whole, Index begin, const Shape& shape);
 
-/// The message of the Error that `body` throws must hold every one of `parts`.
-void expect_error(const std::function<void()>& body, const std::vector<std::string>& parts);
-
 }  // namespace shardline::collectives

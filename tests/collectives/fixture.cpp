@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 
 namespace shardline::collectives {
@@ -177,6 +178,23 @@ void for_each_mesh(const std::function<void(Stage&)>& check) {
     SCOPED_TRACE(mesh_case.name());
     Stage stage(mesh_case);
     check(stage);
+  }
+}
+
+AbstractMesh two_axes() {
+  const Index ranks = world().size();
+  return ranks % 2 == 0 ? AbstractMesh({{"X", 2}, {"Y", ranks / 2}}) : AbstractMesh({{"X", 1}, {"Y", ranks}});
+}
+
+void expect_refused(const std::function<void()>& body, const std::vector<std::string>& parts) {
+  try {
+    body();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    for (const std::string& part : parts) {
+      EXPECT_NE(message.find(part), std::string::npos) << "\"" << part << "\" is not in: " << message;
+    }
   }
 }
 

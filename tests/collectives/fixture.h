@@ -97,4 +97,10 @@ Tensor cut_tensor(const Tensor& tensor, int dim, Range range);
 /// Calls `check(stage)` for every mesh case.
 void for_each_mesh(const std::function<void(Stage&)>& check);
 
+/// A mesh of two axes over the whole job; X is of size 1 on an odd number of ranks.
+AbstractMesh two_axes();
+
+/// The message of the Error that `body` throws must hold every one of `parts`.
+void expect_refused(const std::function<void()>& body, const std::vector<std::string>& parts);
+
 }  // namespace shardline::collectives

@@ -13,11 +13,6 @@
 namespace shardline::collectives {
 namespace {
 
-AbstractMesh two_axes() {
-  const Index ranks = world().size();
-  return ranks % 2 == 0 ? AbstractMesh({{"X", 2}, {"Y", ranks / 2}}) : AbstractMesh({{"X", 1}, {"Y", ranks}});
-}
-
 /// An all_reduce over some axes with the sum it must give.
 struct Pending {
   Pending(Engine& engine, const Axes& axes, Index size, const std::string& name)

@@ -14,19 +14,6 @@
 namespace shardline::collectives {
 namespace {
 
-/// The message of the Error that `body` throws must hold every one of `parts`.
-void expect_refused(const std::function<void()>& body, const std::vector<std::string>& parts) {
-  try {
-    body();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "\"" << part << "\" is not in: " << message;
-    }
-  }
-}
-
 class Refusal : public testing::Test {
  protected:
   Index p = world().size();

@@ -2,8 +2,6 @@
 //
 //   bench_record_check FILE RANKS ROWS     (RANKS over the axes measured)
 
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -12,16 +10,13 @@
 #include <set>
 #include <string>
 
+#include "tests/tools/record_faults.h"
+
 namespace {
 
-using Json = nlohmann::json;
-int faults = 0;
-
-void expect(bool ok, const std::string& what) {
-  if (ok) return;
-  std::cerr << "record: " << what << "\n";
-  ++faults;
-}
+using shardline::record::expect;
+using shardline::record::faults;
+using shardline::record::Json;
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
 

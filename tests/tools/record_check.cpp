@@ -2,24 +2,19 @@
 //
 //   record_check FILE CANDIDATE     (the candidate that ran, counted from 1)
 
-#include <nlohmann/json.hpp>
-
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "tests/tools/record_faults.h"
+
 namespace {
 
-using Json = nlohmann::json;
-int faults = 0;
-
-void expect(bool ok, const std::string& what) {
-  if (ok) return;
-  std::cerr << "record: " << what << "\n";
-  ++faults;
-}
+using shardline::record::expect;
+using shardline::record::faults;
+using shardline::record::Json;
 
 void expect_keys(const Json& object, const std::string& name, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {

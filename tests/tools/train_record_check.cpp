@@ -2,8 +2,6 @@
 //
 //   train_record_check FILE STEPS [OTHER]     (OTHER: a record whose losses and norms must be the same bits)
 
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -11,16 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/tools/record_faults.h"
+
 namespace {
 
-using Json = nlohmann::json;
-int faults = 0;
-
-void expect(bool ok, const std::string& what) {
-  if (ok) return;
-  std::cerr << "record: " << what << "\n";
-  ++faults;
-}
+using shardline::record::expect;
+using shardline::record::faults;
+using shardline::record::Json;
 
 void expect_numbers(const Json& object, const std::string& name, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {

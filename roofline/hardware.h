@@ -14,7 +14,11 @@ namespace shardline::roofline {
 /// send at once.
 struct Link {
   Seconds latency;           ///< of one step
-  BytesPerSecond bandwidth;  ///< leaving one rank
+  BytesPerSecond bandwidth;  ///< leaving one rank in one direction
+  bool two_way = false;      ///< both directions carry that at once: the axis wraps and has more than two ranks
+  bool frees_cores = true;   ///< moving leaves the cores free, as networks do and the memory of a node does not
+  bool switched = true;  ///< any rank reaches any other at once; otherwise messages pass from neighbour to neighbour
+  std::string resource = {};  ///< what carries it: axes on one resource take turns; empty for one of the axis' own
 };
 
 /// What one rank of a machine can do while all ranks are busy.

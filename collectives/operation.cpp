@@ -1,6 +1,7 @@
 #include "collectives/operation.h"
 
 #include "runtime/base/check.h"
+#include "runtime/trace.h"
 
 namespace shardline::collectives {
 
@@ -34,6 +35,7 @@ bool Operation::advance() {
     job_.finish = nullptr;
     job_.kept.reset();
     done_ = true;
+    done_at_ = now();
   }
   return state != State::idle;
 }

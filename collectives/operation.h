@@ -12,6 +12,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/shape.h"
+#include "runtime/base/units.h"
 #include "runtime/mesh.h"
 
 namespace shardline::collectives {
@@ -60,6 +61,8 @@ class Operation {
   /// later call: a failed operation never looks finished.
   bool advance();
   bool done() const { return done_; }
+  /// When this rank saw that it was done.
+  Seconds done_at() const { return done_at_; }
   const Job& job() const { return job_; }
   /// Bytes moved so far between this rank and others, in the direction that has most of them: handed to MPI, or read
   /// from peers; 0 for `native`, which does not tell.
@@ -75,6 +78,7 @@ class Operation {
  private:
   Job job_;
   bool done_ = false;
+  Seconds done_at_;
   std::string failure_;
 };
 

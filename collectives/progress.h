@@ -33,6 +33,8 @@ class Handle {
   /// away after a number of fruitless rounds, or after each where the node has more ranks than cores. Throws Error that
   /// names the operation, its axes, tag and missing peers when nothing has moved for Engine::timeout().
   void wait();
+  /// When this rank saw that it was done; of an operation that is.
+  Seconds done_at() const { return operation_->done_at(); }
   /// Who carries it out: what `automatic` was resolved to.
   Algorithm algorithm() const { return operation_->job().algorithm; }
   /// That bf16 was reduced over; `automatic` when none was.

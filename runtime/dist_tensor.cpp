@@ -76,10 +76,6 @@ void reduce_into(Tensor& sum, const Tensor& part, ReduceOp op) {
   throw Error("bf16 is reduced in f32");
 }
 
-bool at_origin(const Coordinates& coordinates, const Axes& axes, const AbstractMesh& mesh) {
-  return std::all_of(axes.begin(), axes.end(), [&](const Axis& a) { return coordinates[mesh.position(a)] == 0; });
-}
-
 /// The lowest rank whose part is a copy of that of a rank at `coordinates`.
 Index first_replica(Coordinates coordinates, const Sharding& sharding, const AbstractMesh& mesh) {
   for (const Axis& axis : mesh.axes()) {
@@ -97,7 +93,7 @@ DistTensor DistTensor::make(const Mesh& mesh, ArraySpec spec, const Element& ele
   spec = validated(std::move(spec), mesh.axes());
   Tensor local(spec.dtype, local_shape(spec.shape, spec.sharding, mesh.axes(), mesh.rank()));
   const std::vector<Range> ranges = box(spec.shape, spec.sharding, mesh.axes(), mesh.rank());
-  const bool holds = at_origin(mesh.coordinates(), spec.sharding.unreduced, mesh.axes());
+  const bool holds = mesh.axes().position_in_group(mesh.rank(), spec.sharding.unreduced) == 0;
   with_type(spec.dtype, [&]<class T>(T) {
     if (holds) return fill<T>(local, spec, ranges, element);
     const View<T> out = local.view<T>();
@@ -139,7 +135,7 @@ Tensor DistTensor::gather() const {
     Tensor block(spec_.dtype, local_shape(spec_.shape, spec_.sharding, axes, rank));
     if (!part.empty()) std::memcpy(block.data(), part.data(), part.size());
     block = block.as(whole.dtype());
-    if (!at_origin(axes.coordinates(rank), spec_.sharding.unreduced, axes)) {
+    if (axes.position_in_group(rank, spec_.sharding.unreduced) != 0) {
       Tensor so_far = whole.slice(ranges);
       reduce_into(so_far, block, spec_.sharding.reduce);
       block = so_far;

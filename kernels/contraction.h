@@ -8,16 +8,30 @@
 #include "kernels/loop_nest.h"
 #include "runtime/base/shape.h"
 
-/// The parts of einsum, past its checks: every extent is greater than 1.
+/// The parts of einsum, past its checks: every extent is positive.
 namespace shardline::kernels {
 
+/// Positions of every index over which an einsum runs.
 using Extents = std::map<int, Index>;
 
-/// A contiguous row-major array of an einsum, `T` const for operands.
+/// The indices of an array, slowest first, and the distance in elements between neighbours along each of them: a whole
+/// row-major array, or a window of a larger one. Indices of one position may be left out.
+struct Layout {
+  Subscripts subscripts;
+  std::vector<Index> strides;
+
+  /// 0 where the array does not have the index.
+  Index stride(int index) const;
+};
+
+/// A whole row-major array.
+Layout dense_layout(Subscripts subscripts, const Extents& extents);
+
+/// An array of an einsum, `T` const for operands.
 template <class T>
 struct Term {
   T* data = nullptr;
-  Subscripts subscripts;
+  Layout layout;
 };
 
 /// Memory that is not initialised.
@@ -30,20 +44,21 @@ Scratch<T> make_scratch(Index count) {
 
 bool contains(const Subscripts& subscripts, int index);
 
-/// Number of elements of an array with these subscripts.
+/// Number of positions of these subscripts.
 Index count_elements(const Subscripts& subscripts, const Extents& extents);
 
-/// The loops over `indices` of up to four arrays, the result's subscripts first.
-std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Subscripts>& arrays, const Extents& extents);
+/// The loops over `indices` of up to four arrays, the result's layout first.
+std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Layout>& arrays, const Extents& extents);
 
-/// out = permuted copy of `from`, or its sum over the indices that `out` lacks.
+/// out = permuted copy of `from`, or its sum over the indices that `out` lacks; with `accumulate` added to `out`.
 template <class T>
-void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents);
+void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate = false);
 
-/// The product of two operands as matrix products over the indices that all three arrays have. Requires at least one
-/// index that only `a` and the result have, one that only `b` and the result have, one that only `a` and `b` have, and
-/// none that only one array has.
+/// The product of two operands as matrix products over the indices that all three arrays have; with `accumulate` added
+/// to `out`. Requires at least one index that only `a` and the result have, one that only `b` and the result have, one
+/// that only `a` and `b` have, and none that only one array has.
 template <class T>
-void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents);
+void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
+                      bool accumulate);
 
 }  // namespace shardline::kernels

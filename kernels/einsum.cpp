@@ -41,10 +41,27 @@ Extents collect_extents(std::span<const Operand<T>> operands, const View<T>& out
   return extents;
 }
 
-/// An index of extent 1 changes no offset: without it fewer layouts have to be told apart.
-Subscripts drop_unit_indices(Subscripts subscripts, const Extents& extents) {
-  std::erase_if(subscripts, [&](int index) { return extents.at(index) == 1; });
-  return subscripts;
+void check_window(const Window& window, const Extents& extents) {
+  const auto known = extents.find(window.index);
+  SHARDLINE_CHECK(known != extents.end(), "einsum: index {} of the window is in no operand", window.index);
+  SHARDLINE_CHECK(
+      0 <= window.range.begin && window.range.begin <= window.range.end && window.range.end <= known->second,
+      "einsum: a window [{}, {}) of index {}, whose extent is {}", window.range.begin, window.range.end, window.index,
+      known->second);
+}
+
+/// A whole array as a term. An index of extent 1 changes no offset: without it fewer layouts have to be told apart.
+template <class T>
+Term<T> whole_term(T* data, const Subscripts& subscripts, const Extents& extents) {
+  Subscripts kept = subscripts;
+  std::erase_if(kept, [&](int index) { return extents.at(index) == 1; });
+  return {data, dense_layout(std::move(kept), extents)};
+}
+
+/// What the window leaves of an array.
+template <class T>
+void narrow(Term<T>& term, const Window& window) {
+  if (term.data != nullptr) term.data += window.range.begin * term.layout.stride(window.index);
 }
 
 bool includes_all(const Subscripts& all, const Subscripts& some) {
@@ -62,92 +79,101 @@ using Terms = std::vector<Term<const T>>;
 template <class T>
 Subscripts all_indices(const Terms<T>& terms) {
   Subscripts all;
-  for (const auto& term : terms) all = unite(std::move(all), term.subscripts);
+  for (const auto& term : terms) all = unite(std::move(all), term.layout.subscripts);
   return all;
 }
 
 template <class T>
-void contract(Terms<T> terms, const Term<T>& out, const Extents& extents);
+void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate);
 
 /// Computes the loop nest position by position: no more work than walking its largest array.
 template <class T>
-void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents& extents) {
-  std::vector<Subscripts> arrays{out.subscripts};
+void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+  std::vector<Layout> arrays{out.layout};
   std::vector<const T*> data;
   for (const auto& term : terms) {
-    arrays.push_back(term.subscripts);
+    arrays.push_back(term.layout);
     data.push_back(term.data);
   }
-  sum_of_products<T>(make_loops(all_indices(terms), arrays, extents), data, out.data);
+  sum_of_products<T>(make_loops(all_indices(terms), arrays, extents), data, out.data, accumulate);
 }
 
 /// Two operands of which neither, nor the result, has all indices: sums out what only one of them has, then multiplies.
 template <class T>
-void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents) {
+void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
   for (std::size_t i = 0; i < 2; ++i) {
     Term<const T>& term = terms[i];
-    const Subscripts needed = unite(out.subscripts, terms[1 - i].subscripts);
-    if (includes_all(needed, term.subscripts)) continue;
-    Subscripts kept = term.subscripts;
+    const Subscripts needed = unite(out.layout.subscripts, terms[1 - i].layout.subscripts);
+    if (includes_all(needed, term.layout.subscripts)) continue;
+    Subscripts kept = term.layout.subscripts;
     std::erase_if(kept, [&](int index) { return !contains(needed, index); });
     const Scratch<T> sum = make_scratch<T>(count_elements(kept, extents));
-    copy_or_sum<T>(term, {sum.get(), kept}, extents);
-    term = {sum.get(), kept};
-    return contract(std::move(terms), out, extents);
+    const Term<T> summed{sum.get(), dense_layout(kept, extents)};
+    copy_or_sum<T>(term, summed, extents);
+    term = {summed.data, summed.layout};
+    return contract(std::move(terms), out, extents, accumulate);
   }
-  contract_by_gemm(terms[0], terms[1], out, extents);
+  contract_by_gemm(terms[0], terms[1], out, extents, accumulate);
 }
 
 /// The first pair of three operands in which one has all indices of the other, else the first two.
 template <class T>
 std::array<std::size_t, 3> choose_pair(const Terms<T>& terms) {
   for (const std::array<std::size_t, 3> order : {std::array<std::size_t, 3>{0, 1, 2}, {0, 2, 1}, {1, 2, 0}}) {
-    const Subscripts& a = terms[order[0]].subscripts;
-    const Subscripts& b = terms[order[1]].subscripts;
+    const Subscripts& a = terms[order[0]].layout.subscripts;
+    const Subscripts& b = terms[order[1]].layout.subscripts;
     if (includes_all(a, b) || includes_all(b, a)) return order;
   }
   return {0, 1, 2};
 }
 
 template <class T>
-void contract_three(const Terms<T>& terms, const Term<T>& out, const Extents& extents) {
+void contract_three(const Terms<T>& terms, const Term<T>& out, const Extents& extents, bool accumulate) {
   const auto [first, second, rest] = choose_pair(terms);
-  Subscripts kept = unite(terms[first].subscripts, terms[second].subscripts);
-  const Subscripts needed = unite(out.subscripts, terms[rest].subscripts);
+  Subscripts kept = unite(terms[first].layout.subscripts, terms[second].layout.subscripts);
+  const Subscripts needed = unite(out.layout.subscripts, terms[rest].layout.subscripts);
   std::erase_if(kept, [&](int index) { return !contains(needed, index); });
-  const Scratch<T> product = make_scratch<T>(count_elements(kept, extents));
-  contract<T>({terms[first], terms[second]}, {product.get(), kept}, extents);
-  contract<T>({{product.get(), kept}, terms[rest]}, out, extents);
+  const Scratch<T> memory = make_scratch<T>(count_elements(kept, extents));
+  const Term<T> product{memory.get(), dense_layout(kept, extents)};
+  contract<T>({terms[first], terms[second]}, product, extents, false);
+  contract<T>({{product.data, product.layout}, terms[rest]}, out, extents, accumulate);
 }
 
 template <class T>
-void contract(Terms<T> terms, const Term<T>& out, const Extents& extents) {
+void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
   const Subscripts all = all_indices(terms);
-  const bool one_holds_all = includes_all(out.subscripts, all) ||
-                             std::any_of(terms.begin(), terms.end(),
-                                         [&](const Term<const T>& term) { return includes_all(term.subscripts, all); });
-  if (one_holds_all) return contract_directly(terms, out, extents);
-  if (terms.size() == 2) return contract_two(std::move(terms), out, extents);
-  contract_three(terms, out, extents);
+  const bool one_holds_all = includes_all(out.layout.subscripts, all) ||
+                             std::any_of(terms.begin(), terms.end(), [&](const Term<const T>& term) {
+                               return includes_all(term.layout.subscripts, all);
+                             });
+  if (one_holds_all) return contract_directly(terms, out, extents, accumulate);
+  if (terms.size() == 2) return contract_two(std::move(terms), out, extents, accumulate);
+  contract_three(terms, out, extents, accumulate);
 }
 
 }  // namespace
 
 template <class T>
-void einsum(std::span<const Operand<T>> operands, View<T> out, const Subscripts& out_subscripts) {
+void einsum(std::span<const Operand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+            const std::optional<Window>& window) {
   SHARDLINE_CHECK(!operands.empty() && operands.size() <= 3, "einsum of {} operands; 1 to 3 are legal",
                   operands.size());
-  const Extents extents = collect_extents(operands, out, out_subscripts);
-  const bool sums_nothing = std::any_of(extents.begin(), extents.end(), [](const auto& e) { return e.second == 0; });
-  if (sums_nothing) {
-    std::fill_n(out.data, out.size(), T(0));
-    return;
-  }
+  Extents extents = collect_extents(operands, out, out_subscripts);
   Terms<T> terms;
-  for (const Operand<T>& operand : operands) {
-    terms.push_back({operand.view.data, drop_unit_indices(operand.subscripts, extents)});
+  for (const Operand<T>& operand : operands)
+    terms.push_back(whole_term(operand.view.data, operand.subscripts, extents));
+  Term<T> result = whole_term(out.data, out_subscripts, extents);
+  if (window) {
+    check_window(*window, extents);
+    if (window->range.size() == 0 && contains(out_subscripts, window->index)) return;
+    for (Term<const T>& term : terms) narrow(term, *window);
+    narrow(result, *window);
+    extents.at(window->index) = window->range.size();
   }
-  contract<T>(std::move(terms), {out.data, drop_unit_indices(out_subscripts, extents)}, extents);
+  const bool accumulate = window && window->accumulate;
+  const bool sums_nothing = std::any_of(extents.begin(), extents.end(), [](const auto& e) { return e.second == 0; });
+  if (!sums_nothing) return contract<T>(std::move(terms), result, extents, accumulate);
+  if (!accumulate) clear_result<T>(make_loops(result.layout.subscripts, {result.layout}, extents), result.data);
 }
 
 Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> operands, const Subscripts& out,
@@ -166,7 +192,7 @@ Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> ope
   return {Flops(static_cast<double>(operands.size()) * count(all)), Bytes(stored * static_cast<double>(element_size))};
 }
 
-template void einsum(std::span<const Operand<float>>, View<float>, const Subscripts&);
-template void einsum(std::span<const Operand<double>>, View<double>, const Subscripts&);
+template void einsum(std::span<const Operand<float>>, View<float>, const Subscripts&, const std::optional<Window>&);
+template void einsum(std::span<const Operand<double>>, View<double>, const Subscripts&, const std::optional<Window>&);
 
 }  // namespace shardline::kernels

@@ -83,9 +83,19 @@ void run_inner(const Loop& loop, std::span<const T* const> operands, const Offse
 }  // namespace
 
 template <class T>
-void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out) {
-  const bool adding = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.strides[0] == 0; });
-  if (adding) std::fill_n(out, touched(loops, 0), T(0));
+void clear_result(const std::vector<Loop>& loops, T* out) {
+  std::vector<Loop> reaching;
+  for (const Loop& loop : loops) {
+    if (loop.strides[0] != 0) reaching.push_back({.extent = loop.extent, .strides = {loop.strides[0], 0, 0, 0}});
+  }
+  for_each_position(arrange(std::move(reaching), 1), {}, [&](const Offsets& offsets) { out[offsets[0]] = T(0); });
+}
+
+template <class T>
+void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out, bool accumulate) {
+  const bool sums = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.strides[0] == 0; });
+  const bool adding = sums || accumulate;
+  if (sums && !accumulate) clear_result(loops, out);
   loops = arrange(std::move(loops), operands.size() + 1);
   if (loops.empty()) loops.push_back({.extent = 1, .strides = {1, 1, 1, 1}});
   const Loop inner = loops.back();
@@ -93,7 +103,9 @@ void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands
   for_each_position(loops, {}, [&](const Offsets& offsets) { run_inner<T>(inner, operands, offsets, adding, out); });
 }
 
-template void sum_of_products(std::vector<Loop>, std::span<const float* const>, float*);
-template void sum_of_products(std::vector<Loop>, std::span<const double* const>, double*);
+template void sum_of_products(std::vector<Loop>, std::span<const float* const>, float*, bool);
+template void sum_of_products(std::vector<Loop>, std::span<const double* const>, double*, bool);
+template void clear_result(const std::vector<Loop>&, float*);
+template void clear_result(const std::vector<Loop>&, double*);
 
 }  // namespace shardline::kernels

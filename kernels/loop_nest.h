@@ -27,9 +27,14 @@ void for_each_position(std::span<const Loop> loops, Offsets offsets, Body&& body
 }
 
 /// out = sum of operands[0] * ... * operands[n - 1] over the loops in which the result has stride 0, for 1 to 3
-/// operands (one operand: a permuting copy or a plain sum). `out` is contiguous and overwritten. All extents must be
-/// positive. Meant for nests that some array holds in full, which is walked in its memory order.
+/// operands (one operand: a permuting copy or a plain sum). The positions of `out` that the loops reach are overwritten
+/// or, with `accumulate`, added to. All extents must be positive. Meant for nests that some array holds in full, which
+/// is walked in its memory order.
 template <class T>
-void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out);
+void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out, bool accumulate = false);
+
+/// The positions of the result that the loops reach become 0. Extents may be zero.
+template <class T>
+void clear_result(const std::vector<Loop>& loops, T* out);
 
 }  // namespace shardline::kernels

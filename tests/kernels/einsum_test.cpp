@@ -1,6 +1,8 @@
 #include "kernels/einsum.h"
 
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "runtime/base/check.h"
@@ -174,11 +176,147 @@ TYPED_TEST(EinsumTest, EqualsItsDefinitionOnRandomFormulas) {
   }
 }
 
+/// A formula with arrays of small whole numbers, whose sums are exact, for windows on it.
+template <class T>
+class Windowed {
+ public:
+  Windowed(const std::string& text, const ExtentOf& given) : formula_(text) {
+    for (const std::string& operand : formula_.operands) {
+      for (const char letter : operand) extents_[letter] = given.at(letter);
+    }
+    const CounterRng rng(3, text);
+    Index counter = 0;
+    for (const std::string& operand : formula_.operands) {
+      Array<T>& array = operands_.emplace_back(shape_of(operand, extents_));
+      for (T& value : array.values) value = static_cast<T>(rng.below(counter++, 9) - 4);
+    }
+    before_ = Array<T>(shape_of(formula_.out, extents_));
+    for (T& value : before_.values) value = static_cast<T>(rng.below(counter++, 9) + 100);
+  }
+
+  void check_all() const {
+    for (const auto& [letter, extent] : extents_) {
+      for (const Range range : {Range{0, extent}, Range{0, extent - 1}, Range{1, extent}, Range{1, extent - 1},
+                                Range{extent / 2, extent / 2 + 1}, Range{1, 1}}) {
+        if (range.begin > range.end || range.end > extent) continue;
+        for (const bool accumulate : {false, true}) check(letter, range, accumulate);
+      }
+    }
+  }
+
+  /// Windows one after the other give the whole.
+  void check_cover(char letter) const {
+    const Index extent = extents_.at(letter);
+    Array<T> out(before_.shape);
+    bool first = true;
+    for (const Range range : {Range{0, extent / 3}, Range{extent / 3, extent - 1}, Range{extent - 1, extent}}) {
+      run(operands_, out, letter, range, !first && formula_.out.find(letter) == std::string::npos);
+      first = false;
+    }
+    Array<T> whole(before_.shape);
+    einsum<T>(bound(operands_), whole.view(), subscripts_of(formula_.out));
+    EXPECT_EQ(out.values, whole.values) << "windows on " << letter;
+  }
+
+ private:
+  static constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+
+  std::vector<Operand<T>> bound(const std::vector<Array<T>>& arrays) const {
+    std::vector<Operand<T>> operands;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      operands.push_back({arrays[i].view(), subscripts_of(formula_.operands[i])});
+    }
+    return operands;
+  }
+
+  void run(const std::vector<Array<T>>& arrays, Array<T>& out, char letter, Range range, bool accumulate) const {
+    einsum<T>(bound(arrays), out.view(), subscripts_of(formula_.out), Window{letter, range, accumulate});
+  }
+
+  /// Position of `letter` at an element of an array with `letters`.
+  Index position_of(char letter, const std::string& letters, Index element) const {
+    Index inner = 1;
+    for (std::size_t d = letters.find(letter) + 1; d < letters.size(); ++d) inner *= extents_.at(letters[d]);
+    return element / inner % extents_.at(letter);
+  }
+
+  /// `array` with `value` wherever `letter` lies outside of `range`.
+  Array<T> outside_set(Array<T> array, const std::string& letters, char letter, Range range, T value) const {
+    if (letters.find(letter) == std::string::npos) return array;
+    for (Index i = 0; i < array.size(); ++i) {
+      const Index position = position_of(letter, letters, i);
+      if (position < range.begin || position >= range.end) array[i] = value;
+    }
+    return array;
+  }
+
+  void check(char letter, Range range, bool accumulate) const {
+    SCOPED_TRACE(std::string("window on ") + letter + " [" + std::to_string(range.begin) + ", " +
+                 std::to_string(range.end) + ")" + (accumulate ? ", accumulated" : ""));
+    // The definition over operands that are 0 outside of the window; the einsum must not read what is there.
+    std::vector<Array<T>> zeroed;
+    std::vector<Array<T>> spoiled;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      zeroed.push_back(outside_set(operands_[i], formula_.operands[i], letter, range, T(0)));
+      spoiled.push_back(outside_set(operands_[i], formula_.operands[i], letter, range, kNan));
+    }
+    const Array<double> sums = einsum_plainly(formula_, zeroed, extents_);
+    Array<T> out = before_;
+    run(spoiled, out, letter, range, accumulate);
+    const bool kept = formula_.out.find(letter) != std::string::npos;
+    for (Index i = 0; i < out.size(); ++i) {
+      const Index position = kept ? position_of(letter, formula_.out, i) : range.begin;
+      const bool written = !kept || (range.begin <= position && position < range.end);
+      const double old = accumulate || !written ? static_cast<double>(before_[i]) : 0;
+      ASSERT_EQ(static_cast<double>(out[i]), old + (written ? sums[i] : 0)) << "element " << i;
+    }
+  }
+
+  Formula formula_;
+  ExtentOf extents_;
+  std::vector<Array<T>> operands_;
+  Array<T> before_{Shape{0}};
+};
+
+TYPED_TEST(EinsumTest, ComputesAWindowOfEveryIndexAndTouchesNothingElse) {
+  for (const auto* formulas : {&kModelFormulas, &kAwkwardFormulas}) {
+    for (const std::string& text : *formulas) {
+      SCOPED_TRACE(text);
+      Windowed<TypeParam>(text, extents_with(2)).check_all();
+    }
+  }
+}
+
+TYPED_TEST(EinsumTest, WindowsThatCoverAnIndexGiveTheWhole) {
+  for (const auto& [text, letters] : std::map<std::string, std::string>{{"BTD,DKGH->BTKGH", "BTDKGH"},
+                                                                        {"BTD,BTF->DF", "BTDF"},
+                                                                        {"BF,DF->BD", "BFD"},
+                                                                        {"BTKGH,BSKH->BKGTS", "BTKGHS"}}) {
+    for (const char letter : letters) {
+      SCOPED_TRACE(text);
+      Windowed<TypeParam>(text, extents_with(7)).check_cover(letter);
+    }
+  }
+}
+
+TYPED_TEST(EinsumTest, TakesWindowsBesideIndicesOfExtentZeroOrOne) {
+  for (const Index special : {Index{0}, Index{1}}) {
+    for (const std::string text : {"BTD,DKGH->BTKGH", "BTKGH,BTD->KGHD", "BTD,D,BTD->BT", "BTD->DTB", "ab,cd->ac"}) {
+      for (const char letter : std::string("BTDKGHabcd")) {
+        SCOPED_TRACE(text + " with " + letter);
+        ExtentOf extents = extents_with(2);
+        extents[letter] = special;
+        Windowed<TypeParam>(text, extents).check_all();
+      }
+    }
+  }
+}
+
 template <class T>
 void expect_refused(const std::vector<Operand<T>>& operands, View<T> out, const std::string& out_letters,
-                    const std::string& words) {
+                    const std::string& words, const std::optional<Window>& window = {}) {
   try {
-    einsum<T>(operands, out, subscripts_of(out_letters));
+    einsum<T>(operands, out, subscripts_of(out_letters), window);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
@@ -195,6 +333,10 @@ TEST(EinsumErrorTest, NamesTheBrokenRule) {
   expect_refused<double>({{a.view(), subscripts_of("a")}}, out.view(), "ab", "2 dims and 1 subscripts");
   expect_refused<double>({ab}, out.view(), "az", "in no operand");
   expect_refused<double>({ab}, out.view(), "ab", "extent 2 in the result and 3");
+  const Array<double> square({2, 2});
+  const std::vector<Operand<double>> legal{{square.view(), subscripts_of("ab")}};
+  expect_refused<double>(legal, out.view(), "ab", "index 122 of the window is in no operand", Window{'z', {0, 1}});
+  expect_refused<double>(legal, out.view(), "ab", "window [1, 3) of index 97, whose extent is 2", Window{'a', {1, 3}});
 }
 
 TEST(EinsumCostTest, CountsPositionsTimesOperandsAndEveryArrayOnce) {

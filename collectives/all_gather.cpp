@@ -30,6 +30,7 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
                         const Options& options) {
   Job job = make_job(engine, "all_gather", axes, in, out);
   check_shapes(job, in, out, {dim});
+  accept_fed(job, dim, options);
   std::vector<Range> blocks = blocks_of(job, engine.mesh(), out.extent(dim));
   const auto own = static_cast<std::size_t>(job.position());
   check_extent(job, "in", in, dim, blocks[own].size());
@@ -43,8 +44,9 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
 
   const std::vector<Box> boxes = cuts(out.shape(), dim, blocks);
   const Chunks chunks = stage_output(job, engine.scratch(), out, boxes);
+  if (!chunks.packed) job.placed = chunks.ranges[own];
   // An algorithm that begins by placing the own block in the output sends it from there.
-  const bool placed = in_place || (algorithm == Algorithm::doubling && !chunks.packed);
+  const bool placed = in_place || job.fed || (algorithm == Algorithm::doubling && !chunks.packed);
   const auto place_own = [&, item = job.element_size()] {
     if (!placed) copy_box({in.data(), in.shape(), whole(in.shape())}, {out.data(), out.shape(), boxes[own]}, item);
   };

@@ -1,6 +1,5 @@
 #include "collectives/all_reduce.h"
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -36,15 +35,14 @@ Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Ten
   Job job = make_job(engine, "all_reduce", axes, in, out);
   job.op = op;
   check_shapes(job, in, out, {});
-  const bool in_place = same_memory(job, in, out);
+  accept_fed(job, 0, options);
+  same_memory(job, in, out);
   const Question question{
       .kind = Kind::all_reduce, .bytes = in.bytes(), .direct = direct_possible(engine, job, in, out)};
   const Algorithm algorithm = resolve(engine, job, question, options);
   if (algorithm == Algorithm::direct) return engine.start(direct_all_reduce(engine, std::move(job), in, out));
   if (algorithm == Algorithm::native) return start_native_all_reduce(engine, std::move(job), in.size(), options);
-  if (job.positions() == 1 && in.bytes() > 0 && !in_place) {
-    std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
-  }
+  if (job.positions() == 1) place_whole(job, in, out);
   Schedule schedule = all_reduce_schedule(algorithm, placement_of(job, engine.mesh()), in.size());
   return start_schedule(engine, std::move(job), std::move(schedule), options);
 }

@@ -30,6 +30,7 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
                         const Options& options) {
   Job job = make_job(engine, "all_to_all", axes, in, out);
   check_shapes(job, in, out, {gather_dim, split_dim});
+  refuse_fed(job, options);
   std::vector<Range> gathered = blocks_of(job, engine.mesh(), out.extent(gather_dim));
   const std::vector<Range> split = blocks_of(job, engine.mesh(), in.extent(split_dim));
   const auto own = static_cast<std::size_t>(job.position());

@@ -20,6 +20,22 @@ const Group& Job::nobody() {
   return group;
 }
 
+Operation::Operation(Job&& job) : job_(std::move(job)), started_(now()) {}
+
+void Operation::supply(Range elements) {
+  SHARDLINE_CHECK(job_.fed, "{}: supplied with input, but not started as fed", job_.label_here());
+  SHARDLINE_CHECK(0 <= elements.begin && elements.begin <= elements.end && elements.end <= job_.input_size,
+                  "{}: supplied with elements [{}, {}) of {}", job_.label_here(), elements.begin, elements.end,
+                  job_.input_size);
+  if (!done_) take_input(elements);
+}
+
+bool Operation::arrived(Range elements) const { return done_ || has_settled(elements); }
+
+void Operation::take_input(Range /*elements*/) {}
+
+bool Operation::has_settled(Range elements) const { return elements.size() == 0; }
+
 bool Operation::advance() {
   if (done_) return false;
   if (!failure_.empty()) throw Error(failure_);
@@ -35,7 +51,7 @@ bool Operation::advance() {
     job_.finish = nullptr;
     job_.kept.reset();
     done_ = true;
-    done_at_ = now();
+    ended_ = now();
   }
   return state != State::idle;
 }

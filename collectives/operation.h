@@ -29,7 +29,10 @@ struct Job {
   Wire wire = Wire::automatic;            ///< of bf16 sums; automatic: there are none
   LinkKind link = LinkKind::node;
   const std::byte* input = nullptr;
+  Index input_size = 0;  ///< elements of the operand
   std::byte* output = nullptr;
+  bool fed = false;  ///< see Options::fed
+  Range placed;      ///< of the output: elements that are the input itself; a fed operation copies them when supplied
   std::shared_ptr<std::vector<std::shared_ptr<const void>>> kept;  ///< owners of all memory read and written
   std::function<void()> finish;                                    ///< unpacks; may be empty
   Index packed_bytes = 0;
@@ -51,7 +54,7 @@ struct Job {
 /// A collective in flight: a state machine that never waits.
 class Operation {
  public:
-  explicit Operation(Job&& job) : job_(std::move(job)) {}
+  explicit Operation(Job&& job);
   virtual ~Operation() = default;
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
@@ -61,9 +64,16 @@ class Operation {
   /// later call: a failed operation never looks finished.
   bool advance();
   bool done() const { return done_; }
-  /// When this rank saw that it was done.
-  Seconds done_at() const { return done_at_; }
   const Job& job() const { return job_; }
+  /// Time from the start until advance() saw the end; once done().
+  Seconds transfer() const { return ended_ - started_; }
+  /// See Handle.
+  void supply(Range elements);
+  bool arrived(Range elements) const;
+  virtual std::vector<Range> reading_order() const { return {{0, job_.input_size}}; }
+  virtual std::vector<Range> arrival_order() const { return {}; }
+  /// Elements of a fed input that were not supplied.
+  virtual Index unsupplied() const { return 0; }
   /// Bytes moved so far between this rank and others, in the direction that has most of them: handed to MPI, or read
   /// from peers; 0 for `native`, which does not tell.
   virtual Index wire_bytes() const { return 0; }
@@ -74,11 +84,16 @@ class Operation {
   enum class State { idle, moved, complete };
   /// One round of advance().
   virtual State step() = 0;
+  /// Elements of the fed input of an operation that is not done may be read from now on.
+  virtual void take_input(Range elements);
+  /// Whether elements of the output are there before the operation is done.
+  virtual bool has_settled(Range elements) const;
 
  private:
   Job job_;
+  Seconds started_;
+  Seconds ended_;
   bool done_ = false;
-  Seconds done_at_;
   std::string failure_;
 };
 

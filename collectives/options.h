@@ -49,6 +49,9 @@ std::string_view name_of(Wire wire);
 /// reduced. Throws UsageError that names both when the algorithm does not have the wire asked for.
 Wire wire_for(Wire asked, Algorithm algorithm, DType dtype);
 
+/// Segments in flight with one peer in one direction unless Options say otherwise.
+inline constexpr Index kWindow = 4;
+
 /// How a collective is carried out. Every rank of the group must give the same values.
 struct Options {
   Algorithm algorithm = Algorithm::automatic;
@@ -56,6 +59,12 @@ struct Options {
   /// the engine's Tuning says.
   Index segment_bytes = 0;
   Wire wire = Wire::automatic;
+  /// Segments in flight with one peer in one direction, from 1 to 1024; 0: kWindow. More of them keep a link busy
+  /// between polls that are far apart.
+  Index window = 0;
+  /// The input is written while the operation runs: what Handle::supply() has not named is not read. All_gather and
+  /// reduce_scatter along dim 0 and all_reduce; goes by messages, so never `direct` or `native`.
+  bool fed = false;
   /// `native` only: MPI's blocking collective, done when it has been started. Nothing else may be in flight on this
   /// rank, whose engine MPI does not serve meanwhile.
   bool blocking = false;

@@ -85,13 +85,18 @@ bool Handle::done() {
 }
 
 void Handle::wait() {
-  if (!operation_->done()) serve_until_done();
+  if (operation_->unsupplied() > 0) {
+    settled_ = true;
+    throw Error(fmt::format("{}: {} of the {} elements of its input were not supplied", operation_->job().label_here(),
+                            operation_->unsupplied(), operation_->job().input_size));
+  }
+  if (!operation_->done()) wait_until([this] { return operation_->done(); });
   settled_ = true;
 }
 
-void Handle::serve_until_done() {
+void Handle::wait_until(const std::function<bool()>& ready) {
   Patience patience(engine_->timeout(), rounds_before_yield(engine_->mesh()));
-  while (!operation_->done()) {
+  while (!ready()) {
     if (poll_all()) {
       patience.moved();
     } else if (!patience.idle()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,10 +32,28 @@ class Handle {
   bool done();
   /// Returns once done() is true. Advances the operations of every engine of the process meanwhile, and gives the core
   /// away after a number of fruitless rounds, or after each where the node has more ranks than cores. Throws Error that
-  /// names the operation, its axes, tag and missing peers when nothing has moved for Engine::timeout().
+  /// names the operation, its axes, tag and missing peers when nothing has moved for Engine::timeout(), and at once
+  /// when the operation is fed and not all of its input was supplied.
   void wait();
-  /// When this rank saw that it was done; of an operation that is.
-  Seconds done_at() const { return operation_->done_at(); }
+  /// Serves the operations of every engine as wait() does until `ready` holds, which is asked after each round. Throws
+  /// Error as wait() does when nothing has moved for Engine::timeout().
+  void wait_until(const std::function<bool()>& ready);
+
+  /// Of a fed operation: these elements of the input, counted over the flat tensor, are there and will not change until
+  /// the operation is done. Never waits; nothing is sent before the next poll. Throws Error when the operation was not
+  /// started as fed or has no such elements.
+  void supply(Range elements) { operation_->supply(elements); }
+  /// True when these elements of the output, counted over the flat tensor, are there for good. Where the output is
+  /// packed (a dim that is not outermost) and for `direct` and `native`, which cannot tell, only once all are. Does not
+  /// advance anything.
+  bool arrived(Range elements) const { return operation_->arrived(elements); }
+  /// The input in the order in which the operation first needs its elements, every element that it needs once.
+  std::vector<Range> reading_order() const { return operation_->reading_order(); }
+  /// The output in the order in which arrived() becomes true if all ranks go at the same pace; empty where it cannot
+  /// tell.
+  std::vector<Range> arrival_order() const { return operation_->arrival_order(); }
+  /// Time from the start to the poll that saw the end; once done() has been true.
+  Seconds transfer() const { return operation_->transfer(); }
   /// Who carries it out: what `automatic` was resolved to.
   Algorithm algorithm() const { return operation_->job().algorithm; }
   /// That bf16 was reduced over; `automatic` when none was.
@@ -48,7 +67,6 @@ class Handle {
   friend class Engine;
   Handle(std::shared_ptr<Operation> operation, const Engine* engine)
       : operation_(std::move(operation)), engine_(engine) {}
-  void serve_until_done();
   void report_dropped() const;
 
   std::shared_ptr<Operation> operation_;

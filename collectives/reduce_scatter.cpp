@@ -1,6 +1,5 @@
 #include "collectives/reduce_scatter.h"
 
-#include <cstring>
 #include <utility>
 
 #include "collectives/direct.h"
@@ -32,10 +31,11 @@ Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const
   Job job = make_job(engine, "reduce_scatter", axes, in, out);
   job.op = op;
   check_shapes(job, in, out, {dim});
+  accept_fed(job, dim, options);
   const std::vector<Range> blocks = blocks_of(job, engine.mesh(), in.extent(dim));
   const auto own = static_cast<std::size_t>(job.position());
   check_extent(job, "out", out, dim, blocks[own].size());
-  const bool in_place = block_in_place(job, out, in, dim, blocks[own]);
+  block_in_place(job, out, in, dim, blocks[own]);
   const Question question{
       .kind = Kind::reduce_scatter, .bytes = in.bytes(), .direct = direct_possible(engine, job, in, out)};
   const Algorithm algorithm = resolve(engine, job, question, options);
@@ -47,9 +47,7 @@ Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const
   if (algorithm == Algorithm::native) {
     return start_native_reduce_scatter(engine, std::move(job), in, boxes, options);
   }
-  if (job.positions() == 1 && in.bytes() > 0 && !in_place) {
-    std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
-  }
+  if (job.positions() == 1) place_whole(job, in, out);
   const Chunks chunks = stage_input(job, engine.scratch(), in, boxes);
   Schedule schedule = reduce_scatter_schedule(algorithm, placement_of(job, engine.mesh()), chunks.ranges);
   return start_schedule(engine, std::move(job), std::move(schedule), options);

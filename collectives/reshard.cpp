@@ -111,6 +111,7 @@ Handle start_reshard(Engine& engine, const Tensor& in, const Shape& logical, con
                      Tensor& out, const Options& options) {
   const ReshardPlan plan = reshard_plan(logical, from, to, engine.mesh().axes(), engine.mesh().rank());
   Job job = make_job(engine, "reshard", plan.axes, in, out);
+  refuse_fed(job, options);
   check_local_shape(job, "in", in, plan.held);
   check_local_shape(job, "out", out, plan.wanted);
 

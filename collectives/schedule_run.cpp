@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "collectives/schedule_order.h"
 #include "kernels/reduce.h"
 #include "runtime/base/check.h"
 
@@ -14,18 +16,26 @@ namespace shardline::collectives {
 namespace {
 
 constexpr Index kLargestSegment = Index{1} << 30;
+constexpr Index kLargestWindow = 1024;
+
+/// `range` of a piece, as a range of its buffer.
+Range within(const Piece& piece, Range range) {
+  return {piece.range.begin + range.begin, piece.range.begin + range.end};
+}
 
 }  // namespace
 
-ScheduleRun::ScheduleRun(Job job, Schedule schedule, Index segment_bytes, ScratchPool& pool)
+ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, ScratchPool& pool)
     : Operation(std::move(job)),
       schedule_(std::move(schedule)),
-      segment_bytes_(segment_bytes),
+      segmenting_(segmenting),
       pool_(pool),
       partial_type_(this->job().wire == Wire::f32 ? DType::f32 : this->job().dtype),
       sent_(static_cast<std::size_t>(this->job().positions())) {
-  require(segment_bytes >= 1 && segment_bytes <= kLargestSegment, "segment_bytes is {}; it is from 1 to {}",
-          segment_bytes, kLargestSegment);
+  require(segmenting.bytes >= 1 && segmenting.bytes <= kLargestSegment, "segment_bytes is {}; it is from 1 to {}",
+          segmenting.bytes, kLargestSegment);
+  require(segmenting.window >= 1 && segmenting.window <= kLargestWindow, "window is {}; it is from 1 to {} segments",
+          segmenting.window, kLargestWindow);
   SHARDLINE_CHECK(schedule_.strands.size() <= kMostStrands, "a schedule of {} strands; {} are the most",
                   schedule_.strands.size(), kMostStrands);
   work_ = pool.take(schedule_.work_size * size_of(partial_type_));
@@ -35,6 +45,7 @@ ScheduleRun::ScheduleRun(Job job, Schedule schedule, Index segment_bytes, Scratc
     progress.strand = &schedule_.strands[i];
     progress.tag = this->job().tag + static_cast<int>(i);
   }
+  if (!this->job().fed) settled_.add(this->job().placed);
 }
 
 Operation::State ScheduleRun::step() {
@@ -43,7 +54,7 @@ Operation::State ScheduleRun::step() {
   // As long as strands finish steps: with small messages many do in one round.
   while (again) {
     again = false;
-    bool complete = true;
+    bool complete = unsupplied() == 0;
     // Everything that can be under way is, before time goes into additions.
     for (Progress& progress : progress_) moved = post(progress) || moved;
     for (Progress& progress : progress_) {
@@ -69,7 +80,7 @@ bool ScheduleRun::post(Progress& progress) {
     moved = true;
   }
   for (Lane& lane : progress.lanes) {
-    while (!lane.all_posted() && lane.posted < lane.completed + kWindow) {
+    while (may_post(lane)) {
       post_next(lane, progress.tag);
       moved = true;
     }
@@ -92,10 +103,48 @@ bool ScheduleRun::take(Progress& progress) {
 }
 
 bool ScheduleRun::due(const Step& step) const {
-  return std::all_of(step.needs.begin(), step.needs.end(), [&](const Need& need) {
+  const bool all_done = std::all_of(step.needs.begin(), step.needs.end(), [&](const Need& need) {
     return progress_[static_cast<std::size_t>(need.strand)].step >= static_cast<std::size_t>(need.steps);
   });
+  return all_done && std::all_of(step.locals.begin(), step.locals.end(), [&](const Local& local) {
+           return std::all_of(local.from.begin(), local.from.end(), [&](const Piece& piece) {
+             return supplied(piece, {0, piece.size()});
+           });
+         });
 }
+
+bool ScheduleRun::may_post(const Lane& lane) const {
+  if (lane.all_posted() || lane.posted == lane.completed + segmenting_.window) return false;
+  const Segment& segment = lane.next_posted;
+  return !lane.sends || supplied(lane.transfers[segment.transfer].send->from, segment.range);
+}
+
+bool ScheduleRun::supplied(const Piece& piece, Range range) const {
+  return !job().fed || piece.buffer != Buffer::input || supplied_.contains(within(piece, range));
+}
+
+Index ScheduleRun::unsupplied() const { return job().fed && !done() ? job().input_size - supplied_.size() : 0; }
+
+void ScheduleRun::take_input(Range elements) {
+  supplied_.add(elements);
+  const Range placed{job().placed.begin + elements.begin,
+                     std::min(job().placed.begin + elements.end, job().placed.end)};
+  if (placed.size() <= 0) return;
+  const Index item = job().element_size();
+  const std::byte* from = job().input + elements.begin * item;
+  std::byte* into = job().output + placed.begin * item;
+  if (from != into) std::memcpy(into, from, static_cast<std::size_t>(placed.size() * item));
+  settled_.add(placed);
+}
+
+bool ScheduleRun::has_settled(Range elements) const {
+  // The place in a packed output is not that in the tensor.
+  return elements.size() == 0 || (!job().finish && settled_.contains(elements));
+}
+
+std::vector<Range> ScheduleRun::reading_order() const { return collectives::reading_order(schedule_); }
+
+std::vector<Range> ScheduleRun::arrival_order() const { return collectives::arrival_order(schedule_, job().placed); }
 
 void ScheduleRun::open_step(Progress& progress) {
   const Step& step = (*progress.strand)[progress.step];
@@ -111,7 +160,8 @@ void ScheduleRun::open_step(Progress& progress) {
   for (Lane& lane : progress.lanes) {
     lane.next_posted = first_segment(lane, 0);
     lane.next_completed = lane.next_posted;
-    lane.landing = pool_.take(kWindow * lane.landing_bytes);
+    lane.requests.resize(static_cast<std::size_t>(segmenting_.window));
+    lane.landing = pool_.take(segmenting_.window * lane.landing_bytes);
   }
   progress.open = true;
 }
@@ -135,6 +185,7 @@ void ScheduleRun::add_transfer(Lane& lane, Transfer transfer) {
 
 void ScheduleRun::carry_out(const Local& local) {
   if (local.into.size() == 0) return;
+  if (settles(local)) settled_.add(local.into.range);
   std::byte* into = write(local.into, 0);
   const Index divisor = local.last && job().op == ReduceOp::avg ? job().positions() : 1;
   const DType type = dtype_of(local.into);
@@ -155,7 +206,7 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
   const Index bytes = segment.range.size() * size_of(type);
   const Index k = lane.posted++;
   lane.next_posted = after(lane, segment);
-  mpi::Request& request = lane.requests[static_cast<std::size_t>(k % kWindow)];
+  mpi::Request& request = lane.requests[slot(k)];
   const mpi::Peer peer{job().group->ranks[static_cast<std::size_t>(lane.peer)], tag};
   if (!lane.sends) {
     std::byte* target = lands(transfer) ? landing(lane, k) : write(transfer.receive->into, segment.range.begin);
@@ -175,15 +226,19 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
 bool ScheduleRun::take_oldest(Lane& lane) {
   if (lane.complete() || lane.completed == lane.posted) return false;
   const Index k = lane.completed;
-  if (!lane.requests[static_cast<std::size_t>(k % kWindow)].test()) return false;
+  if (!lane.requests[slot(k)].test()) return false;
   const Segment segment = lane.next_completed;
   const Transfer& transfer = lane.transfers[segment.transfer];
+  const bool adds = !lane.sends && transfer.receive->action == Action::reduce;
+  if (adds && !supplied(transfer.receive->operand, segment.range)) return false;
   ++lane.completed;
   lane.next_completed = after(lane, segment);
-  if (!lane.sends && (transfer.receive->action == Action::reduce || lands(transfer))) {
+  if (lane.sends) return true;
+  if (adds || lands(transfer)) {
     place(*transfer.receive, segment.range,
           lands(transfer) ? landing(lane, k) : write(transfer.receive->into, segment.range.begin));
   }
+  if (settles(*transfer.receive)) settled_.add(within(transfer.receive->into, segment.range));
   return true;
 }
 
@@ -213,7 +268,7 @@ ScheduleRun::Segment ScheduleRun::after(const Lane& lane, const Segment& segment
 }
 
 Range ScheduleRun::cut(const Transfer& transfer, Index begin) const {
-  const Index elements = std::max<Index>(1, segment_bytes_ / size_of(wire_type(transfer)));
+  const Index elements = std::max<Index>(1, segmenting_.bytes / size_of(wire_type(transfer)));
   return {begin, std::min(begin + elements, transfer.elements)};
 }
 
@@ -248,7 +303,7 @@ std::byte* ScheduleRun::write(const Piece& piece, Index offset) const {
 }
 
 std::byte* ScheduleRun::landing(const Lane& lane, Index k) const {
-  return lane.landing.get() + (k % kWindow) * lane.landing_bytes;
+  return lane.landing.get() + static_cast<Index>(slot(k)) * lane.landing_bytes;
 }
 
 Index ScheduleRun::wire_bytes() const {
@@ -266,12 +321,15 @@ std::string ScheduleRun::missing() const {
                                   job().peer(lane.peer), progress.step + 1, progress.strand->size()));
     }
   }
+  if (unsupplied() > 0) waits.push_back(fmt::format("for {} elements of its input", unsupplied()));
   return fmt::format("it waits {}", fmt::join(waits, " and "));
 }
 
 Handle start_schedule(Engine& engine, Job job, Schedule schedule, const Options& options) {
-  const Index segment = options.segment_bytes != 0 ? options.segment_bytes : engine.tuning().segment_bytes(job.link);
-  return engine.start(std::make_shared<ScheduleRun>(std::move(job), std::move(schedule), segment, engine.scratch()));
+  const ScheduleRun::Segmenting segmenting{
+      options.segment_bytes != 0 ? options.segment_bytes : engine.tuning().segment_bytes(job.link),
+      options.window != 0 ? options.window : kWindow};
+  return engine.start(std::make_shared<ScheduleRun>(std::move(job), std::move(schedule), segmenting, engine.scratch()));
 }
 
 }  // namespace shardline::collectives

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "collectives/intervals.h"
 #include "collectives/operation.h"
 #include "collectives/options.h"
 #include "collectives/progress.h"
@@ -21,14 +21,20 @@ namespace shardline::collectives {
 /// itself or of another element type, arrives in scratch.
 class ScheduleRun final : public Operation {
  public:
-  /// Scratch for the schedule's work buffer comes from `pool`. Throws UsageError when `segment_bytes` is not legal.
-  ScheduleRun(Job job, Schedule schedule, Index segment_bytes, ScratchPool& pool);
+  /// How transfers are cut: bytes of a segment, and how many of them are in flight with a peer in a direction.
+  struct Segmenting {
+    Index bytes = 0;
+    Index window = kWindow;
+  };
+
+  /// Scratch for the schedule's work buffer comes from `pool`. Throws UsageError when `segmenting` is not legal.
+  ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, ScratchPool& pool);
 
   std::string missing() const override;
   Index wire_bytes() const override;
-
-  /// Segments in flight of all transfers with one peer in one direction.
-  static constexpr Index kWindow = 4;
+  std::vector<Range> reading_order() const override;
+  std::vector<Range> arrival_order() const override;
+  Index unsupplied() const override;
 
  private:
   /// One transfer: exactly one of the two is set.
@@ -53,9 +59,9 @@ class ScheduleRun final : public Operation {
     Segment next_completed;
     Index posted = 0;
     Index completed = 0;
-    std::array<mpi::Request, kWindow> requests;  ///< segment k in slot k mod kWindow
-    Index landing_bytes = 0;                     ///< the largest segment that cannot lie where it goes or comes from
-    std::shared_ptr<std::byte> landing;          ///< kWindow such segments
+    std::vector<mpi::Request> requests;  ///< segment k in slot k mod window
+    Index landing_bytes = 0;             ///< the largest segment that cannot lie where it goes or comes from
+    std::shared_ptr<std::byte> landing;  ///< a window of such segments
 
     bool all_posted() const { return next_posted.transfer == transfers.size(); }
     bool complete() const { return next_completed.transfer == transfers.size(); }
@@ -73,6 +79,8 @@ class ScheduleRun final : public Operation {
   };
 
   State step() override;
+  void take_input(Range elements) override;
+  bool has_settled(Range elements) const override;
   /// Opens the strand's step if it is due and posts what can be under way. True when anything moved.
   bool post(Progress& progress);
   /// Takes what has arrived and ends the step when it is complete. True when anything moved.
@@ -84,6 +92,11 @@ class ScheduleRun final : public Operation {
   void carry_out(const Local& local);
   void post_next(Lane& lane, int tag);
   bool take_oldest(Lane& lane);
+  /// False while `range` of a piece belongs to an input that was not supplied.
+  bool supplied(const Piece& piece, Range range) const;
+  /// Whether the next segment of a lane may be posted.
+  bool may_post(const Lane& lane) const;
+  std::size_t slot(Index k) const { return static_cast<std::size_t>(k % segmenting_.window); }
   void place(const Receive& receive, Range range, const std::byte* arrived);
   /// The first segment of the first transfer from `transfer` on that has elements; none: transfer == transfers.size().
   Segment first_segment(const Lane& lane, std::size_t transfer) const;
@@ -98,12 +111,14 @@ class ScheduleRun final : public Operation {
   std::byte* landing(const Lane& lane, Index k) const;
 
   Schedule schedule_;
-  Index segment_bytes_;
+  Segmenting segmenting_;
   ScratchPool& pool_;
   DType partial_type_;  ///< of partial sums on the wire and of Buffer::work
   std::shared_ptr<std::byte> work_;
   std::vector<Progress> progress_;
   std::vector<Index> sent_;  ///< bytes, by peer
+  Intervals supplied_;       ///< of a fed input
+  Intervals settled_;        ///< of the output: elements that have their last value
 };
 
 /// Takes a job that `schedule` carries out into flight.

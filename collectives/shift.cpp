@@ -1,6 +1,5 @@
 #include "collectives/shift.h"
 
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -42,6 +41,7 @@ Schedule shift_schedule(Algorithm algorithm, const Placement& placement, Index s
 Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index offset, Tensor& out,
                    const Options& options) {
   Job job = make_job(engine, "shift", axes, in, out);
+  refuse_fed(job, options);
   const bool in_place = same_memory(job, in, out);
   const bool stays = ring_position(0, offset, job.positions()) == 0;
   const Question question{
@@ -50,7 +50,7 @@ Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index off
   if (algorithm == Algorithm::direct) return engine.start(direct_shift(engine, std::move(job), in, offset, out));
   if (stays) {
     check_shapes(job, in, out, {});
-    if (in.bytes() > 0 && !in_place) std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
+    place_whole(job, in, out);
   } else if (in_place) {
     pack_input(job, engine.scratch(), in, {whole(in.shape())});
   }

@@ -1,6 +1,7 @@
 #include "collectives/staging.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 
@@ -36,6 +37,7 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   }
   job.dtype = in.dtype();
   job.input = in.data();
+  job.input_size = in.size();
   job.output = out.data();
   job.kept = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   job.kept->reserve(4);
@@ -44,7 +46,21 @@ Job make_job(const Engine& engine, const std::string& name, const Axes& axes, co
   return job;
 }
 
+void accept_fed(Job& job, int dim, const Options& options) {
+  require(!options.fed || dim == 0,
+          "{}: fed along dim {}; only along dim 0 are elements needed in an order of their own", job.label(), dim);
+  job.fed = options.fed;
+}
+
+void refuse_fed(const Job& job, const Options& options) {
+  require(!options.fed, "{}: it cannot be fed; all_gather, reduce_scatter and all_reduce can", job.label());
+}
+
 Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options) {
+  const bool messages = options.algorithm != Algorithm::direct && options.algorithm != Algorithm::native;
+  require(!job.fed || messages, "{}: fed by algorithm {}; ring, bidirectional, pairwise and doubling can be fed",
+          job.label(), name_of(options.algorithm));
+  question.direct = question.direct && !job.fed;
   const bool reduces = question.kind == Kind::reduce_scatter || question.kind == Kind::all_reduce;
   if (reduces && job.op == ReduceOp::avg && is_integer(job.dtype)) {
     usage_error("{}: an average of {}; averages are of f32, f64 and bf16", job.label(), name_of(job.dtype));
@@ -103,6 +119,12 @@ void check_extent(const Job& job, const char* name, const Tensor& tensor, int di
   throw Error(fmt::format("{}: {} is {}; on {} of {} its dim {} must be {}, not {}", job.label(), name,
                           to_string(tensor.shape()), job.peer(job.position()), job.positions(), dim, expected,
                           tensor.extent(dim)));
+}
+
+void place_whole(Job& job, const Tensor& in, Tensor& out) {
+  job.placed = {0, in.size()};
+  if (job.fed || in.bytes() == 0 || in.data() == out.data()) return;
+  std::memcpy(out.data(), in.data(), static_cast<std::size_t>(in.bytes()));
 }
 
 std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n) {

@@ -18,10 +18,16 @@ namespace shardline::collectives {
 /// and Error when element types differ.
 Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out);
 
+/// Makes the job a fed one when `options` ask for it. Throws UsageError when the collective is not along dim 0.
+void accept_fed(Job& job, int dim, const Options& options);
+/// For collectives that cannot be fed: throws UsageError when `options` ask for it.
+void refuse_fed(const Job& job, const Options& options);
+
 /// The algorithm that carries out `job`, which is set in it, and with it the wire of a reduction, whose operation must
 /// have been set: the algorithm asked for, the one that the engine's tuning gives for `automatic`, or `ring`, whose
 /// schedule is then empty, for a group of one. `question` holds the kind, the bytes and whether `direct` is possible.
-/// Throws UsageError on an average of integers and on a wire that the algorithm does not have.
+/// Throws UsageError on an average of integers, on a wire that the algorithm does not have, and on a fed job with an
+/// algorithm that sends no messages.
 Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options);
 
 /// Where this rank stands in the job's group.
@@ -40,6 +46,9 @@ void check_shapes(const Job& job, const Tensor& in, const Tensor& out, std::init
 /// Throws Error unless `tensor`, called `name`, has `expected` elements along `dim`: this position's block or the
 /// whole.
 void check_extent(const Job& job, const char* name, const Tensor& tensor, int dim, Index expected);
+
+/// The result of a reduction over one rank: `in` itself, once it is there.
+void place_whole(Job& job, const Tensor& in, Tensor& out);
 
 /// The blocks of a dim of size `n`, by position of the job's group.
 std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n);

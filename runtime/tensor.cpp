@@ -112,6 +112,18 @@ Tensor Tensor::reshaped(Shape shape) const {
   return result;
 }
 
+Tensor Tensor::rows(Range range) const {
+  SHARDLINE_CHECK(!shape_.empty() && 0 <= range.begin && range.begin <= range.end && range.end <= shape_[0],
+                  "rows [{}, {}) of a tensor of shape {}", range.begin, range.end, to_string(shape_));
+  Tensor result = *this;
+  result.shape_[0] = range.size();
+  result.size_ = element_count(result.shape_);
+  if (storage_ == nullptr) return result;
+  const Index row = shape_[0] > 0 ? bytes() / shape_[0] : 0;
+  result.storage_ = {storage_, storage_.get() + range.begin * row};
+  return result;
+}
+
 Tensor Tensor::clone() const {
   Tensor result(dtype_, shape_);
   if (size_ > 0) std::memcpy(result.data(), data(), static_cast<std::size_t>(bytes()));

@@ -48,6 +48,8 @@ class Tensor {
 
   /// The same elements under another shape of equal size; shares the storage.
   Tensor reshaped(Shape shape) const;
+  /// Positions [begin, end) of dim 0; shares the storage. Throws Error when there is no dim or no such positions.
+  Tensor rows(Range range) const;
   Tensor clone() const;
   /// A copy with another element type (through f64; integers only to and from themselves).
   Tensor as(DType dtype) const;

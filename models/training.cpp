@@ -8,6 +8,7 @@
 #include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/liveness.h"
+#include "program/timeline.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
@@ -45,22 +46,25 @@ Trainer::Trainer(collectives::Engine& engine, const TransformerConfig& config, c
       evaluation_program_(
           partition_checked(evaluation_model_.program, engine.mesh().axes(), strategy, options.policy)) {
   const ElementTypes types{.real = options.dtype};
-  share_memory(types);
+  ProgramSchedule step = schedule(step_program_, types, options.prices, options.schedule);
+  ProgramSchedule evaluation = schedule(evaluation_program_, types, options.prices, options.schedule);
+  share_memory(step, evaluation);
   const std::vector<StepEstimate> estimates = estimate(step_program_, types, hardware);
-  for (const StepEstimate& e : estimates) predicted_step_ += e.price.time;
-  step_ = std::make_unique<Executor>(step_program_, engine, types, estimates);
-  evaluation_ =
-      std::make_unique<Executor>(evaluation_program_, engine, types, estimate(evaluation_program_, types, hardware));
+  predicted_step_ = scheduled_time(step_program_, step, estimates, hardware).total;
+  step_ = std::make_unique<Executor>(step_program_, std::move(step), engine, types, estimates);
+  evaluation_ = std::make_unique<Executor>(evaluation_program_, std::move(evaluation), engine, types,
+                                           estimate(evaluation_program_, types, hardware));
   initialise(weights);
 }
 
 /// Collective over the mesh.
-void Trainer::share_memory(const ElementTypes& types) {
-  const ArenaPlan step = plan_arena(step_program_, types, Liveness(step_program_));
-  const ArenaPlan evaluation = plan_arena(evaluation_program_, types, Liveness(evaluation_program_));
-  if (engine_.arena() != nullptr || step.total_bytes() == 0) return;
+void Trainer::share_memory(const ProgramSchedule& step, const ProgramSchedule& evaluation) {
+  const ElementTypes types{.real = options_.dtype};
+  const ArenaPlan of_step = plan_arena(step_program_, types, Liveness(step_program_, step));
+  const ArenaPlan of_evaluation = plan_arena(evaluation_program_, types, Liveness(evaluation_program_, evaluation));
+  if (engine_.arena() != nullptr || of_step.total_bytes() == 0) return;
   // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
-  arena_obstacle_ = collectives::give_arena(engine_, step.total_bytes() + evaluation.bytes);
+  arena_obstacle_ = collectives::give_arena(engine_, of_step.total_bytes() + of_evaluation.bytes);
 }
 
 Tensor Trainer::initial_weights(const Array& parameter) const {
@@ -154,7 +158,7 @@ Tensor Trainer::gather_parameter(std::size_t parameter) const {
 }
 
 Bytes Trainer::predicted_memory() const {
-  return Liveness(step_program_).peak({.real = options_.dtype}, engine_.mesh().rank());
+  return Liveness(step_program_, step_->schedule()).peak({.real = options_.dtype}, engine_.mesh().rank());
 }
 
 }  // namespace shardline

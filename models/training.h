@@ -12,6 +12,7 @@
 #include "models/strategies.h"
 #include "models/transformer.h"
 #include "program/execute.h"
+#include "program/schedule.h"
 #include "roofline/hardware.h"
 
 namespace shardline {
@@ -23,7 +24,9 @@ struct TrainingOptions {
   Index warmup = 20;            ///< steps over which it rises
   kernels::AdamWOptions adamw;
   Policy policy;
-  DType dtype = DType::f32;  ///< f32 or f64
+  ScheduleOptions schedule;
+  roofline::Hardware prices;  ///< by which steps are scheduled: equal on all ranks, and never measured at start
+  DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
 };
 
@@ -44,7 +47,8 @@ class Trainer {
 
   /// Collective over the mesh of `engine`. Parameters start from `weights` or, without it, from the seed: normal with
   /// the configuration's standard deviation, ones for parameters of one dim, the same on every mesh. Moments start from
-  /// zero. Gives the engine an arena for what its programs communicate, unless it has one.
+  /// zero. `hardware` prices what is predicted. Gives the engine an arena for what its programs communicate, unless it
+  /// has one.
   Trainer(collectives::Engine& engine, const TransformerConfig& config, const TrainingOptions& options,
           const Strategy& strategy, const roofline::Hardware& hardware, const Weights& weights = {});
 
@@ -66,7 +70,7 @@ class Trainer {
   void forget_times() { step_->forget_times(); }
   /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
-  /// Sum of the prices of all operations of a step.
+  /// What a step takes by the prices of its operations and its schedule.
   Seconds predicted_step() const { return predicted_step_; }
   /// Most bytes of arrays on this rank during a step, from liveness.
   Bytes predicted_memory() const;
@@ -74,7 +78,7 @@ class Trainer {
  private:
   void set_tokens(Executor& executor, const RankProgram& program, const Transformer& model,
                   const std::function<Sample(Index)>& sample_of) const;
-  void share_memory(const ElementTypes& types);
+  void share_memory(const ProgramSchedule& step, const ProgramSchedule& evaluation);
   void initialise(const Weights& weights);
   Tensor initial_weights(const Array& parameter) const;
 

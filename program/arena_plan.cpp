@@ -16,8 +16,8 @@ bool reads_peers(StepKind kind) {
 /// The storage that versions share, and how long it is in use.
 struct Storage {
   Index bytes = 0;
-  int made = 0;           ///< step
-  int freed = 0;          ///< last step
+  int made = 0;           ///< action
+  int freed = 0;          ///< last action
   VersionId holder = -1;  ///< the last version that has taken it
   bool communicated = false;
   bool input = false;
@@ -32,7 +32,7 @@ class Planner {
 
   ArenaPlan plan() {
     for (const auto& [array, version] : program_.inputs) begin(version, 0).input = true;
-    for (std::size_t i = 0; i < program_.steps.size(); ++i) visit(static_cast<int>(i));
+    for (std::size_t i = 0; i < liveness_.schedule().actions.size(); ++i) visit(static_cast<int>(i));
     ArenaPlan plan;
     place(plan);
     for (std::size_t v = 0; v < root_.size(); ++v) {
@@ -43,38 +43,63 @@ class Planner {
   }
 
  private:
-  Storage& begin(VersionId v, int number) {
+  /// A key of storages_ that no version has.
+  static VersionId bundle_key(int action) { return -1 - action; }
+  static Index rounded(Index bytes) { return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment); }
+  const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
+
+  Index bytes_of(VersionId v) const {
     const Index item = size_of(types_.of(program_.program, program_.version(v).array));
-    const Index bytes = item * element_count(local_shape(program_, v, 0));  // rank 0 holds the largest block
+    return item * element_count(local_shape(program_, v, 0));  // rank 0 holds the largest block
+  }
+
+  Storage& begin(VersionId v, int number) {
     Storage& storage = storages_[v];
-    storage.bytes = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+    storage.bytes = rounded(bytes_of(v));
     storage.holder = v;
     storage.made = number;
-    storage.freed = static_cast<int>(program_.steps.size());
+    storage.freed = static_cast<int>(liveness_.schedule().actions.size());
     return storage;
   }
 
   Storage& of(VersionId v) { return storages_.at(root_[static_cast<std::size_t>(v)]); }
 
-  void visit(int number) {
-    const Step& step = program_.steps[static_cast<std::size_t>(number)];
-    for (std::size_t k = 0; k < step.results.size(); ++k) {
+  void visit(int at) {
+    const Action& action = liveness_.schedule().actions[static_cast<std::size_t>(at)];
+    if (action.kind != ActionKind::wait) {  // else they were made when they were started
+      for (const int number : action.steps) make_results(number, at);
+    }
+    if (action.kind == ActionKind::start && action.steps.size() > 1) bundle(action, at);
+    if (action.steps.size() == 1 && reads_peers(step(action.steps[0]).kind)) {
+      of(step(action.steps[0]).operands[0]).communicated = true;
+      of(step(action.steps[0]).results[0]).communicated = true;
+    }
+    for (const VersionId v : liveness_.freed_after(at)) {
+      if (of(v).holder == v) of(v).freed = at;
+    }
+  }
+
+  void make_results(int number, int at) {
+    const std::vector<VersionId>& results = step(number).results;
+    for (std::size_t k = 0; k < results.size(); ++k) {
       const VersionId taken = liveness_.storage_taken(number, k);
-      const VersionId result = step.results[k];
       if (taken >= 0) {
-        root_[static_cast<std::size_t>(result)] = root_[static_cast<std::size_t>(taken)];
-        of(result).holder = result;
+        root_[static_cast<std::size_t>(results[k])] = root_[static_cast<std::size_t>(taken)];
+        of(results[k]).holder = results[k];
       } else {
-        begin(result, number);
+        begin(results[k], at);
       }
     }
-    if (reads_peers(step.kind)) {
-      of(step.operands[0]).communicated = true;
-      of(step.results[0]).communicated = true;
-    }
-    for (const VersionId v : liveness_.freed_after(number)) {
-      if (of(v).holder == v) of(v).freed = number;
-    }
+  }
+
+  /// Room for all_reduces that travel together.
+  void bundle(const Action& action, int at) {
+    Storage& storage = storages_[bundle_key(at)];
+    for (const int number : action.steps) storage.bytes += bytes_of(step(number).operands[0]);
+    storage.bytes = rounded(storage.bytes);
+    storage.made = at;
+    storage.freed = liveness_.schedule().ends[static_cast<std::size_t>(action.steps[0])];
+    storage.communicated = true;
   }
 
   void place(ArenaPlan& plan) const {
@@ -99,7 +124,11 @@ class Planner {
         offset = std::max(offset, next->first + next->second->bytes);
       }
       live.insert(next, {offset, storage});
-      plan.places[version] = offset;
+      if (version >= 0) {
+        plan.places[version] = offset;
+      } else {
+        plan.bundles[-1 - version] = offset;
+      }
       plan.bytes = std::max(plan.bytes, offset + storage->bytes);
     }
   }
@@ -108,7 +137,7 @@ class Planner {
   const ElementTypes& types_;
   const Liveness& liveness_;
   std::vector<VersionId> root_;            ///< by version: whose storage it lies in
-  std::map<VersionId, Storage> storages_;  ///< by root
+  std::map<VersionId, Storage> storages_;  ///< by root, or by bundle_key()
 };
 
 }  // namespace

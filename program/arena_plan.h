@@ -17,9 +17,10 @@ struct ArenaPlan {
   /// Byte offset of every version that a collective reads or writes and that the program makes itself; a version that
   /// takes over storage has the offset of the one it takes.
   std::map<VersionId, Index> places;
-  Index bytes = 0;             ///< that the places take together
-  std::set<VersionId> inputs;  ///< versions of inputs that a collective reads, or that become results of one
-  Index input_bytes = 0;       ///< of those together
+  std::map<int, Index> bundles;  ///< byte offset of the room for all_reduces that travel together, by their start
+  Index bytes = 0;               ///< that places and bundles take together
+  std::set<VersionId> inputs;    ///< versions of inputs that a collective reads, or that become results of one
+  Index input_bytes = 0;         ///< of those together
 
   /// What an arena needs to hold all of them; each is counted to whole cache lines.
   Index total_bytes() const { return bytes + input_bytes; }

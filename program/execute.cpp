@@ -1,23 +1,30 @@
 #include "program/execute.h"
 
+#include <fmt/ranges.h>
+
 #include <cstring>
 
+#include "collectives/all_reduce.h"
 #include "collectives/arena.h"
-#include "collectives/collectives.h"
-#include "collectives/packing.h"
+#include "program/bundle.h"
+#include "program/conversion_run.h"
+#include "program/fused_run.h"
+#include "program/panel_run.h"
 #include "program/print.h"
 #include "program/run_phase.h"
 #include "runtime/base/check.h"
-#include "runtime/blocks.h"
 
 namespace shardline {
 namespace {
 
-/// FNV-1a over the printed program, the sizes and types of its arrays and the constants of its operations: enough to
-/// see that two ranks derived different ones.
-std::uint64_t hash_of(const RankProgram& program, const ElementTypes& types) {
+/// FNV-1a over the printed program, its schedule, the sizes and types of its arrays and the constants of its
+/// operations: enough to see that two ranks derived different ones.
+std::uint64_t hash_of(const RankProgram& program, const ProgramSchedule& schedule, const ElementTypes& types) {
   std::string text;
   for (const std::string& line : lines(program)) text += line + "\n";
+  for (const Action& action : schedule.actions) {
+    text += fmt::format("{} {} {};", static_cast<int>(action.kind), action.polls, fmt::join(action.steps, " "));
+  }
   for (std::size_t i = 0; i < program.program.arrays.size(); ++i) {
     text += to_string(program.program.arrays[i].shape);
     text += name_of(types.of(program.program, static_cast<ArrayId>(i)));
@@ -32,29 +39,16 @@ std::uint64_t hash_of(const RankProgram& program, const ElementTypes& types) {
   return hash;
 }
 
-/// The ranges of this rank's slice of a block along one dim.
-std::vector<Range> slice_ranges(const Shape& shape, const Step& step, const AbstractMesh& mesh, Index rank) {
-  std::vector<Range> ranges;
-  for (const Index extent : shape) ranges.push_back({0, extent});
-  const auto dim = static_cast<std::size_t>(step.to_dim);
-  ranges[dim] = nested_block(shape[dim], step.axes, mesh, mesh.coordinates(rank));
-  return ranges;
-}
-
-/// True at coordinate 0 of every one of `axes`.
-bool at_origin(const Axes& axes, const AbstractMesh& mesh, Index rank) {
-  return mesh.position_in_group(rank, axes) == 0;
-}
-
 }  // namespace
 
-Executor::Executor(const RankProgram& program, collectives::Engine& engine, ElementTypes types,
-                   const std::vector<StepEstimate>& estimates)
+Executor::Executor(const RankProgram& program, ProgramSchedule schedule, collectives::Engine& engine,
+                   ElementTypes types, const std::vector<StepEstimate>& estimates)
     : program_(program),
+      schedule_(std::move(schedule)),
       engine_(engine),
       types_(std::move(types)),
       rank_(engine.mesh().rank()),
-      liveness_(program),
+      liveness_(program, schedule_),
       plan_(plan_arena(program, types_, liveness_)),
       values_(program.versions.size()) {
   SHARDLINE_CHECK(engine.mesh().axes() == program.mesh, "a program for mesh {} on mesh {}", program.mesh.to_string(),
@@ -82,7 +76,7 @@ Tensor Executor::in_arena(VersionId input, Tensor block) {
 
 void Executor::compare_ranks() const {
   const mpi::Communicator& comm = engine_.mesh().comm();
-  const std::uint64_t hash = hash_of(program_, types_);
+  const std::uint64_t hash = hash_of(program_, schedule_, types_);
   const std::string mine(reinterpret_cast<const char*>(&hash), sizeof hash);
   const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
   SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different programs (rank {} {} rank 0)", rank_,
@@ -100,14 +94,13 @@ void Executor::describe(const std::vector<StepEstimate>& estimates) {
                      .axis = step.axes.empty() ? "" : to_string(step.axes),
                      .limiter = std::string(roofline::name_of(e.price.limiter)),
                      .communicates = communicates(step.kind),
+                     .fused = schedule_.actions[static_cast<std::size_t>(schedule_.begins[i])].kind == ActionKind::fuse,
                      .bytes = e.bytes,
                      .wire_bytes = e.wire_bytes,
                      .flops = e.flops,
                      .predicted = e.price.time});
   }
 }
-
-Tensor Executor::fresh(VersionId v) const { return Tensor(dtype(v), local_shape(program_, v, rank_)); }
 
 void Executor::set(ArrayId input, Tensor block) {
   const auto version = program_.inputs.find(input);
@@ -142,86 +135,147 @@ void Executor::run() {
   for (const ArrayId input : program_.program.inputs) {
     SHARDLINE_CHECK(set_[input], "input {} is not set", program_.program.array(input).name);
   }
-  for (std::size_t i = 0; i < program_.steps.size(); ++i) run_step(program_.steps[i], static_cast<int>(i));
+  for (std::size_t i = 0; i < schedule_.actions.size(); ++i) run_action(static_cast<int>(i));
   replace_state();
 }
 
-void Executor::run_step(const Step& step, int number) {
-  const Seconds begin = now();
-  step.kind == StepKind::compute ? compute(step, number) : convert(step, number);
-  const Seconds end = now();
-  trace_.record(
-      {.label = number, .begin = begin, .end = end, .exposed = communicates(step.kind) ? end - begin : Seconds(0)});
+void Executor::run_action(int number) {
+  const Action& action = schedule_.actions[static_cast<std::size_t>(number)];
+  switch (action.kind) {
+    case ActionKind::run:
+      run_step(action.steps[0], action.polls);
+      break;
+    case ActionKind::start:
+      start(action, number);
+      break;
+    case ActionKind::wait:
+      wait(action);
+      break;
+    case ActionKind::fuse:
+      fuse(action);
+      break;
+  }
   release(number);
 }
 
-void Executor::compute(const Step& step, int number) {
-  const Operation& op = program_.operation_of(step);
+void Executor::run_step(int number, bool polls) {
+  const Step& s = step(number);
+  if (polls) engine_.poll();
+  const Seconds begin = now();
+  make_results(number);
+  if (s.kind == StepKind::compute) {
+    compute(s, polls);
+  } else if (communicates(s.kind)) {
+    start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0])).wait();
+  } else {
+    run_local_conversion(program_, s, rank_, at(s.operands[0]), at(s.results[0]));
+  }
+  const Seconds end = now();
+  trace_.record(
+      {.label = number, .begin = begin, .end = end, .exposed = communicates(s.kind) ? end - begin : Seconds(0)});
+}
+
+void Executor::compute(const Step& step, bool polls) {
   std::vector<const Tensor*> operands;
   for (const VersionId v : step.operands) operands.push_back(&at(v));
   std::vector<Tensor*> results;
-  for (std::size_t k = 0; k < step.results.size(); ++k) {
-    at(step.results[k]) = result_storage(number, k);
-    results.push_back(&at(step.results[k]));
+  for (const VersionId v : step.results) results.push_back(&at(v));
+  const Operation& op = program_.operation_of(step);
+  const auto phase = static_cast<std::size_t>(step.phase);
+  if (polls && op.phases[phase].kernel == Kernel::einsum) {
+    run_panels(engine_, op, phase, index_ranges(program_, step, 0), operands, *results[0]);
+  } else {
+    run_phase(op, phase, index_ranges(program_, step, rank_), operands, results);
   }
-  run_phase(op, static_cast<std::size_t>(step.phase), index_ranges(program_, step, rank_), operands, results);
 }
 
-void Executor::convert(const Step& step, int number) {
-  const VersionId from = step.operands[0];
-  const VersionId to = step.results[0];
-  const Version& source = program_.version(from);
-  Tensor& in = at(from);
-  Tensor out = result_storage(number, 0);
-  switch (step.kind) {
-    case StepKind::all_gather:
-      collectives::all_gather(engine_, step.axes, in, step.from_dim, out);
-      break;
-    case StepKind::reduce_scatter:
-      collectives::reduce_scatter(engine_, step.axes, source.sharding.reduce, in, step.to_dim, out,
-                                  {.wire = step.wire});
-      break;
-    case StepKind::all_reduce:
-      collectives::all_reduce(engine_, step.axes, source.sharding.reduce, in, out, {.wire = step.wire});
-      break;
-    case StepKind::all_to_all:
-      collectives::all_to_all(engine_, step.axes, in, step.from_dim, step.to_dim, out);
-      break;
-    case StepKind::reshard:
-      collectives::reshard(engine_, in, program_.program.array(source.array).shape, source.sharding,
-                           program_.version(to).sharding, out);
-      break;
-    case StepKind::slice:
-      collectives::copy_box({in.data(), in.shape(), slice_ranges(in.shape(), step, program_.mesh, rank_)},
-                            {out.data(), out.shape(), collectives::whole(out.shape())}, size_of(in.dtype()));
-      break;
-    case StepKind::owe:
-      if (out.bytes() == 0) break;
-      if (at_origin(step.axes, program_.mesh, rank_)) {
-        std::memcpy(out.data(), in.data(), static_cast<std::size_t>(out.bytes()));
-      } else {
-        std::memset(out.data(), 0, static_cast<std::size_t>(out.bytes()));
-      }
-      break;
-    case StepKind::compute:
-      throw Error("a computation is not a conversion");
+void Executor::start(const Action& action, int number) {
+  const Seconds begin = now();
+  for (const int s : action.steps) make_results(s);
+  const int first = action.steps[0];
+  if (action.steps.size() > 1) {
+    flights_.emplace(first, start_bundle(action.steps, number));
+    return;
   }
-  at(to) = std::move(out);
+  const Step& s = step(first);
+  collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
+  flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
 }
 
-Tensor Executor::result_storage(int number, std::size_t result) {
-  const VersionId old = liveness_.storage_taken(number, result);
-  if (old >= 0) return at(old);
-  const VersionId made = program_.steps[static_cast<std::size_t>(number)].results[result];
-  const auto place = plan_.places.find(made);
-  if (!arena_ || place == plan_.places.end()) return fresh(made);
-  const Shape shape = local_shape(program_, made, rank_);
-  const std::shared_ptr<std::byte> memory(arena_->memory(), arena_->data() + place->second);
-  return {dtype(made), shape, counted(memory, element_count(shape) * size_of(dtype(made)))};
+Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int action) {
+  const Seconds begin = now();
+  std::vector<const Tensor*> parts;
+  for (const int s : steps) parts.push_back(&at(step(s).operands[0]));
+  const DType type = parts[0]->dtype();
+  const Shape shape{bundle_size(parts)};
+  const std::shared_ptr<std::byte> scratch = arena_ ? nullptr : engine_.scratch().take(shape[0] * size_of(type));
+  Tensor bundle = arena_ ? arena_tensor(plan_.bundles.at(action), type, shape) : Tensor(type, shape, scratch);
+  pack_bundle(parts, bundle);
+  const Step& s = step(steps[0]);
+  const ReduceOp op = program_.version(s.operands[0]).sharding.reduce;
+  collectives::Handle handle = collectives::start_all_reduce(engine_, s.axes, op, bundle, bundle, {.wire = s.wire});
+  return {std::move(handle), begin, std::move(bundle)};
 }
 
-void Executor::release(int number) {
-  for (const VersionId v : liveness_.freed_after(number)) at(v) = Tensor();
+void Executor::wait(const Action& action) {
+  const auto found = flights_.find(action.steps[0]);
+  Flight& flight = found->second;
+  const Seconds begin = now();
+  flight.handle.wait();
+  const Seconds waited = now() - begin;
+  if (flight.bundle) {
+    std::vector<Tensor*> results;
+    for (const int s : action.steps) results.push_back(&at(step(s).results[0]));
+    unpack_bundle(*flight.bundle, results);
+  }
+  // Those that travelled together share the time.
+  const auto count = static_cast<double>(action.steps.size());
+  for (const int s : action.steps) {
+    const Seconds end = flight.begin + flight.handle.transfer() / count;
+    trace_.record({.label = s, .begin = flight.begin, .end = end, .exposed = waited / count});
+  }
+  flights_.erase(found);
+}
+
+void Executor::fuse(const Action& action) {
+  for (const int s : action.steps) make_results(s);
+  const bool gathers = communicates(step(action.steps[0]).kind);
+  const int collective = action.steps[gathers ? 0 : 1];
+  const int computation = action.steps[gathers ? 1 : 0];
+  const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, computation);
+  SHARDLINE_CHECK(fusion.has_value(), "steps {} and {} cannot be fused", collective, computation);
+  const Seconds begin = now();
+  const FusedTimes times = run_fused(engine_, program_, *fusion, [&](VersionId v) -> Tensor& { return at(v); });
+  const Seconds end = now();
+  trace_.record({.label = collective, .begin = begin, .end = begin + times.moving, .exposed = times.exposed});
+  trace_.record({.label = computation, .begin = begin, .end = end - times.exposed});
+}
+
+/// Storage for the results of a step: its own, or that of an operand which nothing needs any more.
+void Executor::make_results(int number) {
+  const std::vector<VersionId>& results = step(number).results;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const VersionId made = results[k];
+    const VersionId old = liveness_.storage_taken(number, k);
+    const auto place = plan_.places.find(made);
+    if (old >= 0) {
+      at(made) = at(old);
+    } else if (arena_ && place != plan_.places.end()) {
+      at(made) = arena_tensor(place->second, dtype(made), local_shape(program_, made, rank_));
+    } else {
+      at(made) = Tensor(dtype(made), local_shape(program_, made, rank_));
+    }
+  }
+}
+
+Tensor Executor::arena_tensor(Index offset, DType dtype, Shape shape) {
+  const std::shared_ptr<std::byte> memory(arena_->memory(), arena_->data() + offset);
+  const Index bytes = element_count(shape) * size_of(dtype);
+  return {dtype, std::move(shape), counted(memory, bytes)};
+}
+
+void Executor::release(int action) {
+  for (const VersionId v : liveness_.freed_after(action)) at(v) = Tensor();
 }
 
 void Executor::replace_state() {

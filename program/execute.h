@@ -11,19 +11,21 @@
 #include "program/estimate.h"
 #include "program/liveness.h"
 #include "program/rank_program.h"
+#include "program/schedule.h"
 #include "runtime/tensor.h"
 #include "runtime/trace.h"
 
 namespace shardline {
 
-/// Runs a per-rank program on the ranks of a mesh, step by step in program order, and times every step. Buffers are
-/// freed after their last use; updated state takes the place of the old. What collectives read and write lies in the
-/// engine's arena, if it has one with room for it (see ArenaPlan), so that ranks of a node read it from each other.
+/// Runs a per-rank program on the ranks of a mesh as its schedule says, and times every step. Buffers are freed after
+/// their last use; updated state takes the place of the old. What collectives read and write lies in the engine's
+/// arena, if it has one with room for it (see ArenaPlan), so that ranks of a node read it from each other. While
+/// collectives are in flight the engine is polled between steps and between the panels of matrix products.
 class Executor {
  public:
-  /// Collective over the mesh of `engine`: compares a hash of the printed program over the ranks and throws Error when
-  /// they differ. `estimates` (of the same steps) stand beside the measured times.
-  Executor(const RankProgram& program, collectives::Engine& engine, ElementTypes types,
+  /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule over the ranks and
+  /// throws Error when they differ. `estimates` (of the same steps) stand beside the measured times.
+  Executor(const RankProgram& program, ProgramSchedule schedule, collectives::Engine& engine, ElementTypes types,
            const std::vector<StepEstimate>& estimates);
 
   /// Gives this rank's block of an input; its storage is shared, and overwritten when the input is state that is
@@ -39,33 +41,50 @@ class Executor {
   /// Collective over the mesh. Every input must have been set. Afterwards each updated state stands in its input.
   void run();
 
-  /// One label per step and one span per step and run.
+  const ProgramSchedule& schedule() const { return schedule_; }
+  /// One label per step and one span per step and run. The span of a collective in flight reaches from its start to
+  /// where this rank saw that it was done, and is exposed as long as the rank waited; the span of a computation fused
+  /// with a collective lasts as long as the rank did not wait.
   const Trace& trace() const { return trace_; }
   void forget_times() { trace_.clear_spans(); }
 
  private:
+  /// A collective that was started, or several as one.
+  struct Flight {
+    collectives::Handle handle;
+    Seconds begin;
+    std::optional<Tensor> bundle;
+  };
+
   void describe(const std::vector<StepEstimate>& estimates);
   void compare_ranks() const;
   void take_arena();
   Tensor in_arena(VersionId input, Tensor block);
-  void run_step(const Step& step, int number);
-  void compute(const Step& step, int number);
-  void convert(const Step& step, int number);
-  void release(int number);
-  Tensor result_storage(int number, std::size_t result);
+  Tensor arena_tensor(Index offset, DType dtype, Shape shape);
+  void run_action(int number);
+  void run_step(int number, bool polls);
+  void compute(const Step& step, bool polls);
+  void start(const Action& action, int number);
+  void wait(const Action& action);
+  Flight start_bundle(const std::vector<int>& steps, int action);
+  void fuse(const Action& action);
+  void make_results(int number);
+  void release(int action);
   void replace_state();
+  const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
   Tensor& at(VersionId v) { return values_[static_cast<std::size_t>(v)]; }
   DType dtype(VersionId v) const { return types_.of(program_.program, program_.version(v).array); }
-  Tensor fresh(VersionId v) const;
 
   const RankProgram& program_;
+  ProgramSchedule schedule_;
   collectives::Engine& engine_;
   ElementTypes types_;
   Index rank_;
   Liveness liveness_;
   ArenaPlan plan_;
-  std::optional<Tensor> arena_;  ///< room for the places of plan_
-  std::vector<Tensor> values_;   ///< by version
+  std::optional<Tensor> arena_;    ///< room for the places of plan_
+  std::vector<Tensor> values_;     ///< by version
+  std::map<int, Flight> flights_;  ///< by the first of their steps
   std::map<ArrayId, bool> set_;
   Trace trace_;
 };

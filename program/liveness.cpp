@@ -4,19 +4,24 @@
 
 namespace shardline {
 
-Liveness::Liveness(const RankProgram& program)
+Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
     : program_(program),
-      last_read_(program.versions.size(), -1),
+      schedule_(schedule),
+      readers_(program.versions.size()),
       kept_(program.versions.size(), false),
       state_(program.versions.size(), false),
-      freed_(program.steps.size()) {
+      freed_(schedule.actions.size()) {
   std::vector<int> last_touch(program.versions.size(), -1);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const int number = static_cast<int>(i);
+    const auto touch = [&, end = schedule.ends[i]](VersionId v) {
+      int& last = last_touch[static_cast<std::size_t>(v)];
+      last = std::max(last, end);
+    };
     for (const VersionId v : program.steps[i].operands) {
-      last_read_[static_cast<std::size_t>(v)] = last_touch[static_cast<std::size_t>(v)] = number;
+      readers_[static_cast<std::size_t>(v)].push_back(static_cast<int>(i));
+      touch(v);
     }
-    for (const VersionId v : program.steps[i].results) last_touch[static_cast<std::size_t>(v)] = number;
+    for (const VersionId v : program.steps[i].results) touch(v);
   }
   for (const auto& [array, version] : program.inputs) kept_[static_cast<std::size_t>(version)] = true;
   for (const auto& [array, version] : program.finals) kept_[static_cast<std::size_t>(version)] = true;
@@ -30,9 +35,14 @@ Liveness::Liveness(const RankProgram& program)
   }
 }
 
+/// True when whatever else reads `v` has ended before step `number` begins.
 bool Liveness::replaceable(VersionId v, int number) const {
   const auto i = static_cast<std::size_t>(v);
-  return last_read_[i] == number && (!kept_[i] || state_[i]);
+  if (kept_[i] && !state_[i]) return false;
+  const int begin = schedule_.begins[static_cast<std::size_t>(number)];
+  return std::all_of(readers_[i].begin(), readers_[i].end(), [&](int reader) {
+    return reader == number || schedule_.ends[static_cast<std::size_t>(reader)] < begin;
+  });
 }
 
 VersionId Liveness::storage_taken(int number, std::size_t result) const {
@@ -55,18 +65,22 @@ Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
   for (const auto& [array, version] : program_.inputs) live += bytes(version);
   Index most = live;
   std::vector<bool> owns(program_.versions.size(), true);  // false once another version has taken the storage
-  for (std::size_t i = 0; i < program_.steps.size(); ++i) {
-    const int number = static_cast<int>(i);
-    for (std::size_t k = 0; k < program_.steps[i].results.size(); ++k) {
-      const VersionId taken = storage_taken(number, k);
-      if (taken < 0) {
-        live += bytes(program_.steps[i].results[k]);
-      } else {
-        owns[static_cast<std::size_t>(taken)] = false;
+  for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
+    const Action& action = schedule_.actions[i];
+    for (const int number : action.steps) {
+      if (action.kind == ActionKind::wait) break;  // its results were there from the start
+      const Step& step = program_.steps[static_cast<std::size_t>(number)];
+      for (std::size_t k = 0; k < step.results.size(); ++k) {
+        const VersionId taken = storage_taken(number, k);
+        if (taken < 0) {
+          live += bytes(step.results[k]);
+        } else {
+          owns[static_cast<std::size_t>(taken)] = false;
+        }
       }
     }
     most = std::max(most, live);
-    for (const VersionId v : freed_after(number)) {
+    for (const VersionId v : freed_after(static_cast<int>(i))) {
       if (owns[static_cast<std::size_t>(v)]) live -= bytes(v);
     }
   }

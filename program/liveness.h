@@ -4,17 +4,18 @@
 
 #include "program/element_types.h"
 #include "program/rank_program.h"
+#include "program/schedule.h"
 #include "runtime/base/units.h"
 
 namespace shardline {
 
-/// When the buffers of a per-rank program may go: a version is freed after the last step that touches it, unless it is
-/// an input or rests at the end; a few results take over the storage of an operand that nothing reads any more.
+/// When the buffers of a scheduled program may go: a version is freed after the last action that touches it, unless it
+/// is an input or rests at the end; a few results take over the storage of an operand that nothing reads any more.
 class Liveness {
  public:
-  explicit Liveness(const RankProgram& program);
+  Liveness(const RankProgram& program, const ProgramSchedule& schedule);
 
-  /// Versions whose buffers are not needed once step `number` is done.
+  /// Versions whose buffers are not needed once action `number` is done.
   const std::vector<VersionId>& freed_after(int number) const { return freed_[static_cast<std::size_t>(number)]; }
 
   /// The operand whose storage result `result` of step `number` takes, or -1 for storage of its own: the parameter and
@@ -24,14 +25,17 @@ class Liveness {
   /// Most bytes of arrays that `rank` holds at once.
   Bytes peak(const ElementTypes& types, Index rank) const;
 
+  const ProgramSchedule& schedule() const { return schedule_; }
+
  private:
   bool replaceable(VersionId v, int number) const;
 
   const RankProgram& program_;
-  std::vector<int> last_read_;                 ///< by version; -1 when nothing reads it
+  const ProgramSchedule& schedule_;
+  std::vector<std::vector<int>> readers_;      ///< steps, by version
   std::vector<bool> kept_;                     ///< by version
   std::vector<bool> state_;                    ///< by version: an input that an update replaces
-  std::vector<std::vector<VersionId>> freed_;  ///< by step
+  std::vector<std::vector<VersionId>> freed_;  ///< by action
 };
 
 }  // namespace shardline

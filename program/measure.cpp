@@ -45,6 +45,33 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
   return result;
 }
 
+double Overlap::share() const {
+  const Seconds transfer = std::min(in_flight, alone);
+  return transfer.value > 0 ? std::clamp(1 - exposed / transfer, 0.0, 1.0) : 0;
+}
+
+Overlap measure_overlap(const Trace& trace, collectives::Engine& engine) {
+  std::vector<std::pair<Seconds, Seconds>> flights;
+  Overlap overlap;
+  for (const Span& span : trace.spans()) {
+    const Label& label = trace.labels()[static_cast<std::size_t>(span.label)];
+    if (!label.communicates) continue;
+    flights.emplace_back(span.begin, span.end);
+    overlap.alone += label.predicted;
+    overlap.exposed += span.exposed;
+  }
+  std::sort(flights.begin(), flights.end());
+  Seconds covered;  // up to here
+  for (const auto& [begin, end] : flights) {
+    if (end > covered) overlap.in_flight += end - std::max(begin, covered);
+    covered = std::max(covered, end);
+  }
+  const std::vector<double> longest = max_over_ranks(engine, {overlap.in_flight.value, overlap.exposed.value});
+  overlap.in_flight = Seconds(longest[0]);
+  overlap.exposed = Seconds(longest[1]);
+  return overlap;
+}
+
 std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::vector<Measured>& measured) {
   SHARDLINE_CHECK(labels.size() == measured.size(), "{} measurements of {} labels", measured.size(), labels.size());
   std::map<std::pair<std::string, std::string>, KindSummary> by_kind;
@@ -79,12 +106,13 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
 }
 
 std::string table(const std::vector<KindSummary>& summaries) {
-  std::string text = fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>6}  {}\n", "operation", "axis",
-                                 "count", "bytes", "FLOPs", "measured", "predicted", "ratio", "limiter");
+  std::string text =
+      fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>10} {:>6}  {}\n", "operation", "axis", "count",
+                  "bytes", "FLOPs", "measured", "exposed", "predicted", "ratio", "limiter");
   for (const KindSummary& s : summaries) {
-    text += fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>6.2f}  {}\n", s.kind, s.axis, s.count,
-                        to_string(s.bytes), to_string(s.flops), to_string(s.measured), to_string(s.predicted),
-                        s.ratio(), s.limiter);
+    text += fmt::format("{:<24} {:>4} {:>7} {:>9} {:>11} {:>10} {:>10} {:>10} {:>6.2f}  {}\n", s.kind, s.axis, s.count,
+                        to_string(s.bytes), to_string(s.flops), to_string(s.measured), to_string(s.exposed),
+                        to_string(s.predicted), s.ratio(), s.limiter);
   }
   return text;
 }

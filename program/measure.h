@@ -20,6 +20,21 @@ struct Measured {
 /// of all ranks stands, since the rank that comes last waits for nobody. One result per label, equal on every rank.
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 
+/// How far collectives went on beside computation.
+struct Overlap {
+  Seconds in_flight;  ///< while any collective was in flight, on the rank where that was longest
+  Seconds alone;      ///< what they are predicted to take one after the other with nothing beside them
+  Seconds exposed;    ///< that the rank that waited longest waited for them
+
+  /// Share of the transfer time that nobody waited for: transfer time is what they would take alone, at most the time
+  /// that any was in flight, so that standing in a queue or being looked after late never counts as overlap. 0 when
+  /// nothing moved.
+  double share() const;
+};
+
+/// Collective over the mesh of `engine`, over all spans of the trace.
+Overlap measure_overlap(const Trace& trace, collectives::Engine& engine);
+
 /// Operations of one kind and axis together.
 struct KindSummary {
   std::string kind;

@@ -60,7 +60,7 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   const Product product = make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh);
   const ElementTypes types = product_types(product, a.spec().dtype);
   const RankProgram program = product.candidates(types).at(0).program;
-  Executor executor(program, engine, types, estimate(program, types, hardware));
+  Executor executor(program, in_order(program), engine, types, estimate(program, types, hardware));
   executor.set(product.a, a.local());
   executor.set(product.b, b.local());
   executor.run();

@@ -5,11 +5,11 @@
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/einsum.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
+#include "program/einsum_call.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -36,7 +36,7 @@ class Call {
   void run() {
     switch (phase_.kernel) {
       case Kernel::einsum:
-        return run_einsum();
+        return run_einsum({operands_, phase_.operand_subscripts, results_[0], phase_.result_subscripts[0]});
       case Kernel::add:
         return run_add();
       case Kernel::silu_mul:
@@ -103,21 +103,6 @@ class Call {
   }
 
   kernels::AttentionOptions attention_options() const { return {range("T").begin, range("S").begin}; }
-
-  void run_einsum() const {
-    std::vector<Tensor> widened;  // bf16 operands in f32, alive until the call is done
-    widened.reserve(operands_.size());
-    std::vector<kernels::Operand<T>> terms;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      const Tensor* operand = operands_[k];
-      if (operand->dtype() == DType::bf16 && kDTypeOf<T> == DType::f32) {
-        widened.push_back(operand->as(DType::f32));
-        operand = &widened.back();
-      }
-      terms.push_back({operand->view<T>(), phase_.operand_subscripts[k]});
-    }
-    kernels::einsum<T>(terms, out(0), phase_.result_subscripts[0]);
-  }
 
   void run_add() const {
     std::vector<View<const T>> terms;

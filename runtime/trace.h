@@ -15,6 +15,7 @@ struct Label {
   std::string axis{};     ///< mesh axes of a collective, as printed
   std::string limiter{};  ///< what the prediction says binds it
   bool communicates = false;
+  bool fused = false;  ///< runs as one with its neighbour, panel by panel
   Bytes bytes{};       ///< memory or buffer bytes the operation touches
   Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};

@@ -64,6 +64,15 @@ Job::Job(const CommonOptions& options)
   require_writable(options_.json);
 }
 
+roofline::Hardware Job::prices() const {
+  roofline::Hardware h{"cpu", FlopsPerSecond(6e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
+  for (const Axis& axis : mesh_.axes().axes_that_move()) {
+    const bool node = mesh_.group({axis}).one_node;
+    h.links[axis] = {Seconds(node ? 2e-6 : 3e-5), BytesPerSecond(node ? 5e9 : 1.25e9), false, !node};
+  }
+  return h;
+}
+
 void Job::introduce() const {
   note(fmt::format("{} rank{} on {} ({} node{}, {} core{}), mesh {}, {} BLAS thread{} per rank", world_.size(),
                    world_.size() == 1 ? "" : "s", machine_.host, machine_.nodes, machine_.nodes == 1 ? "" : "s",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/progress.h"
+#include "roofline/hardware.h"
 #include "runtime/base/dtype.h"
 #include "runtime/mesh.h"
 #include "tools/machine.h"
@@ -49,6 +50,7 @@ class Job {
   DType dtype() const { return dtype_; }
   std::uint64_t seed() const { return options_.seed; }
   const Machine& machine() const { return machine_; }
+  roofline::Hardware prices() const;
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;

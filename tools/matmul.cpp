@@ -28,7 +28,8 @@ double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DT
 /// Refuses what the nodes could not hold, before anything is allocated.
 void require_memory(const Product& product, const RankProgram& program, const Job& job) {
   const ElementTypes types = product_types(product, job.dtype());
-  const Bytes per_rank = Liveness(program).peak(types, 0) + memory_of_check(product, types.real);
+  const ProgramSchedule schedule = in_order(program);
+  const Bytes per_rank = Liveness(program, schedule).peak(types, 0) + memory_of_check(product, types.real);
   const Bytes needed = per_rank * job.machine().ranks_per_node;
   require(needed <= job.machine().memory, "{} needs {} on each node ({} ranks), which has {}", product.to_string(),
           to_string(needed), job.machine().ranks_per_node, to_string(job.machine().memory));
@@ -58,10 +59,12 @@ void run(Job& job, MatmulRecord& record) {
   const ElementTypes types = product_types(product, job.dtype());
   const GeneratedOperand a(product, product.a, job.dtype(), job.seed());
   const GeneratedOperand b(product, product.b, job.dtype(), job.seed());
-  const ArenaPlan plan = plan_arena(record.candidate().program, types, Liveness(record.candidate().program));
+  const ProgramSchedule schedule = in_order(record.candidate().program);
+  const ArenaPlan plan = plan_arena(record.candidate().program, types, Liveness(record.candidate().program, schedule));
   const std::string obstacle = collectives::give_arena(job.engine(), plan.total_bytes());
   if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
-  Executor executor(record.candidate().program, job.engine(), types, record.candidate().estimates);
+  Executor executor(record.candidate().program, in_order(record.candidate().program), job.engine(), types,
+                    record.candidate().estimates);
   executor.set(product.a, a.block(job.mesh()));
   executor.set(product.b, b.block(job.mesh()));
   const int count = repetitions(timed_run(executor, job));

@@ -18,6 +18,10 @@ std::string describe_training(const Job& job, const TransformerConfig& config, c
 /// "matmul 98.1 GFLOP/s, memory 12.0 GB/s; X: 1.50 us + 4.00 GB/s", all per rank.
 std::string describe(const roofline::Hardware& hardware);
 
+/// How much of the communication nobody waited for, in a line; where moving needs the cores, that nothing could be won.
+std::string overlap_text(const Overlap& overlap, bool needs_the_cores);
+Json overlap_json(const Overlap& overlap);
+
 /// The `operations` of a record, one object per kind and axis.
 Json kinds_json(const std::vector<KindSummary>& kinds);
 

@@ -18,6 +18,7 @@
 #include "runtime/base/check.h"
 #include "tools/job.h"
 #include "tools/report.h"
+#include "tools/schedule_options.h"
 
 namespace shardline::tools {
 namespace {
@@ -33,6 +34,7 @@ struct TrainOptions {
   double learning_rate = 3e-3;
   bool keep_parameters = false;
   bool regather_activations = false;
+  ScheduleFlags schedule;
   std::string save;
   std::string load;
 };
@@ -163,6 +165,8 @@ TrainingOptions training_options(const TrainOptions& options, const Job& job) {
   training.adamw.clip_norm = 1.0;
   training.policy = {options.keep_parameters ? Reuse::keep : Reuse::regather,
                      options.regather_activations ? Reuse::regather : Reuse::keep};
+  training.schedule = schedule_options(options.schedule);
+  training.prices = job.prices();
   training.dtype = job.dtype();
   training.seed = job.seed();
   return training;
@@ -171,6 +175,7 @@ TrainingOptions training_options(const TrainOptions& options, const Job& job) {
 /// What is known once the last step is done; equal on every rank.
 struct Outcome {
   std::vector<KindSummary> kinds;
+  Overlap overlap;
   double val_loss = 0;
   double bigram_loss = 0;
   Flops flops_per_step;
@@ -188,6 +193,7 @@ Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const Trainin
   outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
   outcome.kinds = summarise(trace.labels(), measure(trace, job.engine()));
+  outcome.overlap = measure_overlap(trace, job.engine());
   Index windows = 0;
   outcome.val_loss = trainer.evaluate(data, most_batches, windows);
   outcome.bigram_loss = data.bigram_loss(windows);
@@ -197,14 +203,14 @@ Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const Trainin
   return outcome;
 }
 
-std::string outcome_text(const Outcome& outcome, Seconds step, Seconds predicted_step) {
+std::string outcome_text(const Outcome& outcome, const std::string& overlap, Seconds step, Seconds predicted_step) {
   return fmt::format(
-      "\n{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate measured at start (MFU)\n"
+      "\n{}{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate measured at start (MFU)\n"
       "arrays of the busiest rank at most {}, {} predicted\n"
       "held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
-      table(outcome.kinds), to_string(step), to_string(predicted_step), step / predicted_step, 100 * outcome.mfu,
-      to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss, outcome.bigram_loss,
-      std::log(256.0));
+      table(outcome.kinds), overlap, to_string(step), to_string(predicted_step), step / predicted_step,
+      100 * outcome.mfu, to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss,
+      outcome.bigram_loss, std::log(256.0));
 }
 
 Json record_of(const Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
@@ -220,12 +226,14 @@ Json record_of(const Job& job, const TrainOptions& options, const Strategy& stra
   record["peak_memory_bytes"] = {{"predicted", outcome.predicted_memory.value},
                                  {"measured", outcome.measured_memory.value}};
   record["operations"] = kinds_json(outcome.kinds);
+  record["overlap"] = overlap_json(outcome.overlap);
   record["program"] = lines(trainer.program());
   return record;
 }
 
 int train(const TrainOptions& options) {
   check_options(options);
+  schedule_options(options.schedule);
   Job job(options.common);
   const Strategy strategy = parse_strategy(options.strategy, job.mesh().axes());
   const Start start = starting_point(job, options);
@@ -246,7 +254,8 @@ int train(const TrainOptions& options) {
   reset_tensor_peak();
   const Progress progress = run_steps(job, options, trainer, data);
   const Outcome outcome = conclude(job, trainer, data, training, progress.median_step, hardware);
-  job.print(outcome_text(outcome, progress.median_step, trainer.predicted_step()));
+  const std::string overlap = overlap_text(outcome.overlap, moving_needs_the_cores(job.mesh().axes(), training.prices));
+  job.print(outcome_text(outcome, overlap, progress.median_step, trainer.predicted_step()));
   job.write_json(record_of(job, options, strategy, trainer, progress, outcome));
   if (!options.save.empty()) {
     save_checkpoint(
@@ -275,6 +284,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--keep-parameters", options->keep_parameters, "Keep gathered weights for the backward pass");
   command->add_flag("--regather-activations", options->regather_activations,
                     "Gather activations again in the backward pass");
+  add_schedule_options(*command, options->schedule, true);
   command->add_option("--save", options->save, "Folder for the trained model");
   command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
   command->footer(kFooter);

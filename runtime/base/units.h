@@ -21,6 +21,7 @@ struct Quantity {
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value - b.value); }
   friend constexpr Quantity operator*(Quantity a, double s) { return Quantity(a.value * s); }
   friend constexpr Quantity operator*(double s, Quantity a) { return Quantity(a.value * s); }
+  friend constexpr Quantity operator/(Quantity a, double s) { return Quantity(a.value / s); }
   friend constexpr double operator/(Quantity a, Quantity b) { return a.value / b.value; }
 };
 

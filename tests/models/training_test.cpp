@@ -63,11 +63,13 @@ struct Outcome {
 };
 
 Outcome train(const mpi::Communicator& comm, const std::string& axes, const std::string& strategy, DType dtype,
-              bool tied = false, Policy policy = {}) {
+              bool tied = false, Policy policy = {}, const ScheduleOptions& schedule = {}) {
   const Mesh mesh(AbstractMesh::parse(axes), comm);
   collectives::Engine engine(mesh);
   TrainingOptions options = small_options(dtype);
   options.policy = policy;
+  options.schedule = schedule;
+  options.prices = any_hardware(mesh.axes());
   Trainer trainer(engine, small_config(tied), options, parse_strategy(strategy, mesh.axes()),
                   any_hardware(mesh.axes()));
   const ByteData data = small_data();
@@ -174,6 +176,25 @@ TEST_F(Training, TiedEmbeddingAndOtherPoliciesChangeNothing) {
   }
 }
 
+/// Everything in flight that can be, collectives fused with products that are much too small for it, and everything in
+/// its place.
+TEST_F(Training, SchedulesChangeNothing) {
+  const Outcome reference = train(alone_, "X=1", "", DType::f64);
+  const std::vector<Layout> some = {{2, "X=2", "fsdp=X"},          {3, "X=3", "zero1=X"},  {3, "Y=3", "tp=Y"},
+                                    {4, "X=2,Y=2", "fsdp=X,tp=Y"}, {4, "Y=4", "tp_seq=Y"}, {2, "Y=2", "tp_g=Y"}};
+  using Fuse = ScheduleOptions::Fuse;
+  for (const ScheduleOptions& schedule : {ScheduleOptions{.overlap = false, .bundle_bytes = 0, .fuse = Fuse::never},
+                                          ScheduleOptions{.distance = 3, .bundle_bytes = 1 << 30, .fuse = Fuse::always},
+                                          ScheduleOptions{.distance = 0, .bundle_bytes = 500, .fuse = Fuse::always}}) {
+    for (const Layout& layout : some) {
+      on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
+        SCOPED_TRACE(std::string(layout.mesh) + " " + layout.strategy);
+        expect_same(train(part, layout.mesh, layout.strategy, DType::f64, false, {}, schedule), reference, 1e-10);
+      });
+    }
+  }
+}
+
 TEST_F(Training, LayoutsAreCloseInF32AndTheSameBitsWhenRepeated) {
   const Outcome reference = train(alone_, "X=1", "", DType::f32);
   const std::vector<Layout> some = {{1, "X=1", "dp=X"}, {2, "X=2", "zero1=X"},         {3, "X=3", "fsdp=X"},
@@ -195,8 +216,9 @@ TEST_F(Training, LayoutsAreCloseInF32AndTheSameBitsWhenRepeated) {
 TEST_F(Training, MemoryIsWhatLivenessPredicts) {
   const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
   collectives::Engine engine(mesh);
-  Trainer trainer(engine, small_config(false), small_options(DType::f64), parse_strategy("", mesh.axes()),
-                  any_hardware(mesh.axes()));
+  TrainingOptions options = small_options(DType::f64);
+  options.prices = any_hardware(mesh.axes());
+  Trainer trainer(engine, small_config(false), options, parse_strategy("", mesh.axes()), options.prices);
   const ByteData data = small_data();
   trainer.step(data, 0);  // scratch buffers are there from now on
   const Index before = tensor_memory().now;

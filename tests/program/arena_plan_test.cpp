@@ -13,26 +13,33 @@ namespace {
 
 const ElementTypes kTypes{.real = DType::f32};
 
-/// First and last step that touches a version; to the end when it rests there.
+/// First and last action that touches a version; to the end when it rests there.
 struct Life {
   int first = 0;
   int last = 0;
 };
 
-std::vector<Life> lives(const RankProgram& program) {
-  const int end = static_cast<int>(program.steps.size());
+std::vector<Life> lives(const RankProgram& program, const ProgramSchedule& schedule) {
+  const int end = static_cast<int>(schedule.actions.size());
   std::vector<Life> all(program.versions.size(), {end, -1});
-  for (int i = 0; i < end; ++i) {
-    const Step& step = program.steps[static_cast<std::size_t>(i)];
-    for (const auto& versions : {step.operands, step.results}) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    for (const auto& versions : {program.steps[i].operands, program.steps[i].results}) {
       for (const VersionId v : versions) {
         Life& life = all[static_cast<std::size_t>(v)];
-        life = {std::min(life.first, i), std::max(life.last, i)};
+        life = {std::min(life.first, schedule.begins[i]), std::max(life.last, schedule.ends[i])};
       }
     }
   }
   for (const auto& [array, version] : program.finals) all[static_cast<std::size_t>(version)].last = end;
   return all;
+}
+
+/// As executors run it on a node, as they run it over links, and with bundles of everything.
+std::vector<ProgramSchedule> schedules(const RankProgram& program) {
+  roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
+  for (const Axis& axis : program.mesh.axes()) hardware.links[axis] = {Seconds(1e-6), BytesPerSecond(1e9)};
+  return {in_order(program), schedule(program, kTypes, hardware, {}),
+          schedule(program, kTypes, hardware, {.bundle_bytes = Index{1} << 30})};
 }
 
 Index bytes_of(const RankProgram& program, VersionId v, Index rank) {
@@ -49,10 +56,10 @@ bool takes_over(const RankProgram& program, const Liveness& liveness, VersionId 
   return false;
 }
 
-void expect_sound(const RankProgram& program) {
-  const Liveness liveness(program);
+void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
+  const Liveness liveness(program, schedule);
   const ArenaPlan plan = plan_arena(program, kTypes, liveness);
-  const std::vector<Life> life = lives(program);
+  const std::vector<Life> life = lives(program, schedule);
   for (const auto& [a, place_a] : plan.places) {
     EXPECT_EQ(place_a % 64, 0);
     for (Index rank = 0; rank < program.mesh.ranks(); ++rank) {
@@ -75,9 +82,32 @@ void expect_sound(const RankProgram& program) {
   }
 }
 
+/// The room of a bundle holds its arrays and is nobody else's from its start to its end.
+void expect_bundles_apart(const RankProgram& program, const ProgramSchedule& schedule) {
+  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program, schedule));
+  const std::vector<Life> life = lives(program, schedule);
+  for (std::size_t at = 0; at < schedule.actions.size(); ++at) {
+    const Action& action = schedule.actions[at];
+    if (action.kind != ActionKind::start || action.steps.size() < 2) continue;
+    Index bytes = 0;
+    for (const int number : action.steps) {
+      bytes += bytes_of(program, program.steps[static_cast<std::size_t>(number)].operands[0], 0);
+    }
+    const Index begin = plan.bundles.at(static_cast<int>(at));
+    const int last = schedule.ends[static_cast<std::size_t>(action.steps[0])];
+    EXPECT_LE(begin + bytes, plan.bytes);
+    for (const auto& [v, place] : plan.places) {
+      const Life& other = life[static_cast<std::size_t>(v)];
+      if (other.last < static_cast<int>(at) || last < other.first) continue;
+      EXPECT_TRUE(place + bytes_of(program, v, 0) <= begin || begin + bytes <= place) << "version " << v;
+    }
+  }
+}
+
 /// Every array that ranks read from each other has a place or is an input that gets one.
 void expect_complete(const RankProgram& program) {
-  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program));
+  const ProgramSchedule schedule = in_order(program);
+  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program, schedule));
   for (const Step& step : program.steps) {
     if (!communicates(step.kind) || step.kind == StepKind::reshard) continue;
     for (const VersionId v : {step.operands[0], step.results[0]}) {
@@ -94,9 +124,12 @@ TEST(ArenaPlan, KeepsApartWhatLivesAtTheSameTime) {
           std::pair("X=2,Y=2", "fsdp=X,tp=Y"), std::pair("X=2,Y=3", "zero1=X,tp_g=Y")}) {
       SCOPED_TRACE(std::string(mesh) + " " + strategy);
       const RankProgram program = partitioned(step.model.program, mesh, strategy);
-      expect_sound(program);
+      for (const ProgramSchedule& schedule : schedules(program)) {
+        expect_sound(program, schedule);
+        expect_bundles_apart(program, schedule);
+        EXPECT_GT(plan_arena(program, kTypes, Liveness(program, schedule)).bytes, 0);
+      }
       expect_complete(program);
-      EXPECT_GT(plan_arena(program, kTypes, Liveness(program)).bytes, 0);
     }
   }
 }
@@ -104,7 +137,8 @@ TEST(ArenaPlan, KeepsApartWhatLivesAtTheSameTime) {
 TEST(ArenaPlan, OfOneRankIsEmpty) {
   const TrainingStep step = small_training_step(true);
   const RankProgram program = partitioned(step.model.program, "X=1", "fsdp");
-  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program));
+  const ProgramSchedule schedule = in_order(program);
+  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program, schedule));
   EXPECT_EQ(plan.total_bytes(), 0);
 }
 

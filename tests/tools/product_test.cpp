@@ -82,7 +82,7 @@ class Bench {
   /// Collective over the mesh.
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
-    Executor executor(program, engine_, {.real = DType::f64}, std::vector<StepEstimate>(program.steps.size()));
+    Executor executor(program, in_order(program), engine_, {.real = DType::f64}, std::vector<StepEstimate>(program.steps.size()));
     executor.set(product.a, block(product, product.a));
     executor.set(product.b, block(product, product.b));
     executor.run();

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+
+#include "collectives/progress.h"
+#include "program/fusion.h"
+#include "program/rank_program.h"
+#include "runtime/tensor.h"
+
+namespace shardline {
+
+/// What a collective matmul took on this rank.
+struct FusedTimes {
+  Seconds moving;   ///< from the first message to the last
+  Seconds exposed;  ///< that the rank waited for rows
+};
+
+/// Collective over the axes of the fused collective: runs both steps of `fusion`. `at` gives the blocks of their
+/// operands and results, for which there is room already; the array between the two is left laid out with the dim of
+/// the fusion first.
+FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,
+                     const std::function<Tensor&(VersionId)>& at);
+
+}  // namespace shardline

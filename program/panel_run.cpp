@@ -1,0 +1,32 @@
+#include "program/panel_run.h"
+
+#include <algorithm>
+
+#include "program/einsum_call.h"
+#include "program/panels.h"
+#include "program/run_phase.h"
+
+namespace shardline {
+
+void run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase, const std::vector<Range>& rank_0,
+                const std::vector<const Tensor*>& operands, Tensor& result) {
+  const Phase& einsum = op.phases[phase];
+  const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
+  const Subscripts& dims = call.result_subscripts;
+  // bf16 operands are widened whole in every call.
+  const bool widens = std::any_of(operands.begin(), operands.end(),
+                                  [&](const Tensor* operand) { return operand->dtype() != result.dtype(); });
+  if (dims.empty() || widens) return run_einsum(call);
+  const auto rows_of = [&](int index) { return rank_0[static_cast<std::size_t>(index)].size(); };
+  const auto longest =
+      std::max_element(dims.begin(), dims.end(), [&](int a, int b) { return rows_of(a) < rows_of(b); });
+  const kernels::Cost cost = phase_cost(op, phase, rank_0, size_of(result.dtype()));
+  const Index rows = panel_rows(cost.flops, rows_of(*longest));
+  const Index extent = result.extent(static_cast<int>(longest - dims.begin()));
+  for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
+    if (begin > 0) engine.poll();
+    run_einsum(call, kernels::Window{*longest, {begin, std::min(begin + rows, extent)}});
+  }
+}
+
+}  // namespace shardline

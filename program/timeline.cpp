@@ -1,0 +1,117 @@
+#include "program/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "program/panels.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+class Timeline {
+ public:
+  Timeline(const RankProgram& program, const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware)
+      : program_(program), estimates_(estimates), hardware_(hardware), done_(program.steps.size()) {}
+
+  ScheduledTime walk(const ProgramSchedule& schedule) {
+    for (const Action& action : schedule.actions) {
+      switch (action.kind) {
+        case ActionKind::run:
+          run(action.steps[0]);
+          break;
+        case ActionKind::start:
+          start(action.steps);
+          break;
+        case ActionKind::wait:
+          wait_until(done_[static_cast<std::size_t>(action.steps[0])]);
+          break;
+        case ActionKind::fuse:
+          fuse(action.steps[0], action.steps[1]);
+          break;
+      }
+    }
+    result_.total = now_;
+    return result_;
+  }
+
+ private:
+  const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
+  Seconds price(int number) const { return estimates_[static_cast<std::size_t>(number)].price.time; }
+  bool moves(int number) const { return communicates(step(number).kind); }
+
+  void run(int number) {
+    if (!moves(number)) {
+      now_ += price(number);
+      return;
+    }
+    start({number});
+    wait_until(done_[static_cast<std::size_t>(number)]);
+  }
+
+  /// Several steps travel as one: the latency of the longest of them counts, and their prices beyond that add up only
+  /// as far as nobody can tell here: they are small.
+  void start(const std::vector<int>& steps) {
+    Seconds longest;
+    for (const int number : steps) longest = std::max(longest, price(number));
+    const Seconds end = carry(steps[0], longest);
+    for (const int number : steps) done_[static_cast<std::size_t>(number)] = end;
+  }
+
+  /// Puts a collective on its links; when it ends.
+  Seconds carry(int number, Seconds time) {
+    result_.moving += time;
+    if (!frees_cores(step(number), hardware_)) {
+      now_ += time;
+      result_.exposed += time;
+      return now_;
+    }
+    Seconds begin = now_;
+    for (const Axis& axis : step(number).axes) begin = std::max(begin, free_[resource(axis)]);
+    for (const Axis& axis : step(number).axes) free_[resource(axis)] = begin + time;
+    return begin + time;
+  }
+
+  void fuse(int first, int second) {
+    const int collective = moves(first) ? first : second;
+    const int computation = moves(first) ? second : first;
+    const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
+    const Seconds cut = work.price.time / kPanelEfficiency;
+    const Seconds shorter = std::min(cut, price(collective));
+    const Seconds end = carry(collective, price(collective));
+    now_ += cut;
+    wait_until(end);
+    now_ += shorter / std::max(1.0, work.flops.value / kPanelFlops);
+  }
+
+  void wait_until(Seconds end) {
+    if (end <= now_) return;
+    result_.exposed += end - now_;
+    now_ = end;
+  }
+
+  std::string resource(const Axis& axis) const {
+    const roofline::Link& link = hardware_.links.at(axis);
+    return link.resource.empty() ? "axis " + axis : link.resource;
+  }
+
+  const RankProgram& program_;
+  const std::vector<StepEstimate>& estimates_;
+  const roofline::Hardware& hardware_;
+  std::vector<Seconds> done_;            ///< by step
+  std::map<std::string, Seconds> free_;  ///< by resource: when it may carry the next
+  Seconds now_;
+  ScheduledTime result_;
+};
+
+}  // namespace
+
+ScheduledTime scheduled_time(const RankProgram& program, const ProgramSchedule& schedule,
+                             const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware) {
+  SHARDLINE_CHECK(estimates.size() == program.steps.size(), "{} estimates for {} steps", estimates.size(),
+                  program.steps.size());
+  return Timeline(program, estimates, hardware).walk(schedule);
+}
+
+}  // namespace shardline

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "program/estimate.h"
+#include "program/schedule.h"
+#include "roofline/hardware.h"
+
+namespace shardline {
+
+/// What one run of a program takes when every step takes its price.
+struct ScheduledTime {
+  Seconds total;
+  Seconds moving;   ///< all collectives, one after the other
+  Seconds exposed;  ///< that the rank waits for them, or does nothing else because moving needs its core
+};
+
+/// Walks a schedule: a rank computes one thing at a time, a link carries one collective at a time in the order in which
+/// they were started, and where moving needs the cores the rank does nothing else meanwhile. A collective matmul takes
+/// the longer of its two parts and one panel of the shorter. `estimates` are those of the steps on `hardware`.
+ScheduledTime scheduled_time(const RankProgram& program, const ProgramSchedule& schedule,
+                             const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware);
+
+}  // namespace shardline

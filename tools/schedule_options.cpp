@@ -1,0 +1,47 @@
+#include "tools/schedule_options.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace shardline::tools {
+
+void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_training) {
+  command
+      .add_option("--fuse", flags.fuse,
+                  "Collective matmuls: auto (where the price favours them), on (wherever they can be), off")
+      ->capture_default_str();
+  if (!of_training) return;
+  command
+      .add_option("--overlap", flags.overlap,
+                  "on: between nodes collectives go on while the ranks compute; off: each begins and ends at its place")
+      ->capture_default_str();
+  command
+      .add_option("--prefetch", flags.prefetch,
+                  "Layers by which weights are gathered ahead and gradients reduced behind, where they overlap")
+      ->capture_default_str();
+}
+
+ScheduleOptions schedule_options(const ScheduleFlags& flags) {
+  using Fuse = ScheduleOptions::Fuse;
+  require(flags.overlap == "on" || flags.overlap == "off", "--overlap {}: on or off", flags.overlap);
+  require(flags.prefetch >= 0 && flags.prefetch <= 1000, "--prefetch {}: 0 to 1000 layers", flags.prefetch);
+  require(flags.fuse == "auto" || flags.fuse == "on" || flags.fuse == "off", "--fuse {}: auto, on or off", flags.fuse);
+  ScheduleOptions options;
+  options.overlap = flags.overlap == "on";
+  options.distance = flags.prefetch;
+  options.fuse = flags.fuse == "auto" ? Fuse::priced : flags.fuse == "on" ? Fuse::always : Fuse::never;
+  if (!options.overlap) {  // nothing but the collectives where the program has them
+    options.bundle_bytes = 0;
+    if (options.fuse == Fuse::priced) options.fuse = Fuse::never;
+  }
+  return options;
+}
+
+bool moving_needs_the_cores(const AbstractMesh& mesh, const roofline::Hardware& hardware) {
+  const Axes axes = mesh.axes_that_move();
+  return !axes.empty() &&
+         std::none_of(axes.begin(), axes.end(), [&](const Axis& axis) { return hardware.links.at(axis).frees_cores; });
+}
+
+}  // namespace shardline::tools

@@ -7,7 +7,7 @@ usage() {
   cat <<'TEXT'
 usage: scripts/setup.sh [--mpich] [--peers] [--check]
   --mpich   MPICH too, beside Open MPI (which stays the default of mpicc and mpirun)
-  --peers   PyTorch too, for the comparison with Gloo of benchmarks/peers (large)
+  --peers   PyTorch and ScaLAPACK too, for the comparisons of benchmarks/peers (large)
   --check   install nothing: name the tools and headers that are missing, exit 1 if there are any
 TEXT
 }
@@ -31,7 +31,7 @@ for argument in "$@"; do
   esac
 done
 if $mpich; then packages+=(mpich libmpich-dev); fi
-if $peers; then packages+=(python3-torch python3-numpy); fi
+if $peers; then packages+=(python3-torch python3-numpy libscalapack-openmpi-dev); fi
 
 # has_header HEADER PKG_CONFIG_NAME: does the compiler find it, on its own paths or on those that pkg-config knows?
 has_header() {
@@ -51,6 +51,7 @@ missing_things() {
   done
   if $peers; then
     /usr/bin/python3 -c 'import torch.distributed, numpy' 2>/dev/null || echo "  PyTorch and NumPy of /usr/bin/python3"
+    ldconfig -p | grep -qF libscalapack-openmpi.so || echo "  ScaLAPACK for Open MPI"
   fi
   command -v "${CXX:-c++}" >/dev/null || return 0
   for entry in cblas.h:openblas Eigen/Dense:eigen3 benchmark/benchmark.h:benchmark gtest/gtest.h:gtest \

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# A sharded product as `shardline matmul` runs it beside ScaLAPACK's psgemm and beside local products, as a table.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+usage() {
+  cat <<'TEXT'
+usage: benchmarks/peers/matmul.sh [OPTION...]
+  --ranks N        ranks on this machine, one BLAS thread each        (default 2)
+  --size N,N,...   of the square matrices                             (default 2048,4096)
+  --runs N         timed runs of each; the table has their median     (default 7)
+  The product is C[I_X, K] = A[I_X, J] * B[J, K_X] in f32; psgemm runs in every grid of the ranks, in blocks of 64, 128
+  and 256. Needs ScaLAPACK for the MPI at hand (scripts/setup.sh --peers).
+TEXT
+}
+
+refuse() {
+  echo "peers: $1" >&2
+  exit 2
+}
+
+ranks=2
+arguments=()
+while (($# > 0)); do
+  case $1 in
+    --help | -h) usage; exit 0 ;;
+    --ranks | --size | --runs)
+      if (($# < 2)); then refuse "$1 needs a value"; fi ;;&
+    --ranks) ranks=$2 ;;
+    --size | --runs) arguments+=("$1" "$2") ;;
+    *) refuse "unknown option '$1'; benchmarks/peers/matmul.sh --help lists them" ;;
+  esac
+  shift 2
+done
+if [[ ! $ranks =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--ranks '$ranks': a number from 1 is needed"; fi
+
+scripts/build.sh release >&2
+program=build/release/benchmarks/peers/scalapack_gemm
+if ! grep -q '^SCALAPACK_LIBRARY:[A-Z]*=/' build/release/CMakeCache.txt; then
+  refuse "there is no ScaLAPACK for the MPI at hand, so no comparison with it; scripts/setup.sh --peers installs it"
+fi
+launcher=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' build/release/CMakeCache.txt)
+export OPENBLAS_NUM_THREADS=1  # psgemm's BLAS may be another copy than ours, whose threads are set by the program
+scripts/mpirun.sh "$launcher" "$ranks" "$program" "${arguments[@]}"

@@ -9,6 +9,7 @@
 #include "roofline/calibrate.h"
 #include "runtime/base/check.h"
 #include "tools/matmul_report.h"
+#include "tools/show.h"
 
 namespace shardline::tools {
 namespace {
@@ -18,6 +19,7 @@ struct MatmulOptions {
   std::string expression;
   std::string sizes;
   Index choose = 1;
+  bool show = false;
 };
 
 /// Timed runs of a product whose first run took this long: five unless that would be tedious.
@@ -100,6 +102,7 @@ int matmul(const MatmulOptions& options) {
                       .chosen = options.choose,
                       .tolerance = tolerance(job.dtype())};
   job.print(derivation_text(record, job.dtype()));
+  if (options.show) job.print(pictures(record.candidate().program, types) + "\n");
   run(job, record);
   job.print(result_text(record));
   Json json = job.header("shardline.matmul/1", "matmul");
@@ -120,6 +123,8 @@ prints the program that it derived and ran,
   C[I, K] = AllReduce_X(C[I, K]{U_X})
 
 then each of these lines with its time measured and predicted, and how far the result is from a dense product in f64.
+With --show also pictures: for every array, in each layout it takes, a grid of its blocks with the ranks that hold them;
+2:4 stands for positions 2 and 3, = for a copy of the block, + for another partial sum.
 Exit code 0: right; 1: wrong; 2: bad usage.)";
 
 }  // namespace
@@ -135,6 +140,8 @@ void add_matmul(CLI::App& app, Action& action) {
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
   command->add_option("--choose", options->choose, "Run the candidate of this number; 1 moves the fewest bytes")
       ->capture_default_str();
+  command->add_flag("--show", options->show,
+                    "Draw which rank holds which block of every array, in each layout it takes");
   add_common_options(*command, options->common);
   command->footer(kExample);
   command->callback([options, &action] { action = [options] { return matmul(*options); }; });

@@ -30,6 +30,9 @@ right 1 "A[I, J]{U_X} * B[J_X, K] -> C[I, K]{U_X}"
 right 1 "A[I, J]{U_X} * B[J, K]{U_X} -> C[I_X, K]" --dtype bf16
 if ((ranks > 1)); then expect_lines out 4 "{U_X}) over wire exchange"; fi  # of both operands, in program and table
 
+right 1 "A[I_X, J] * B[J, K_X] -> C[I_X, K]" --show
+expect_lines out 1 "]: 37 x 53"
+if ((ranks > 1)); then expect_lines out $((ranks - 1)) "| = rank "; fi  # of B, gathered
 if ((ranks == 4)); then
   right 1 "A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]" --mesh X=2,Y=2
   expect_lines out 1 "axis X: case 1"

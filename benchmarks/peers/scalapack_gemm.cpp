@@ -129,9 +129,10 @@ class Ours : public Contender {
                               mesh_.axes())),
         types_(product_types(product_, DType::f32)),
         program_(product_.candidates(types_).at(0).program) {
-    const ArenaPlan plan = plan_arena(program_, types_, Liveness(program_));
+    const ProgramSchedule schedule = in_order(program_);
+    const ArenaPlan plan = plan_arena(program_, types_, Liveness(program_, schedule));
     obstacle_ = collectives::give_arena(engine, plan.total_bytes());
-    executor_.emplace(program_, engine, types_, std::vector<StepEstimate>(program_.steps.size()));
+    executor_.emplace(program_, schedule, engine, types_, std::vector<StepEstimate>(program_.steps.size()));
     executor_->set(product_.a, filled(box_of(product_.a), [&](Index i, Index j) { return exact.a(i, j); }));
     executor_->set(product_.b, filled(box_of(product_.b), [&](Index j, Index k) { return exact.b(j, k); }));
   }

@@ -4,6 +4,7 @@
 
 #include "program/run_phase.h"
 #include "program/wire.h"
+#include "roofline/collective_cost.h"
 #include "runtime/base/check.h"
 #include "runtime/blocks.h"
 
@@ -35,32 +36,34 @@ class Estimator {
     const Index item = element_size(from);
     const Index larger = std::max(elements(from), elements(to));
     const Bytes bytes(static_cast<double>(larger * item));
-    roofline::Transfer transfer;
-    transfer.local = 2 * bytes;
     const collectives::Traffic traffic = wire_traffic(program_, step, item);
-    transfer.steps = static_cast<double>(traffic.steps);
-    transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
+    roofline::Collective collective{.sent = Bytes(static_cast<double>(traffic.wire_bytes)), .local = 2 * bytes};
+    for (const Axis& axis : step.axes) collective.ranks.push_back(program_.mesh.size(axis));
+    collective.rounds = step.kind == StepKind::all_reduce ? 2 : 1;
     Flops flops;
     switch (step.kind) {
       case StepKind::reduce_scatter:
       case StepKind::all_reduce:
         // A ring adds every chunk but one on each rank: two arrays read, one written.
         flops = Flops(static_cast<double>(larger - larger / program_.mesh.size(step.axes)));
-        transfer.local = (packed(step) ? 2 * bytes : Bytes(0)) + 3.0 * static_cast<double>(item) * Bytes(flops.value);
+        collective.local = (packed(step) ? 2 * bytes : Bytes(0)) + 3.0 * static_cast<double>(item) * Bytes(flops.value);
         break;
-      case StepKind::all_gather:
       case StepKind::all_to_all:
-        transfer.local = packed(step) ? 2 * bytes : Bytes(0);
+        collective.scatters = true;
+        [[fallthrough]];
+      case StepKind::all_gather:
+        collective.local = packed(step) ? 2 * bytes : Bytes(0);
         break;
       case StepKind::reshard:
+        collective.scatters = true;
         break;
       case StepKind::slice:
       case StepKind::owe:
-        return {flops, bytes, Bytes(0), roofline::kernel_price({flops, transfer.local}, hardware_)};
+        return {flops, bytes, Bytes(0), roofline::kernel_price({flops, collective.local}, hardware_)};
       case StepKind::compute:
         throw Error("a computation is not a conversion");
     }
-    return {flops, bytes, transfer.wire, roofline::transfer_price(transfer, step.axes, hardware_)};
+    return {flops, bytes, collective.sent, roofline::collective_price(collective, step.axes, hardware_)};
   }
 
   /// True when the dim that changes is not the outermost of more than one element: its blocks must be packed.
@@ -81,10 +84,14 @@ class Estimator {
 
 std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
                                    const roofline::Hardware& hardware) {
-  const Estimator estimator(program, types, hardware);
   std::vector<StepEstimate> result;
-  for (const Step& step : program.steps) result.push_back(estimator(step));
+  for (const Step& step : program.steps) result.push_back(estimate(program, step, types, hardware));
   return result;
+}
+
+StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
+                      const roofline::Hardware& hardware) {
+  return Estimator(program, types, hardware)(step);
 }
 
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {

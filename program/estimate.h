@@ -21,6 +21,10 @@ struct StepEstimate {
 std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
                                    const roofline::Hardware& hardware);
 
+/// The price of one step of `program`, as above.
+StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
+                      const roofline::Hardware& hardware);
+
 /// Index ranges that `rank` holds in a computation.
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);
 

@@ -1,7 +1,10 @@
 #include "program/multiply.h"
 
+#include <set>
+
 #include "program/estimate.h"
 #include "program/execute.h"
+#include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -47,7 +50,17 @@ ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>
 
 ElementTypes product_types(const Product& product, DType dtype) {
   if (dtype != DType::bf16) return {.real = dtype};
-  return {.real = DType::f32, .stored = {{product.a, DType::bf16}, {product.b, DType::bf16}}};
+  ElementTypes types{.real = DType::f32};
+  for (const ArrayId operand : product.operands) types.stored[operand] = DType::bf16;
+  return types;
+}
+
+roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype) {
+  std::set<Axis> across_nodes;
+  for (const Axis& axis : mesh.axes().axes_that_move()) {
+    if (mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) > 0) across_nodes.insert(axis);
+  }
+  return roofline::cpu_hardware(mesh.axes(), dtype, across_nodes);
 }
 
 Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const DistTensor& b, const std::string& result,
@@ -59,10 +72,11 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   collect_sizes(b, sizes);
   const Product product = make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh);
   const ElementTypes types = product_types(product, a.spec().dtype);
-  const RankProgram program = product.candidates(types).at(0).program;
-  Executor executor(program, in_order(program), engine, types, estimate(program, types, hardware));
-  executor.set(product.a, a.local());
-  executor.set(product.b, b.local());
+  const roofline::Hardware prices = cpu_hardware(engine.mesh(), types.real);
+  const RankProgram program = product.candidates(types, prices).at(0).program;
+  Executor executor(program, schedule(program, types, prices, {}), engine, types, estimate(program, types, hardware));
+  executor.set(product.operands[0], a.local());
+  executor.set(product.operands[1], b.local());
   executor.run();
 
   const std::vector<Measured> measured = measure(executor.trace(), engine);

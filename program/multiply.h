@@ -22,6 +22,10 @@ ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>
 /// products reduced, in f32.
 ElementTypes product_types(const Product& product, DType dtype);
 
+/// The built-in prices by which programs for these ranks are chosen, axes being within a node or across nodes as the
+/// ranks lie (see roofline::cpu_hardware()). Equal on every rank. Collective over the mesh.
+roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype);
+
 /// One step of a program that was run: what it is and was predicted to take, and what it took.
 struct TimedStep {
   Label label;
@@ -35,9 +39,9 @@ struct Multiplied {
 };
 
 /// The product of two arrays of one dtype, laid out as `result` asks ("C[I_X, K]"): dims of the same name are the same,
-/// and those that the result lacks are summed over. Derives the program that moves fewest bytes and runs it once.
-/// Collective over the mesh of `engine`, on which both operands must lie. Throws UsageError as make_product() does and
-/// when sizes of a dim disagree.
+/// and those that the result lacks are summed over. Derives the program that is cheapest by cpu_hardware(), runs it
+/// once and prices its steps on `hardware`. Collective over the mesh of `engine`, on which both operands must lie.
+/// Throws UsageError as make_product() does and when sizes of a dim disagree.
 Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const DistTensor& b, const std::string& result,
                     const roofline::Hardware& hardware);
 

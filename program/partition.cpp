@@ -1,10 +1,10 @@
 #include "program/partition.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "program/wire.h"
 #include "runtime/base/check.h"
-#include "runtime/blocks.h"
 
 namespace shardline {
 namespace {
@@ -45,19 +45,24 @@ class Partitioner {
     }
   }
 
+  Partitioner(const Partitioner&) = delete;
+  Partitioner& operator=(const Partitioner&) = delete;
+
   const RankProgram& program() const { return result_; }
   const Layouts& layouts() const { return layouts_; }
 
   /// Emits operation `number` under an assignment; false when some layout cannot be reached.
   bool emit(int number, const Assignment& assignment) {
+    operation_ = number;
     const Operation& op = result_.program.operations[static_cast<std::size_t>(number)];
     for (std::size_t p = 0; p < op.phases.size(); ++p) {
-      if (!emit_phase(op, number, static_cast<int>(p), assignment)) return false;
+      if (!emit_phase(op, static_cast<int>(p), assignment)) return false;
     }
     return std::all_of(op.results.begin(), op.results.end(), [&](ArrayId a) { return settle(a, op.region); });
   }
 
   RankProgram finish() {
+    operation_ = -1;
     for (const ArrayId output : result_.program.outputs) result_.finals[output] = final_version(output);
     for (const auto& [before, after] : result_.program.updates) result_.finals[after] = final_version(after);
     return std::move(result_);
@@ -69,10 +74,10 @@ class Partitioner {
     return static_cast<VersionId>(result_.versions.size()) - 1;
   }
 
-  bool emit_phase(const Operation& op, int number, int p, const Assignment& assignment) {
+  bool emit_phase(const Operation& op, int p, const Assignment& assignment) {
     const Phase& phase = op.phases[static_cast<std::size_t>(p)];
     Step step;
-    step.operation = number;
+    step.operation = operation_;
     step.phase = p;
     step.splits = assignment.splits;
     step.region = op.region;
@@ -137,6 +142,7 @@ class Partitioner {
     const VersionId made = new_version(array, conversion.result, region, pays);
     Step step;
     step.kind = conversion.kind;
+    step.operation = operation_;
     step.operands = {from};
     step.results = {made};
     step.axes = conversion.axes;
@@ -175,16 +181,119 @@ class Partitioner {
   RankProgram result_;
   Converter& converter_;
   Layouts layouts_;
+  int operation_ = -1;  ///< being emitted; -1 at the end
 };
 
-/// FLOPs of the busiest rank (rank 0 holds the largest blocks) in an einsum under an assignment.
-double busiest_flops(const Operation& op, const Assignment& assignment, const AbstractMesh& mesh) {
-  double flops = 2;
-  for (std::size_t i = 0; i < op.extents.size(); ++i) {
-    const Coordinates origin(mesh.axes().size(), 0);
-    flops *= static_cast<double>(nested_block(op.extents[i], assignment.splits[i], mesh, origin).size());
+/// The search over a chain of operations.
+class ChainSearch {
+ public:
+  ChainSearch(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
+              const ElementTypes& types, const roofline::Hardware& hardware)
+      : program_(program),
+        declaration_(declaration),
+        types_(types),
+        hardware_(hardware),
+        mesh_(mesh),
+        converter_(mesh) {}
+
+  std::vector<Candidate> run() {
+    const int last = static_cast<int>(program_.operations.size()) - 1;
+    std::vector<Way> ways(1);
+    for (int number = 0; number < last; ++number) {
+      const ArrayId made = program_.operations[static_cast<std::size_t>(number)].results.at(0);
+      ways = extend(ways, number, [&](const Partitioner& at, const Assignment&) {
+        return Key{at.program().version(at.layouts().all(made).at(0)).sharding, {}, {}};
+      });
+    }
+    ways = extend(ways, last, [](const Partitioner&, const Assignment& assignment) {
+      return Key{{}, assignment.splits, assignment.debts};
+    });
+    std::vector<Candidate> candidates;
+    for (const Way& way : ways) candidates.push_back(finished(way));
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return cheaper(a.price, b.price); });
+    return candidates;
   }
-  return flops;
+
+ private:
+  /// What tells ways to the same point apart: the layout of the array that the next operation reads, or what the axes
+  /// do in the last operation.
+  using Key = std::tuple<Sharding, std::vector<Axes>, std::map<Axis, int>>;
+
+  /// Assignments of the first operations and what these take.
+  struct Way {
+    std::vector<Assignment> assignments;
+    ProgramPrice price;
+  };
+
+  /// A partitioner that has gone this way.
+  class Replay : public Partitioner {
+   public:
+    Replay(ChainSearch& search, const Way& way)
+        : Partitioner(search.program_, search.mesh_, search.declaration_, search.converter_) {
+      for (std::size_t i = 0; i < way.assignments.size(); ++i) emit(static_cast<int>(i), way.assignments[i]);
+    }
+  };
+
+  /// The cheapest way to each key through operation `number`, in order of first arrival.
+  template <class KeyOf>
+  std::vector<Way> extend(const std::vector<Way>& ways, int number, KeyOf key_of) {
+    const Operation& op = program_.operations[static_cast<std::size_t>(number)];
+    std::vector<Way> next;
+    std::map<Key, std::size_t> known;
+    for (const Way& way : ways) {
+      const Replay before(*this, way);
+      for (const Assignment& assignment : all_assignments(op, before.layouts(), before.program())) {
+        Replay after(*this, way);
+        if (!after.emit(number, assignment)) continue;
+        Way longer{way.assignments, operation_price(after.program(), number, types_, hardware_)};
+        longer.assignments.push_back(assignment);
+        longer.price.total += way.price.total;
+        longer.price.sum += way.price.sum;
+        const auto [place, added] = known.emplace(key_of(after, assignment), next.size());
+        if (added) {
+          next.push_back(std::move(longer));
+        } else if (cheaper(longer.price, next[place->second].price)) {
+          next[place->second] = std::move(longer);
+        }
+      }
+    }
+    return next;
+  }
+
+  Candidate finished(const Way& way) {
+    RankProgram program = Replay(*this, way).finish();
+    name_wires(program, types_, hardware_.bf16_wire);
+    ProgramPrice whole = price(program, types_, hardware_);
+    return {std::move(program), std::move(whole)};
+  }
+
+  const Program& program_;
+  const Declaration& declaration_;
+  const ElementTypes& types_;
+  const roofline::Hardware& hardware_;
+  const AbstractMesh& mesh_;
+  Converter converter_;
+};
+
+/// Refuses a program of which the search would not be exact: an array that two operations read, and one that is read
+/// later than by the next.
+void check_chain(const Program& program) {
+  const std::vector<Operation>& operations = program.operations;
+  SHARDLINE_CHECK(!operations.empty(), "a chain has no operations");
+  std::map<ArrayId, std::size_t> read;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    for (const ArrayId operand : operations[i].operands) {
+      const auto [first, added] = read.emplace(operand, i);
+      SHARDLINE_CHECK(first->second == i, "operations {} and {} of a chain both read {}", first->second, i,
+                      to_string(program.array(operand)));
+    }
+    if (i + 1 == operations.size()) break;
+    const ArrayId made = operations[i].results.at(0);
+    const std::vector<ArrayId>& next = operations[i + 1].operands;
+    SHARDLINE_CHECK(operations[i].results.size() == 1 && std::find(next.begin(), next.end(), made) != next.end(),
+                    "operation {} of a chain does not make one array that the next one reads", i);
+  }
 }
 
 }  // namespace
@@ -203,24 +312,9 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
 }
 
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
-                                     const ElementTypes& types) {
-  SHARDLINE_CHECK(program.operations.size() == 1, "{} operations where one was expected", program.operations.size());
-  Converter converter(mesh);
-  const Partitioner start(program, mesh, declaration, converter);
-  const Operation& op = program.operations[0];
-  std::vector<Candidate> candidates;
-  for (const Assignment& assignment : all_assignments(op, start.layouts(), start.program())) {
-    Partitioner partitioner(program, mesh, declaration, converter);
-    if (!partitioner.emit(0, assignment)) continue;
-    RankProgram finished = partitioner.finish();
-    name_wires(finished, types);
-    const Index bytes = wire_bytes(finished, types);
-    candidates.push_back({std::move(finished), bytes, busiest_flops(op, assignment, mesh)});
-  }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::pair(a.wire_bytes, a.flops) < std::pair(b.wire_bytes, b.flops);
-  });
-  return candidates;
+                                     const ElementTypes& types, const roofline::Hardware& hardware) {
+  check_chain(program);
+  return ChainSearch(program, mesh, declaration, types, hardware).run();
 }
 
 }  // namespace shardline

@@ -6,6 +6,7 @@
 #include "program/assign.h"
 #include "program/element_types.h"
 #include "program/layouts.h"
+#include "program/price.h"
 #include "program/rank_program.h"
 
 namespace shardline {
@@ -23,16 +24,20 @@ struct Declaration {
 /// is not legal.
 RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration);
 
-/// One way to run a program of a single operation, and what it takes.
+/// One way to run a program and what it is predicted to take.
 struct Candidate {
   RankProgram program;
-  Index wire_bytes = 0;  ///< of all its conversions, each on the rank that sends most
-  double flops = 0;      ///< on the busiest rank
+  ProgramPrice price;
 };
 
-/// Every way to run a program that is one operation, best first: fewest bytes on the wire for arrays of these types,
-/// then fewest FLOPs on the busiest rank, then order of enumeration.
+/// Ways to run a program whose operations form a chain (every operation but the last makes one array, which the next
+/// one alone reads), best first: the lowest price on `hardware`, then the lowest sum of all steps, then order of
+/// enumeration. A program of one operation has a candidate for everything the axes may do in it; of a longer chain
+/// there is one for everything they may do in the last operation, each the cheapest that leads there. That is exact:
+/// prices of operations add, and what follows depends only on the layout in which the array between two operations was
+/// made. The search prices (layouts of that array) x (assignments of an operation) programs for each operation.
+/// Reductions of bf16 go over the wire of `hardware`.
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
-                                     const ElementTypes& types = {});
+                                     const ElementTypes& types, const roofline::Hardware& hardware);
 
 }  // namespace shardline

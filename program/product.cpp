@@ -1,19 +1,22 @@
 #include "program/product.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <limits>
 
+#include "program/chain.h"
 #include "program/operations.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
 
-using Dims = std::vector<std::string>;
-
-bool has(const Dims& dims, const std::string& dim) { return std::find(dims.begin(), dims.end(), dim) != dims.end(); }
+bool has(const DimNames& dims, const std::string& dim) {
+  return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
 
 std::string text_of(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
 
@@ -24,81 +27,107 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// The three arrays of a product, their axes those of the mesh.
+/// The arrays of a product, their axes those of the mesh.
 struct Arrays {
-  ParsedArray a;
-  ParsedArray b;
+  std::vector<ParsedArray> operands;
   ParsedArray result;
+  std::vector<DimNames> made;  ///< dims of what each product makes
 
-  bool contracted(const std::string& dim) const {
-    return has(a.dims, dim) && has(b.dims, dim) && !has(result.dims, dim);
+  std::vector<const ParsedArray*> all() const {
+    std::vector<const ParsedArray*> arrays;
+    for (const ParsedArray& operand : operands) arrays.push_back(&operand);
+    arrays.push_back(&result);
+    return arrays;
+  }
+  bool operand_has(const std::string& dim) const {
+    return std::any_of(operands.begin(), operands.end(), [&](const ParsedArray& a) { return has(a.dims, dim); });
   }
 };
 
 Arrays resolved(const ParsedProduct& parsed, const AbstractMesh& mesh) {
-  require(parsed.operands.size() == 2,
-          "{} operands given; a product takes two, as in A[I, J] * B[J, K] -> C[I, K] (chains are not implemented)",
-          parsed.operands.size());
+  require(parsed.operands.size() >= 2,
+          "{} operand given; a product takes two or more, as in A[I, J] * B[J, K] -> C[I, K]", parsed.operands.size());
   require(parsed.result.has_value(), "no result given; write -> C[...] after the operands, with the layout wanted");
-  Arrays arrays{resolve(parsed.operands[0], mesh), resolve(parsed.operands[1], mesh), resolve(*parsed.result, mesh)};
-  const bool distinct =
-      arrays.a.name != arrays.b.name && arrays.a.name != arrays.result.name && arrays.b.name != arrays.result.name;
-  require(distinct, "the arrays of a product need three names; {}, {} and {} were given", arrays.a.name, arrays.b.name,
-          arrays.result.name);
+  Arrays arrays;
+  for (const ParsedArray& operand : parsed.operands) arrays.operands.push_back(resolve(operand, mesh));
+  arrays.result = resolve(*parsed.result, mesh);
+  std::vector<std::string> names;
+  for (const ParsedArray* array : arrays.all()) {
+    require(!has(names, array->name), "the arrays of a product need names of their own; {} is given twice",
+            array->name);
+    names.push_back(array->name);
+  }
   return arrays;
 }
 
 void check_dims(const Arrays& arrays) {
-  const auto check_summed = [&](const ParsedArray& array, const ParsedArray& other) {
+  for (const ParsedArray& array : arrays.operands) {
     for (const std::string& dim : array.dims) {
-      require(has(other.dims, dim) || has(arrays.result.dims, dim),
-              "dim {} of {} is in neither {} nor the result {}: only a dim of both operands can be summed over", dim,
-              text_of(array), text_of(other), text_of(arrays.result));
+      const auto having = std::count_if(arrays.operands.begin(), arrays.operands.end(),
+                                        [&](const ParsedArray& other) { return has(other.dims, dim); });
+      require(having > 1 || has(arrays.result.dims, dim),
+              "dim {} of {} is in no other operand and not in the result {}: only a dim of two operands can be summed "
+              "over",
+              dim, text_of(array), text_of(arrays.result));
     }
-  };
-  check_summed(arrays.a, arrays.b);
-  check_summed(arrays.b, arrays.a);
+  }
   for (const std::string& dim : arrays.result.dims) {
-    require(has(arrays.a.dims, dim) || has(arrays.b.dims, dim), "dim {} of the result {} is in neither {} nor {}", dim,
-            text_of(arrays.result), text_of(arrays.a), text_of(arrays.b));
+    require(arrays.operand_has(dim), "dim {} of the result {} is in no operand; the result has dims of its operands",
+            dim, text_of(arrays.result));
   }
 }
 
-/// True when `array` owes on `axis` or has it on a contracted dim, so that a product of it may owe on the axis.
-bool may_leave_debt(const Arrays& arrays, const ParsedArray& array, const Axis& axis) {
+/// True when operand `number` owes on `axis` or has it on a dim that is summed over, so that the result may owe on it.
+bool may_leave_debt(const Arrays& arrays, std::size_t number, const Axis& axis) {
+  const ParsedArray& array = arrays.operands[number];
+  if (contains(array.sharding.unreduced, axis)) return true;
   const int dim = array.sharding.dim_of(axis);
-  return contains(array.sharding.unreduced, axis) ||
-         (dim >= 0 && arrays.contracted(array.dims[static_cast<std::size_t>(dim)]));
+  return dim >= 0 && summed_in_chain(arrays.made, number, array.dims[static_cast<std::size_t>(dim)]);
 }
 
 void check_debts(const Arrays& arrays) {
-  for (const ParsedArray* array : {&arrays.a, &arrays.b, &arrays.result}) {
+  for (const ParsedArray* array : arrays.all()) {
     require(array->sharding.reduce == ReduceOp::sum,
             "{}: a product can carry sums that are owed, {{U_...}}, but no maxima", text_of(*array));
   }
   for (const Axis& axis : arrays.result.sharding.unreduced) {
-    require(may_leave_debt(arrays, arrays.a, axis) || may_leave_debt(arrays, arrays.b, axis),
-            "the result {} cannot owe on {}: neither {} nor {} owes on it or has it on a dim that is summed over",
-            text_of(arrays.result), axis, text_of(arrays.a), text_of(arrays.b));
+    bool possible = false;
+    for (std::size_t i = 0; i < arrays.operands.size(); ++i) possible = possible || may_leave_debt(arrays, i, axis);
+    require(possible, "the result {} cannot owe on {}: no operand owes on it or has it on a dim that is summed over",
+            text_of(arrays.result), axis);
   }
 }
 
+void check_countable(const std::string& text, const DimNames& dims, const std::map<std::string, Index>& sizes) {
+  double elements = 1;
+  for (const std::string& dim : dims) elements *= static_cast<double>(sizes.at(dim));
+  // Bytes and FLOPs must stay below 2^63 too.
+  require(elements < 0x1p56, "{} would have {:.3g} elements, more than can be counted", text, elements);
+}
+
 void check_sizes(const Arrays& arrays, const std::map<std::string, Index>& sizes) {
-  for (const ParsedArray* array : {&arrays.a, &arrays.b, &arrays.result}) {
-    double elements = 1;
+  for (const ParsedArray* array : arrays.all()) {
     for (const std::string& dim : array->dims) {
       const auto size = sizes.find(dim);
       require(size != sizes.end(), "dim {} of {} has no size; give it as {}=1024", dim, text_of(*array), dim);
       require(size->second > 0, "size {}={} is not positive", dim, size->second);
-      elements *= static_cast<double>(size->second);
     }
-    // Bytes and FLOPs must stay below 2^63 too.
-    require(elements < 0x1p56, "{} would have {:.3g} elements, more than can be counted", text_of(*array), elements);
+    check_countable(text_of(*array), array->dims, sizes);
   }
   for (const auto& [dim, size] : sizes) {
-    require(has(arrays.a.dims, dim) || has(arrays.b.dims, dim), "size {}={} is given, but no array has a dim {}", dim,
-            size, dim);
+    require(arrays.operand_has(dim), "size {}={} is given, but no array has a dim {}", dim, size, dim);
   }
+}
+
+/// "T1", or the next such name that no array has.
+std::string intermediate_name(const Arrays& arrays, int& number) {
+  std::string name;
+  do {
+    name = fmt::format("T{}", ++number);
+  } while (std::any_of(arrays.operands.begin(), arrays.operands.end(),
+                       [&](const ParsedArray& a) { return a.name == name; }) ||
+           arrays.result.name == name);
+  return name;
 }
 
 }  // namespace
@@ -126,19 +155,32 @@ std::map<std::string, Index> parse_sizes(const std::string& text) {
 }
 
 Product make_product(const ParsedProduct& parsed, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh) {
-  const Arrays arrays = resolved(parsed, mesh);
+  Arrays arrays = resolved(parsed, mesh);
   check_dims(arrays);
   check_sizes(arrays, sizes);
+  std::vector<DimNames> dims;
+  for (const ParsedArray& operand : arrays.operands) dims.push_back(operand.dims);
+  arrays.made = chain_dims(dims, arrays.result.dims);
   check_debts(arrays);
   Product product;
   product.mesh = mesh;
   product.program.sizes = sizes;
-  product.a = product.program.add_input(arrays.a.name, arrays.a.dims, Role::activation);
-  product.b = product.program.add_input(arrays.b.name, arrays.b.dims, Role::activation);
-  product.result = einsum(product.program, arrays.result.name, {product.a, product.b}, arrays.result.dims);
-  product.program.outputs = {product.result};
-  product.declaration.layouts = {
-      {product.a, arrays.a.sharding}, {product.b, arrays.b.sharding}, {product.result, arrays.result.sharding}};
+  for (const ParsedArray& operand : arrays.operands) {
+    product.operands.push_back(product.program.add_input(operand.name, operand.dims, Role::activation));
+    product.declaration.layouts[product.operands.back()] = operand.sharding;
+  }
+  ArrayId left = product.operands[0];
+  int number = 0;
+  for (std::size_t i = 1; i < product.operands.size(); ++i) {
+    const DimNames& made = arrays.made[i - 1];
+    const bool last = i + 1 == product.operands.size();
+    const std::string name = last ? arrays.result.name : intermediate_name(arrays, number);
+    check_countable(shardline::to_string(name, made, Sharding::replicated(made.size())), made, sizes);
+    left = einsum(product.program, name, {left, product.operands[i]}, made);
+  }
+  product.result = left;
+  product.declaration.layouts[left] = arrays.result.sharding;
+  product.program.outputs = {left};
   return product;
 }
 
@@ -146,37 +188,71 @@ std::string Product::to_string() const {
   const auto text = [&](ArrayId id) {
     return shardline::to_string(program.array(id).name, program.array(id).dims, sharding(id));
   };
-  return fmt::format("{} * {} -> {}", text(a), text(b), text(result));
+  std::vector<std::string> factors;
+  for (const ArrayId operand : operands) factors.push_back(text(operand));
+  return fmt::format("{} -> {}", fmt::join(factors, " * "), text(result));
 }
 
-std::vector<AxisCase> cases(const Product& product) {
-  const Array& a = product.program.array(product.a);
-  const Array& b = product.program.array(product.b);
-  const Array& result = product.program.array(product.result);
-  const auto dim_on = [&](ArrayId id, const Axis& axis) {
-    const int dim = product.sharding(id).dim_of(axis);
-    return dim < 0 ? std::string() : product.program.array(id).dims[static_cast<std::size_t>(dim)];
-  };
-  const auto contracted = [&](const std::string& dim) {
-    return has(a.dims, dim) && has(b.dims, dim) && !has(result.dims, dim);
-  };
-  std::vector<AxisCase> all;
-  for (const Axis& axis : product.mesh.axes()) {
-    const std::string on_a = dim_on(product.a, axis);
-    const std::string on_b = dim_on(product.b, axis);
+namespace {
+
+/// The cases of one product of two factors.
+class ProductCases {
+ public:
+  ProductCases(const RankProgram& program, const Operation& op) : program_(program), op_(op) {}
+
+  AxisCase of(const Axis& axis) const {
+    const Array& a = factor(0);
+    const Array& b = factor(1);
+    const std::string on_a = dim_on(op_.operands[0], axis);
+    const std::string on_b = dim_on(op_.operands[1], axis);
     const bool free_in_both = !on_a.empty() && !on_b.empty() && !has(b.dims, on_a) && !has(a.dims, on_b);
     if (!on_a.empty() && on_a == on_b && contracted(on_a)) {
-      all.push_back({axis, 3, fmt::format("both operands are sharded on the contracted dim {}", on_a)});
-    } else if (contracted(on_a) || contracted(on_b)) {
+      return {axis, 3, fmt::format("both operands are sharded on the contracted dim {}", on_a)};
+    }
+    if (contracted(on_a) || contracted(on_b)) {
       const bool first = contracted(on_a);
-      all.push_back({axis, 2,
-                     fmt::format("the contracted dim {} is sharded in {} and not in {}", first ? on_a : on_b,
-                                 first ? a.name : b.name, first ? b.name : a.name)});
-    } else if (free_in_both) {
-      all.push_back(
-          {axis, 4, fmt::format("it shards {} of {} and {} of {}, both not contracted", on_a, a.name, on_b, b.name)});
-    } else {
-      all.push_back({axis, 1, "no operand is sharded on a contracted dim"});
+      return {axis, 2,
+              fmt::format("the contracted dim {} is sharded in {} and not in {}", first ? on_a : on_b,
+                          first ? a.name : b.name, first ? b.name : a.name)};
+    }
+    if (free_in_both) {
+      return {axis, 4, fmt::format("it shards {} of {} and {} of {}, both not contracted", on_a, a.name, on_b, b.name)};
+    }
+    return {axis, 1, "no operand is sharded on a contracted dim"};
+  }
+
+ private:
+  const Array& factor(std::size_t i) const { return program_.program.array(op_.operands[i]); }
+
+  bool contracted(const std::string& dim) const {
+    const Array& made = program_.program.array(op_.results[0]);
+    return has(factor(0).dims, dim) && has(factor(1).dims, dim) && !has(made.dims, dim);
+  }
+
+  /// The dim that the axis shards of an operand, or of an array on the way as it was made; empty when there is none.
+  std::string dim_on(ArrayId id, const Axis& axis) const {
+    const auto declared = program_.declared.find(id);
+    const auto made = std::find_if(program_.versions.begin(), program_.versions.end(),
+                                   [&](const Version& version) { return version.array == id; });
+    const Sharding& sharding = declared != program_.declared.end() ? declared->second : made->sharding;
+    const int dim = sharding.dim_of(axis);
+    return dim < 0 ? std::string() : program_.program.array(id).dims[static_cast<std::size_t>(dim)];
+  }
+
+  const RankProgram& program_;
+  const Operation& op_;
+};
+
+}  // namespace
+
+std::vector<AxisCase> cases(const RankProgram& program) {
+  std::vector<AxisCase> all;
+  const std::vector<Operation>& operations = program.program.operations;
+  for (const Operation& op : operations) {
+    const ProductCases product(program, op);
+    for (const Axis& axis : program.mesh.axes()) {
+      all.push_back(product.of(axis));
+      if (operations.size() > 1) all.back().makes = program.program.array(op.results[0]).name;
     }
   }
   return all;

@@ -9,22 +9,22 @@
 
 namespace shardline {
 
-/// A product of two sharded arrays on a mesh, `A[I, J_X] * B[J_X, K] -> C[I, K]`, with the layouts in which its arrays
-/// rest: what the partitioner starts from.
+/// A product of sharded arrays on a mesh, `A[I, J_X] * B[J_X, K] -> C[I, K]`, with the layouts in which its arrays
+/// rest: what the partitioner starts from. More than two operands are multiplied from left to right.
 struct Product {
   AbstractMesh mesh;
-  Program program;  ///< one einsum; dims that both operands have and the result lacks are summed over
+  Program program;  ///< a chain of einsums of two operands each; what they make on the way is called T1, T2, ...
   Declaration declaration;
-  ArrayId a = -1;
-  ArrayId b = -1;
+  std::vector<ArrayId> operands;  ///< as written
   ArrayId result = -1;
 
+  /// Of an operand or the result.
   const Sharding& sharding(ArrayId array) const { return declaration.layouts.at(array); }
   /// "A[I, J_X] * B[J_X, K] -> C[I, K]"
   std::string to_string() const;
-  /// Every way to compute it, best first. Throws Error when there is none.
-  std::vector<Candidate> candidates(const ElementTypes& types = {}) const {
-    return partition_all(program, mesh, declaration, types);
+  /// Ways to compute it, best first, see partition_all(). Throws Error when there is none.
+  std::vector<Candidate> candidates(const ElementTypes& types, const roofline::Hardware& hardware) const {
+    return partition_all(program, mesh, declaration, types, hardware);
   }
 };
 
@@ -32,22 +32,25 @@ struct Product {
 /// positive.
 std::map<std::string, Index> parse_sizes(const std::string& text);
 
-/// Makes the product that was written. Throws UsageError, which names array, dim or axis and what is legal: on another
-/// number of operands than two, no result, an array or an axis that occurs twice, an unknown axis, a dim that only one
-/// operand has and the result lacks, a dim of the result that no operand has, a dim without a size, a size without a
-/// dim, an array too large to count, a debt of maxima, and a debt wanted of the result on an axis on which no operand
-/// owes or has a contracted dim.
+/// Makes the product that was written; chain_dims() tells which dims its arrays on the way have. Throws UsageError,
+/// which names array, dim or axis and what is legal: on fewer than two operands, no result, an array or an axis that
+/// occurs twice, an unknown axis, a dim that only one operand has and the result lacks, a dim of the result that no
+/// operand has, a dim without a size, a size without a dim, an array too large to count, a chain that can be read in
+/// two ways, a debt of maxima, and a debt wanted of the result on an axis on which no operand owes or has a contracted
+/// dim.
 Product make_product(const ParsedProduct& parsed, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh);
 
 /// Which of the four cases of a sharded product (book section 3) an axis is.
 struct AxisCase {
   Axis axis;
-  int number = 1;      ///< 1 to 4
-  std::string reason;  ///< one clause: what makes it so
+  int number = 1;          ///< 1 to 4
+  std::string reason;      ///< one clause: what makes it so
+  std::string makes = {};  ///< of a chain: the array that the product makes; empty for a product of two operands
 };
 
-/// For each axis of the mesh: case 3 where both operands have it on the same contracted dim, else 2 where one has it
-/// on a contracted dim, else 4 where it shards a free dim of both, else 1. A free dim is one that only one operand has.
-std::vector<AxisCase> cases(const Product& product);
+/// For each product of two factors and each axis of the mesh: case 3 where both factors have it on the same contracted
+/// dim, else 2 where one has it on a contracted dim, else 4 where it shards a free dim of both, else 1. A free dim is
+/// one that only one factor has. Operands count as they are stored, an array on the way as `program` makes it.
+std::vector<AxisCase> cases(const RankProgram& program);
 
 }  // namespace shardline

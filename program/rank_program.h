@@ -45,8 +45,8 @@ struct Step {
   Axes axes;                 ///< of a conversion, major first
   int from_dim = -1;         ///< gathered dim of all_gather and all_to_all
   int to_dim = -1;           ///< dim that gains the axes: reduce_scatter, all_to_all, slice
-  int operation = -1;        ///< of a computation: which operation,
-  int phase = -1;            ///< and which of its phases
+  int operation = -1;        ///< the operation it is or serves; -1 for what brings outputs to rest
+  int phase = -1;            ///< of a computation: which phase of the operation
   std::vector<Axes> splits;  ///< of a computation: the axes that split each index of the operation
   Region region;
   collectives::Wire wire = collectives::Wire::automatic;  ///< of a reduction of bf16, see name_wires()

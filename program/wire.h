@@ -7,14 +7,12 @@
 namespace shardline {
 
 /// What a conversion moves between ranks: messages one after the other, and bytes leaving the rank that sends most.
-/// Nothing for a slice or an owe. Derived from the schedules and plans that carry it out.
+/// Nothing for a slice or an owe. What the schedules and plans that carry it out derive,
+/// a reshard on a mesh of more than 64 ranks by what 64 of them receive.
 collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, Index element_size);
 
-/// Names the wire of every reduction of a bf16 array: `exchange`, by which all algorithms that hand each rank its parts
-/// round once, so that the result does not depend on which of them runs.
-void name_wires(RankProgram& program, const ElementTypes& types);
-
-/// The wire bytes of all conversions of a program together.
-Index wire_bytes(const RankProgram& program, const ElementTypes& types);
+/// Names the wire of every reduction of a bf16 array. By `exchange` all algorithms that hand each rank its parts round
+/// once, so that the result does not depend on which of them runs.
+void name_wires(RankProgram& program, const ElementTypes& types, collectives::Wire wire = collectives::Wire::exchange);
 
 }  // namespace shardline

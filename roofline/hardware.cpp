@@ -20,6 +20,12 @@ std::string_view name_of(Limiter limiter) {
   throw Error("unknown limiter");
 }
 
+const Link& Hardware::link(const Axis& axis) const {
+  const auto found = links.find(axis);
+  SHARDLINE_CHECK(found != links.end(), "machine {} has no link for axis {}", name, axis);
+  return found->second;
+}
+
 Price kernel_price(const kernels::Cost& cost, const Hardware& hardware) {
   const Seconds math = cost.flops / hardware.matmul;
   const Seconds memory = cost.bytes / hardware.memory;
@@ -33,9 +39,7 @@ Price kernel_price(const kernels::Cost& cost, const Hardware& hardware) {
 Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware) {
   Link slowest{Seconds(0), BytesPerSecond(0)};
   for (const Axis& axis : axes) {
-    const auto found = hardware.links.find(axis);
-    SHARDLINE_CHECK(found != hardware.links.end(), "machine {} has no link for axis {}", hardware.name, axis);
-    const Link& link = found->second;
+    const Link& link = hardware.link(axis);
     slowest.latency = std::max(slowest.latency, link.latency);
     slowest.bandwidth = slowest.bandwidth.value == 0 ? link.bandwidth : std::min(slowest.bandwidth, link.bandwidth);
   }

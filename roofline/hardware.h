@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "collectives/options.h"
 #include "kernels/cost.h"
 #include "runtime/axes.h"
 #include "runtime/base/units.h"
@@ -23,11 +24,16 @@ struct Link {
 
 /// What one rank of a machine can do while all ranks are busy.
 struct Hardware {
-  std::string name;
-  FlopsPerSecond matmul;       ///< matrix products
-  BytesPerSecond memory;       ///< reading and writing together
-  Seconds overhead;            ///< of starting any operation
-  std::map<Axis, Link> links;  ///< by mesh axis; axes of size 1 have none
+  std::string name = {};
+  FlopsPerSecond matmul;            ///< matrix products
+  BytesPerSecond memory;            ///< reading and writing together
+  Seconds overhead;                 ///< of starting any operation
+  std::map<Axis, Link> links = {};  ///< by mesh axis; axes of size 1 have none
+  /// By which partial sums in bf16 are reduced.
+  collectives::Wire bf16_wire = collectives::Wire::exchange;
+
+  /// The link of an axis; throws Error when it has none.
+  const Link& link(const Axis& axis) const;
 };
 
 /// What binds an operation.
@@ -48,8 +54,8 @@ Price kernel_price(const kernels::Cost& cost, const Hardware& hardware);
 /// What a collective moves, beside which it is priced.
 struct Transfer {
   double steps = 0;  ///< messages one after the other
-  Bytes wire;        ///< leaving the busiest rank in its busiest direction
-  Bytes local;       ///< read and written in this rank's memory: packing, reducing, copying
+  Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
+  Bytes local = {};  ///< read and written in this rank's memory: packing, reducing, copying
 };
 
 /// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2). Over

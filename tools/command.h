@@ -10,4 +10,7 @@ namespace shardline::tools {
 /// are UsageErrors thrown on every rank.
 using Action = std::function<int()>;
 
+/// The same of a subcommand that does not start MPI. It prints and writes only when `speaks` is true.
+using QuietAction = std::function<int(bool speaks)>;
+
 }  // namespace shardline::tools

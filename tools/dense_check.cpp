@@ -71,14 +71,11 @@ std::vector<std::string> select(const Array& from, const Array& first, bool in_f
   return dims;
 }
 
-/// The product of a block of the result, tile by tile, as batched matrices: offsets of every batch, row, column and
-/// summed position in the arrays that have them.
+/// A product of two factors, of a block of its result, tile by tile, as batched matrices: offsets of every batch, row,
+/// column and summed position in the arrays that have them.
 class DenseProduct {
  public:
-  DenseProduct(const Product& product, const std::vector<Range>& block) {
-    const Array& a = product.program.array(product.a);
-    const Array& b = product.program.array(product.b);
-    const Array& c = product.program.array(product.result);
+  DenseProduct(const Array& a, const Array& b, const Array& c, const std::vector<Range>& block) {
     Shape local;
     for (const Range& range : block) local.push_back(range.size());
     const Layout in_a = operand_layout(a, c, block);
@@ -94,22 +91,22 @@ class DenseProduct {
     summed_a_ = in_a.offsets(summed), summed_b_ = in_b.offsets(summed);
   }
 
-  /// Calls compare(offset in the block, dense value) for every element of the block.
-  template <class Compare>
-  void run(const GeneratedOperand& a, const GeneratedOperand& b, Compare compare) const {
+  /// Calls receive(offset in the block, value) for every element of the block; a(i) and b(i) are elements of the
+  /// factors.
+  template <class A, class B, class Receive>
+  void run(const A& a, const B& b, Receive receive) const {
     for (std::size_t batch = 0; batch < batch_c_.size(); ++batch) {
       for (std::size_t column = 0; column < columns_c_.size(); column += kTile) {
         for (std::size_t row = 0; row < rows_c_.size(); row += kTile) {
-          tile(a, b, batch, row, column, compare);
+          tile(a, b, batch, row, column, receive);
         }
       }
     }
   }
 
  private:
-  template <class Compare>
-  void tile(const GeneratedOperand& a, const GeneratedOperand& b, std::size_t batch, std::size_t row,
-            std::size_t column, Compare compare) const {
+  template <class A, class B, class Receive>
+  void tile(const A& a, const B& b, std::size_t batch, std::size_t row, std::size_t column, Receive receive) const {
     const std::size_t m = std::min(kTile, rows_c_.size() - row);
     const std::size_t n = std::min(kTile, columns_c_.size() - column);
     std::vector<double> c_MN(m * n, 0);
@@ -119,11 +116,11 @@ class DenseProduct {
       std::vector<double> b_KN;
       for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t l = 0; l < k; ++l)
-          a_MK.push_back(a.value(batch_a_[batch] + rows_a_[row + i] + summed_a_[inner + l]));
+          a_MK.push_back(a(batch_a_[batch] + rows_a_[row + i] + summed_a_[inner + l]));
       }
       for (std::size_t l = 0; l < k; ++l) {
         for (std::size_t j = 0; j < n; ++j) {
-          b_KN.push_back(b.value(batch_b_[batch] + summed_b_[inner + l] + columns_b_[column + j]));
+          b_KN.push_back(b(batch_b_[batch] + summed_b_[inner + l] + columns_b_[column + j]));
         }
       }
       const auto [M, N, K] = std::array{static_cast<Index>(m), static_cast<Index>(n), static_cast<Index>(k)};
@@ -132,7 +129,7 @@ class DenseProduct {
     }
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
-        compare(batch_c_[batch] + rows_c_[row + i] + columns_c_[column + j], c_MN[i * n + j]);
+        receive(batch_c_[batch] + rows_c_[row + i] + columns_c_[column + j], c_MN[i * n + j]);
       }
     }
   }
@@ -141,6 +138,47 @@ class DenseProduct {
   Offsets rows_a_, rows_c_;
   Offsets columns_b_, columns_c_;
   Offsets summed_a_, summed_b_;
+};
+
+/// The left factor of the last product of a chain, in full, and then that product.
+class DenseChain {
+ public:
+  DenseChain(const Product& product, const std::vector<GeneratedOperand>& operands)
+      : product_(product), operands_(operands) {
+    const std::vector<Operation>& operations = product.program.operations;
+    for (std::size_t k = 0; k + 1 < operations.size(); ++k) {
+      const Array& made = product.program.array(operations[k].results[0]);
+      std::vector<Range> whole;
+      for (const Index extent : made.shape) whole.push_back({0, extent});
+      std::vector<double> next(static_cast<std::size_t>(element_count(made.shape)));
+      multiply(k, whole, [&](Index at, double value) { next[static_cast<std::size_t>(at)] = value; });
+      left_ = std::move(next);
+    }
+  }
+
+  /// Calls receive(offset in the block, value) for every element of a block of the result.
+  template <class Receive>
+  void run(const std::vector<Range>& block, Receive receive) const {
+    multiply(product_.program.operations.size() - 1, block, receive);
+  }
+
+ private:
+  template <class Receive>
+  void multiply(std::size_t k, const std::vector<Range>& block, Receive receive) const {
+    const Operation& op = product_.program.operations[k];
+    const auto array = [&](ArrayId id) -> const Array& { return product_.program.array(id); };
+    const DenseProduct dense(array(op.operands[0]), array(op.operands[1]), array(op.results[0]), block);
+    const auto right = [&](Index i) { return operands_[k + 1].value(i); };
+    if (k == 0) {
+      dense.run([&](Index i) { return operands_[0].value(i); }, right, receive);
+    } else {
+      dense.run([&](Index i) { return left_[static_cast<std::size_t>(i)]; }, right, receive);
+    }
+  }
+
+  const Product& product_;
+  const std::vector<GeneratedOperand>& operands_;
+  std::vector<double> left_;  ///< what the products so far have made
 };
 
 /// This rank's block of the result in f64, owed parts summed up. Collective over `mesh` when there are any.
@@ -154,14 +192,14 @@ Tensor settled_block(const Product& product, const Tensor& result, const Mesh& m
 
 }  // namespace
 
-Accuracy check_against_dense(const Product& product, const GeneratedOperand& a, const GeneratedOperand& b,
+Accuracy check_against_dense(const Product& product, const std::vector<GeneratedOperand>& operands,
                              const Tensor& result, const Mesh& mesh) {
   const std::vector<Range> block =
       box(product.program.array(product.result).shape, product.sharding(product.result), product.mesh, mesh.rank());
   const Tensor ours = settled_block(product, result, mesh, block);
   const View<const double> elements = ours.view<double>();
   Accuracy worst;
-  DenseProduct(product, block).run(a, b, [&](Index at, double dense) {
+  DenseChain(product, operands).run(block, [&](Index at, double dense) {
     const double error = std::abs(elements[at] - dense);
     worst.max_error = std::max(worst.max_error, std::isfinite(error) ? error : std::numeric_limits<double>::infinity());
     worst.max_value = std::max(worst.max_value, std::abs(dense));
@@ -177,7 +215,15 @@ Bytes memory_of_check(const Product& product, DType dtype) {
   const auto item = static_cast<double>(size_of(dtype));
   const double gathered =
       sharding.unreduced.empty() ? 0 : item * (whole + block * static_cast<double>(product.mesh.ranks()));
-  return Bytes(8 * block + gathered);
+  double on_the_way = 0;  // an array that is made, and the one it is made from
+  double before = 0;
+  for (std::size_t k = 0; k + 1 < product.program.operations.size(); ++k) {
+    const ArrayId made = product.program.operations[k].results[0];
+    const auto elements = static_cast<double>(element_count(product.program.array(made).shape));
+    on_the_way = std::max(on_the_way, 8 * (before + elements));
+    before = elements;
+  }
+  return Bytes(8 * block + gathered + on_the_way);
 }
 
 }  // namespace shardline::tools

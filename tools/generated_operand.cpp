@@ -44,4 +44,10 @@ Tensor GeneratedOperand::block(const Mesh& mesh) const {
   return DistTensor::make(mesh, spec, [&](Index i) { return part(i, static_cast<std::size_t>(position)); }).local();
 }
 
+std::vector<GeneratedOperand> generated_operands(const Product& product, DType dtype, std::uint64_t seed) {
+  std::vector<GeneratedOperand> operands;
+  for (const ArrayId operand : product.operands) operands.emplace_back(product, operand, dtype, seed);
+  return operands;
+}
+
 }  // namespace shardline::tools

@@ -29,4 +29,7 @@ class GeneratedOperand {
   std::vector<CounterRng> shares_;  ///< by part, when there are several: what neighbouring parts pass to each other
 };
 
+/// All operands of a product, in order.
+std::vector<GeneratedOperand> generated_operands(const Product& product, DType dtype, std::uint64_t seed);
+
 }  // namespace shardline::tools

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "models/files.h"
+#include "program/multiply.h"
+#include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 #include "tools/text.h"
 #include "tools/version.h"
@@ -15,13 +17,6 @@ std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
   std::vector<std::string> names;
   for (const DType dtype : dtypes) names.emplace_back(name_of(dtype));
   return names;
-}
-
-DType dtype_of(const CommonOptions& options) {
-  for (const DType dtype : options.dtypes) {
-    if (options.dtype == name_of(dtype)) return dtype;
-  }
-  usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
 }
 
 AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& world) {
@@ -42,16 +37,48 @@ CLI::Validator not_empty() {
   return {[](const std::string& text) { return text.empty() ? "it is empty" : ""; }, ""};
 }
 
+DType dtype_of(const CommonOptions& options) {
+  for (const DType dtype : options.dtypes) {
+    if (options.dtype == name_of(dtype)) return dtype;
+  }
+  usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
+}
+
+void add_dtype_option(CLI::App& command, CommonOptions& options) {
+  command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
+      ->capture_default_str();
+}
+
+void add_json_option(CLI::App& command, CommonOptions& options) {
+  command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
+}
+
+void add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose) {
+  command.add_option("--hardware", name, fmt::format("{} {}", purpose, listed(roofline::hardware_names(), "or")))
+      ->check(not_empty())
+      ->capture_default_str();
+}
+
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());
-  command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
-      ->capture_default_str();
+  add_dtype_option(command, options);
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
   command.add_option("--seed", options.seed, "Seed of everything drawn at random")
       ->check(CLI::Validator(seed_fault, ""))
       ->capture_default_str();
-  command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
+  add_json_option(command, options);
+}
+
+Json mesh_json(const AbstractMesh& mesh) {
+  Json object = Json::object();
+  for (const Axis& axis : mesh.axes()) object[axis] = mesh.size(axis);
+  return object;
+}
+
+std::string record_text(const Json& record) {
+  // Text that is not UTF-8, as a sampled one may be, must not stop the record.
+  return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Job::Job(const CommonOptions& options)
@@ -64,14 +91,7 @@ Job::Job(const CommonOptions& options)
   require_writable(options_.json);
 }
 
-roofline::Hardware Job::prices() const {
-  roofline::Hardware h{"cpu", FlopsPerSecond(6e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
-  for (const Axis& axis : mesh_.axes().axes_that_move()) {
-    const bool node = mesh_.group({axis}).one_node;
-    h.links[axis] = {Seconds(node ? 2e-6 : 3e-5), BytesPerSecond(node ? 5e9 : 1.25e9), false, !node};
-  }
-  return h;
-}
+roofline::Hardware Job::prices() const { return cpu_hardware(mesh_, dtype_ == DType::bf16 ? DType::f32 : dtype_); }
 
 void Job::introduce() const {
   note(fmt::format("{} rank{} on {} ({} node{}, {} core{}), mesh {}, {} BLAS thread{} per rank", world_.size(),
@@ -92,11 +112,9 @@ void Job::note(const std::string& text) const {
 }
 
 Json Job::header(const std::string& schema, const std::string& command) const {
-  Json mesh = Json::object();
-  for (const Axis& axis : mesh_.axes().axes()) mesh[axis] = mesh_.axes().size(axis);
   Json header{{"schema", schema},
               {"command", command},
-              {"mesh", std::move(mesh)},
+              {"mesh", mesh_json(mesh_.axes())},
               {"machine",
                {{"host", machine_.host},
                 {"nodes", machine_.nodes},
@@ -133,8 +151,7 @@ void Job::write_file(const std::string& path, const std::string& text) const {
 
 void Job::write_json(const Json& record) const {
   if (options_.json.empty()) return;
-  // Text that is not UTF-8, as a sampled one may be, must not stop the record.
-  write_file(options_.json, record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(options_.json, record_text(record));
 }
 
 }  // namespace shardline::tools

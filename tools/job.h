@@ -32,6 +32,20 @@ struct CommonOptions {
 /// Refuses an empty argument, which a shell makes of a variable that is not set.
 CLI::Validator not_empty();
 
+/// Add one of the options that commands share; what they are bound to must outlive the parsing.
+void add_dtype_option(CLI::App& command, CommonOptions& options);
+void add_json_option(CLI::App& command, CommonOptions& options);
+/// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
+void add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
+
+/// The element type of --dtype; throws UsageError that lists those the subcommand takes.
+DType dtype_of(const CommonOptions& options);
+
+/// {"X": 2}
+Json mesh_json(const AbstractMesh& mesh);
+/// A record as it stands in its file.
+std::string record_text(const Json& record);
+
 /// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
 void add_common_options(CLI::App& command, CommonOptions& options);
 
@@ -50,6 +64,8 @@ class Job {
   DType dtype() const { return dtype_; }
   std::uint64_t seed() const { return options_.seed; }
   const Machine& machine() const { return machine_; }
+  /// Collective over all ranks: the built-in prices by which programs for them are chosen and scheduled. They come from
+  /// no measurement.
   roofline::Hardware prices() const;
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.

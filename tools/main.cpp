@@ -1,5 +1,6 @@
 // The `shardline` command: a file per subcommand, each of which adds itself here.
 
+#include <cstdlib>
 #include <iostream>
 #include <sstream>
 
@@ -9,6 +10,7 @@
 #include "runtime/mpi/environment.h"
 #include "tools/bench.h"
 #include "tools/command.h"
+#include "tools/explain.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
 #include "tools/sample.h"
@@ -43,28 +45,74 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see shardline {}--help", text, commands.empty() ? "" : commands[0]->get_name() + " ");
 }
 
-/// Runs on every rank: parses, and does what the arguments ask for.
-int run(int argc, char** argv) {
+/// What the arguments ask for.
+struct Request {
+  Action action;             ///< to be run on every rank, under MPI
+  QuietAction quiet;         ///< or to be run without
+  std::string text;          ///< or to be printed: help or version
+  std::string fault;         ///< or what is wrong with them
+  bool quiet_fault = false;  ///< the arguments are of a subcommand that does not start MPI
+};
+
+Request parse(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
   app.require_subcommand(0, 1);  // none is refused below, so that a word that names no command is refused by name
-  Action action;
-  add_matmul(app, action);
-  add_train(app, action);
-  add_sample(app, action);
-  add_bench(app, action);
+  Request request;
+  add_matmul(app, request.action);
+  add_explain(app, request.quiet);
+  add_train(app, request.action);
+  add_sample(app, request.action);
+  add_bench(app, request.action);
   try {
     app.parse(argc, argv);
+    if (request.action == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
   } catch (const CLI::Success& asked) {  // --help or --version
     std::ostringstream text;
     app.exit(asked, text, text);
-    if (mpi::Communicator::world().rank() == 0) std::cout << text.str() << std::flush;
-    return 0;
+    request.text = text.str();
   } catch (const CLI::ParseError& error) {
-    throw UsageError(one_line(app, error));
+    request.fault = one_line(app, error);
+    const auto commands = app.get_subcommands();
+    request.quiet_fault = !commands.empty() && commands[0]->get_name() == "explain";
   }
-  require(action != nullptr, "no command given; see shardline --help");
-  return action();
+  return request;
+}
+
+/// Runs on every rank.
+int run(const Request& request) {
+  if (!request.fault.empty()) throw UsageError(request.fault);
+  if (request.action != nullptr) return request.action();
+  if (mpi::Communicator::world().rank() == 0) std::cout << request.text << std::flush;
+  return 0;
+}
+
+/// True on the rank that prints, as far as a process that does not start MPI can know: launchers number their
+/// processes.
+bool launched_first() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::string(rank) == "0";
+  }
+  return true;
+}
+
+/// Runs without MPI; errors end as mpi::run_guarded() ends them.
+int run_quietly(const Request& request) {
+  const bool speaks = launched_first();
+  const auto complain = [&](const std::exception& error) {
+    if (speaks) std::cerr << "shardline: " << error.what() << std::endl;
+  };
+  try {
+    if (!request.fault.empty()) throw UsageError(request.fault);
+    return request.quiet(speaks);
+  } catch (const UsageError& error) {
+    complain(error);
+    return 2;
+  } catch (const std::exception& error) {
+    complain(error);
+    return 1;
+  }
 }
 
 }  // namespace
@@ -72,6 +120,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   shardline::tools::keep_freed_memory();
+  const shardline::tools::Request request = shardline::tools::parse(argc, argv);
+  if (request.quiet != nullptr || request.quiet_fault) return shardline::tools::run_quietly(request);
   const shardline::mpi::Environment environment(&argc, &argv);
-  return shardline::mpi::run_guarded([&] { return shardline::tools::run(argc, argv); });
+  return shardline::mpi::run_guarded([&] { return shardline::tools::run(request); });
 }

@@ -6,9 +6,13 @@
 #include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/execute.h"
+#include "program/timeline.h"
 #include "roofline/calibrate.h"
+#include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 #include "tools/matmul_report.h"
+#include "tools/product_report.h"
+#include "tools/schedule_options.h"
 #include "tools/show.h"
 
 namespace shardline::tools {
@@ -18,7 +22,9 @@ struct MatmulOptions {
   CommonOptions common;
   std::string expression;
   std::string sizes;
+  std::string hardware = "cpu";
   Index choose = 1;
+  ScheduleFlags schedule;
   bool show = false;
 };
 
@@ -28,23 +34,13 @@ int repetitions(Seconds first) { return first < Seconds(2) ? 5 : first < Seconds
 double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
 
 /// Refuses what the nodes could not hold, before anything is allocated.
-void require_memory(const Product& product, const RankProgram& program, const Job& job) {
+void require_memory(const Product& product, const RankProgram& program, const ProgramSchedule& schedule,
+                    const Job& job) {
   const ElementTypes types = product_types(product, job.dtype());
-  const ProgramSchedule schedule = in_order(program);
   const Bytes per_rank = Liveness(program, schedule).peak(types, 0) + memory_of_check(product, types.real);
   const Bytes needed = per_rank * job.machine().ranks_per_node;
   require(needed <= job.machine().memory, "{} needs {} on each node ({} ranks), which has {}", product.to_string(),
           to_string(needed), job.machine().ranks_per_node, to_string(job.machine().memory));
-}
-
-std::vector<PricedCandidate> price(std::vector<Candidate> candidates, const ElementTypes& types,
-                                   const roofline::Hardware& hardware) {
-  std::vector<PricedCandidate> priced;
-  for (Candidate& candidate : candidates) {
-    std::vector<StepEstimate> estimates = estimate(candidate.program, types, hardware);
-    priced.push_back({std::move(candidate.program), std::move(estimates)});
-  }
-  return priced;
 }
 
 /// Collective over all ranks: one run, begun together; the time of the slowest rank.
@@ -59,22 +55,19 @@ Seconds timed_run(Executor& executor, const Job& job) {
 void run(Job& job, MatmulRecord& record) {
   const Product& product = *record.product;
   const ElementTypes types = product_types(product, job.dtype());
-  const GeneratedOperand a(product, product.a, job.dtype(), job.seed());
-  const GeneratedOperand b(product, product.b, job.dtype(), job.seed());
-  const ProgramSchedule schedule = in_order(record.candidate().program);
-  const ArenaPlan plan = plan_arena(record.candidate().program, types, Liveness(record.candidate().program, schedule));
+  const std::vector<GeneratedOperand> operands = generated_operands(product, job.dtype(), job.seed());
+  const ArenaPlan plan = plan_arena(record.program(), types, Liveness(record.program(), record.schedule));
   const std::string obstacle = collectives::give_arena(job.engine(), plan.total_bytes());
   if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
-  Executor executor(record.candidate().program, in_order(record.candidate().program), job.engine(), types,
-                    record.candidate().estimates);
-  executor.set(product.a, a.block(job.mesh()));
-  executor.set(product.b, b.block(job.mesh()));
+  Executor executor(record.program(), record.schedule, job.engine(), types, record.prediction().steps);
+  for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
   const int count = repetitions(timed_run(executor, job));
   executor.forget_times();
   for (int i = 0; i < count; ++i) record.runs.push_back(timed_run(executor, job));
+  record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
-  record.accuracy = check_against_dense(product, a, b, executor.get(product.result), job.mesh());
+  record.accuracy = check_against_dense(product, operands, executor.get(product.result), job.mesh());
 }
 
 int matmul(const MatmulOptions& options) {
@@ -83,26 +76,34 @@ int matmul(const MatmulOptions& options) {
   Job job(options.common);
   const Product product = make_product(parsed, sizes, job.mesh().axes());
   const ElementTypes types = product_types(product, job.dtype());
-  std::vector<Candidate> candidates = product.candidates(types);
+  const roofline::Hardware prices = job.prices();
+  const bool ours = options.hardware == prices.name;
+  std::vector<Candidate> candidates =
+      product.candidates(types, ours ? prices : roofline::hardware_named(options.hardware, product.mesh, types.real));
   const auto count = static_cast<Index>(candidates.size());
   require(options.choose >= 1 && options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose,
           count);
   const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
   check(chosen);
-  require_memory(product, chosen, job);
+  ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
+  require_memory(product, chosen, scheduled, job);
 
   job.introduce();
   if (job.dtype() == DType::bf16) {
     job.note(
         "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
   }
-  const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), types.real);
+  const roofline::Hardware measured = roofline::measure_briefly(job.engine(), types.real);
   MatmulRecord record{.product = &product,
-                      .candidates = price(std::move(candidates), types, hardware),
+                      .candidates = std::move(candidates),
                       .chosen = options.choose,
+                      .schedule = std::move(scheduled),
+                      .needs_the_cores = moving_needs_the_cores(product.mesh, prices),
                       .tolerance = tolerance(job.dtype())};
-  job.print(derivation_text(record, job.dtype()));
-  if (options.show) job.print(pictures(record.candidate().program, types) + "\n");
+  for (const Candidate& each : record.candidates) record.predicted.push_back(price(each.program, types, measured));
+  record.scheduled = scheduled_time(chosen, record.schedule, record.prediction().steps, measured).total;
+  job.print(derivation_text(product, record.candidates, record.chosen, job.dtype()));
+  if (options.show) job.print(pictures(record.program(), types) + "\n");
   run(job, record);
   job.print(result_text(record));
   Json json = job.header("shardline.matmul/1", "matmul");
@@ -138,10 +139,14 @@ void add_matmul(CLI::App& app, Action& action) {
                    "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
       ->required();
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
-  command->add_option("--choose", options->choose, "Run the candidate of this number; 1 moves the fewest bytes")
+  command
+      ->add_option("--choose", options->choose,
+                   "Run the candidate of this number, as explain lists them; 1 is the cheapest")
       ->capture_default_str();
+  add_schedule_options(*command, options->schedule, false);
   command->add_flag("--show", options->show,
                     "Draw which rank holds which block of every array, in each layout it takes");
+  add_hardware_option(*command, options->hardware, "Choose the program by the prices of");
   add_common_options(*command, options->common);
   command->footer(kExample);
   command->callback([options, &action] { action = [options] { return matmul(*options); }; });

@@ -52,8 +52,8 @@ class Inference {
     check(program_);
     // Nothing here is compared with a price, so any estimate serves.
     const ElementTypes types{.real = job.dtype()};
-    executor_ =
-        std::make_unique<Executor>(program_, in_order(program_), job.engine(), types, std::vector<StepEstimate>(program_.steps.size()));
+    executor_ = std::make_unique<Executor>(program_, in_order(program_), job.engine(), types,
+                                           std::vector<StepEstimate>(program_.steps.size()));
     for (const ModelParameter& parameter : model_.parameters) {
       const Array& array = model_.program.array(parameter.array);
       const Sharding& sharding = program_.version(program_.inputs.at(parameter.array)).sharding;

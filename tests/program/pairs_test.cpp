@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "program/check.h"
@@ -8,6 +9,7 @@
 #include "program/partition.h"
 #include "program/print.h"
 #include "runtime/notation.h"
+#include "tests/program/prices.h"
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 
@@ -57,10 +59,11 @@ class Product {
     reference_ = run_unsharded(program_, random_inputs(program_, 1));
   }
 
-  std::vector<Candidate> candidates(const Sharding& a, const Sharding& b, const Sharding& c) const {
+  std::vector<Candidate> candidates(const Sharding& a, const Sharding& b, const Sharding& c,
+                                    const roofline::Hardware& hardware) const {
     Declaration declaration;
     declaration.layouts = {{a_, a}, {b_, b}, {c_, c}};
-    return partition_all(program_, mesh_, declaration);
+    return partition_all(program_, mesh_, declaration, {}, hardware);
   }
 
   /// Checks and simulates.
@@ -85,22 +88,26 @@ class Product {
   Values reference_;
 };
 
-/// Number of triples of shardings over `mesh`; the best candidate of each is right, and of every `sample`-th all are.
+/// Number of triples of shardings over `mesh`; the best candidate of each is right, under prices by turns of bandwidth
+/// and of latency, and of every `sample`-th all are.
 Index try_all(const std::string& mesh_text, const ProductSizes& sizes, bool owed, Index sample, Index stride = 1) {
   const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
   const Product product(mesh, sizes);
   const std::vector<Sharding> shardings = all_shardings(mesh, owed);
+  const std::array prices{bandwidth_bound(mesh), latency_bound(mesh)};
   Index triples = 0;
   for (const Sharding& a : shardings) {
     for (const Sharding& b : shardings) {
       for (const Sharding& c : shardings) {
         if (++triples % stride != 0) continue;
-        const std::vector<Candidate> candidates = product.candidates(a, b, c);
-        EXPECT_FALSE(candidates.empty());
-        if (candidates.empty()) return triples;
-        const std::size_t tried = triples % sample == 0 ? candidates.size() : 1;
-        for (std::size_t i = 0; i < tried; ++i) product.expect_right(candidates[i].program);
-        if (::testing::Test::HasFatalFailure()) return triples;
+        for (const roofline::Hardware& hardware : prices) {
+          const std::vector<Candidate> candidates = product.candidates(a, b, c, hardware);
+          EXPECT_FALSE(candidates.empty());
+          if (candidates.empty()) return triples;
+          const std::size_t tried = triples % sample == 0 ? candidates.size() : 1;
+          for (std::size_t i = 0; i < tried; ++i) product.expect_right(candidates[i].program);
+          if (::testing::Test::HasFatalFailure()) return triples;
+        }
       }
     }
   }
@@ -109,9 +116,10 @@ Index try_all(const std::string& mesh_text, const ProductSizes& sizes, bool owed
 
 /// The best way to run a product of square matrices over {X:2}.
 std::vector<std::string> best(const std::string& a, const std::string& b, const std::string& c) {
-  const Product product(AbstractMesh::parse("X=2"), {8, 8, 8});
-  return lines(
-      product.candidates(parse_array(a).sharding, parse_array(b).sharding, parse_array(c).sharding).at(0).program);
+  const AbstractMesh mesh = AbstractMesh::parse("X=2");
+  const Product product(mesh, {8, 8, 8});
+  const auto laid_out = [](const std::string& text) { return parse_array(text).sharding; };
+  return lines(product.candidates(laid_out(a), laid_out(b), laid_out(c), bandwidth_bound(mesh)).at(0).program);
 }
 
 /// The four cases of section 3.
@@ -130,16 +138,17 @@ TEST(Pairs, TheFourCasesOfTheBook) {
             (Lines{"B[J, K] = AllGather_X(B[J, K_X])", "C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
 }
 
-/// Fewest bytes on the wire first, then fewest FLOPs on the busiest rank.
+/// Where only the wire and then FLOPs cost, fewest bytes come first, then fewest FLOPs on the busiest rank.
 TEST(Pairs, CandidatesAreRanked) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
   const Product product(mesh, {5, 3, 2});
   for (const Sharding& sharding : all_shardings(mesh, false)) {
-    const std::vector<Candidate> candidates = product.candidates(sharding, Sharding::replicated(2), sharding);
+    const std::vector<Candidate> candidates =
+        product.candidates(sharding, Sharding::replicated(2), sharding, bandwidth_bound(mesh));
     ASSERT_GE(candidates.size(), 10U);
     for (std::size_t i = 1; i < candidates.size(); ++i) {
-      const auto cost = [&](std::size_t k) { return std::pair(candidates[k].wire_bytes, candidates[k].flops); };
-      EXPECT_LE(cost(i - 1), cost(i));
+      EXPECT_LE(candidates[i - 1].price.wire_bytes, candidates[i].price.wire_bytes);
+      EXPECT_FALSE(cheaper(candidates[i].price, candidates[i - 1].price));
     }
   }
 }

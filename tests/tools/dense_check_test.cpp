@@ -28,13 +28,13 @@ class DenseCheck : public testing::Test {
   /// This rank's block of P[B, I, J] * Q[B, J, K] -> R[K, B, I] with the error given in one element of rank 0.
   Accuracy check(const std::string& text, double error) const {
     const Product product = make(text);
-    const GeneratedOperand a(product, product.a, DType::f64, 3);
-    const GeneratedOperand b(product, product.b, DType::f64, 3);
+    const std::vector<GeneratedOperand> operands = generated_operands(product, DType::f64, 3);
     const Sharding& sharding = product.sharding(product.result);
     const DistTensor result =
-        DistTensor::make(mesh_, {"R", {"K", "B", "I"}, {3, 2, 9}, sharding, DType::f64},
-                         [&](Index at) { return element(a, b, at / 9 % 2, at / 18, at % 9) + (at == 0 ? error : 0); });
-    return check_against_dense(product, a, b, result.local(), mesh_);
+        DistTensor::make(mesh_, {"R", {"K", "B", "I"}, {3, 2, 9}, sharding, DType::f64}, [&](Index at) {
+          return element(operands[0], operands[1], at / 9 % 2, at / 18, at % 9) + (at == 0 ? error : 0);
+        });
+    return check_against_dense(product, operands, result.local(), mesh_);
   }
 
   const mpi::Communicator world_ = mpi::Communicator::world();
@@ -67,7 +67,7 @@ TEST_F(DenseCheck, SeesOneWrongElementOnEveryRank) {
 TEST_F(DenseCheck, PartsOfAnOwedOperandSumToItsValue) {
   const Product product = make("P[B, I, J]{U_X} * Q[B, J, K] -> R[K, B, I]");
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-    const GeneratedOperand a(product, product.a, dtype, 3);
+    const GeneratedOperand a(product, product.operands[0], dtype, 3);
     const Tensor block = a.block(mesh_).as(DType::f64);
     for (Index i = 0; i < block.size(); i += 997) {
       EXPECT_NEAR(world_.sum(block.view<double>()[i]), a.value(i), 1e-15);

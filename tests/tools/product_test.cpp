@@ -17,6 +17,7 @@
 #include "program/print.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
+#include "tests/program/prices.h"
 
 namespace shardline {
 namespace {
@@ -45,8 +46,8 @@ Tensor dense_product(const Product& product) {
   const auto operand = [&](ArrayId id) {
     return dense(program.array(id), product.mesh.size(product.sharding(id).unreduced));
   };
-  const std::vector<double> a = operand(product.a);
-  const std::vector<double> b = operand(product.b);
+  std::vector<std::vector<double>> factors;
+  for (const ArrayId id : product.operands) factors.push_back(operand(id));
   Tensor c = Tensor::zeros(DType::f64, program.array(product.result).shape);
   std::map<std::string, Index> at;
   for (const auto& [dim, size] : program.sizes) at[dim] = 0;
@@ -56,8 +57,11 @@ Tensor dense_product(const Product& product) {
     return index;
   };
   for (bool more = true; more;) {
-    c.view<double>()[place(product.result)] +=
-        a[static_cast<std::size_t>(place(product.a))] * b[static_cast<std::size_t>(place(product.b))];
+    double term = 1;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      term *= factors[i][static_cast<std::size_t>(place(product.operands[i]))];
+    }
+    c.view<double>()[place(product.result)] += term;
     more = false;
     for (auto& [dim, position] : at) {
       if (++position < program.sizes.at(dim)) {
@@ -82,9 +86,9 @@ class Bench {
   /// Collective over the mesh.
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
-    Executor executor(program, in_order(program), engine_, {.real = DType::f64}, std::vector<StepEstimate>(program.steps.size()));
-    executor.set(product.a, block(product, product.a));
-    executor.set(product.b, block(product, product.b));
+    Executor executor(program, in_order(program), engine_, {.real = DType::f64},
+                      std::vector<StepEstimate>(program.steps.size()));
+    for (const ArrayId operand : product.operands) executor.set(operand, block(product, operand));
     executor.run();
     const Sharding& sharding = product.sharding(product.result);
     const Tensor expected = expected_product(product);
@@ -100,10 +104,14 @@ class Bench {
     }
   }
 
+  std::vector<Candidate> candidates(const Product& product) const {
+    return product.candidates({.real = DType::f64}, bandwidth_bound(mesh_.axes()));
+  }
+
   void expect_right(const std::string& text, const Sizes& sizes) {
     const Product made = product(text, sizes);
     EXPECT_EQ(made.to_string(), text);  // the layouts are those that were written
-    expect_right(made, made.candidates().at(0).program);
+    expect_right(made, candidates(made).at(0).program);
   }
 
  private:
@@ -126,7 +134,7 @@ class Bench {
   /// The dense product depends on sizes and on how many parts the operands have, not on layouts.
   const Tensor& expected_product(const Product& product) {
     std::string key;
-    for (const ArrayId id : {product.a, product.b}) {
+    for (const ArrayId id : product.operands) {
       key += fmt::format("{} {} ", to_string(product.program.array(id)), product.sharding(id).unreduced.size());
     }
     for (const auto& [dim, size] : product.program.sizes) key += fmt::format("{}={} ", dim, size);
@@ -263,7 +271,7 @@ TEST_F(ProductTest, EveryCandidateIsRight) {
   for (const char* text : {"A[I, J_X] * B[J_X, K_Y] -> C[I, K]", "A[I_X, J] * B[J, K_X] -> C[I_Y, K]",
                            "A[I_XY, J] * B[J_Y, K]{U_X} -> C[I, K_X]", "A[I_Y, J]{U_X} * B[J_Y, K] -> C[I, K]{U_X}"}) {
     const Product product = bench.product(text, {{"I", 5}, {"J", 7}, {"K", 6}});
-    const std::vector<Candidate> candidates = product.candidates();
+    const std::vector<Candidate> candidates = bench.candidates(product);
     for (const Candidate& candidate : candidates) bench.expect_right(product, candidate.program);
     count += static_cast<int>(candidates.size());
   }

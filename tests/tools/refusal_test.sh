@@ -19,8 +19,8 @@ expect_code 0
 expect_lines out 1 "mpirun -n 2 shardline matmul"
 
 refused "no command given; see shardline --help"
-refused "there is no command 'frobnicate'; there are matmul, train" frobnicate
-refused "there is no command 'frobnicate'; there are matmul, train" frobnicate --size $sizes
+refused "there is no command 'frobnicate'; there are matmul, explain, train" frobnicate
+refused "there is no command 'frobnicate'; there are matmul, explain, train" frobnicate --size $sizes
 refused "--frobnicate; see shardline --help" --frobnicate
 refused "--frobnicate; see shardline matmul --help" matmul "$good" --size $sizes --frobnicate
 refused "EXPR is required; see shardline matmul --help" matmul --size $sizes
@@ -35,9 +35,9 @@ refused "dim I is sharded over axis Z, which mesh {X:$ranks} does not have" \
 refused "axis X is used twice" matmul "A[I_X, J_X] * B[J, K] -> C[I, K]" --size $sizes
 refused "mesh {X:7}" matmul "$good" --size $sizes --mesh X=7
 refused "axis X has size 0" matmul "$good" --size $sizes --mesh X=0
-refused "dim J of A[I, J] is in neither B[L, K] nor the result C[I, K]" \
+refused "dim J of A[I, J] is in no other operand and not in the result C[I, K]" \
   matmul "A[I, J] * B[L, K] -> C[I, K]" --size $sizes,L=8
-refused "dim M of the result C[I, K, M] is in neither" matmul "A[I, J] * B[J, K] -> C[I, K, M]" --size $sizes,M=8
+refused "dim M of the result C[I, K, M] is in no operand" matmul "A[I, J] * B[J, K] -> C[I, K, M]" --size $sizes,M=8
 refused "dim K of B[J_X, K] has no size" matmul "$good" --size I=8,J=8
 refused "size K=0 is not positive" matmul "$good" --size I=8,J=8,K=0
 refused "no result given; write -> C[...]" matmul "A[I, J] * B[J, K]" --size $sizes
@@ -53,4 +53,17 @@ refused "--seed: -1 is not a whole number from 0" matmul "$good" --size $sizes -
 refused "--seed: 18446744073709551616 is not" matmul "$good" --size $sizes --seed 18446744073709551616
 refused "--json: it is empty" matmul "$good" --size $sizes --json ""
 refused "--mesh: it is empty" matmul "$good" --size $sizes --mesh ""
+refused "--hardware" matmul "$good" --size $sizes --hardware
+refused "hardware \"v9\" is not known; there are v3, v4p, v5p, v5e, v6e, h100, cpu" matmul "$good" --size $sizes --hardware v9
+
+refused "EXPR is required; see shardline explain --help" explain --mesh X=4 --size $sizes
+refused "--mesh is required; see shardline explain --help" explain "$good" --size $sizes
+refused "hardware \"v9\" is not known; there are v3, v4p, v5p, v5e, v6e, h100, cpu" \
+  explain "$good" --mesh X=4 --size $sizes --hardware v9
+refused "the result C[I, K]{U_X} cannot owe on X" explain "A[I_X, J] * B[J, K] -> C[I, K]{U_X}" --mesh X=4 --size $sizes
+refused "$folder/nowhere/record.json" explain "$good" --mesh X=4 --size $sizes --json "$folder/nowhere/record.json"
+run explain --help
+expect_code 0
+expect_lines out 1 "shardline explain \"In[B, D]"
+expect_lines err 0 "shardline"
 finish

@@ -1,0 +1,122 @@
+#include "program/price.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace shardline {
+namespace {
+
+constexpr const char* kCores = "cores";
+
+/// Seconds of work on each resource of a machine, one operation at a time.
+class Loads {
+ public:
+  explicit Loads(const roofline::Hardware& hardware) : hardware_(hardware) {}
+
+  void add(const Step& step, Seconds time) {
+    if (!communicates(step.kind)) {
+      math_ += time;
+      busy_[kCores] += time;
+      return;
+    }
+    std::map<std::string, bool> used;  // links by the resource that carries them; whether they free the cores
+    for (const Axis& axis : step.axes) {
+      const roofline::Link& link = hardware_.link(axis);
+      const auto [entry, added] = used.emplace(link.resource.empty() ? "axis " + axis : link.resource, true);
+      entry->second = entry->second && link.frees_cores;
+    }
+    bool free = true;
+    for (const auto& [resource, frees] : used) {
+      moving_[resource] += time;
+      if (frees) busy_[resource] += time;
+      free = free && frees;
+    }
+    if (!free) busy_[kCores] += time;
+  }
+
+  Seconds math() const { return math_; }
+  Seconds comms() const { return busiest(moving_); }
+  Seconds total() const { return busiest(busy_); }
+
+ private:
+  static Seconds busiest(const std::map<std::string, Seconds>& loads) {
+    Seconds most;
+    for (const auto& [resource, time] : loads) most = std::max(most, time);
+    return most;
+  }
+
+  const roofline::Hardware& hardware_;
+  Seconds math_;
+  std::map<std::string, Seconds> moving_;  ///< by link resource
+  std::map<std::string, Seconds> busy_;    ///< by resource, links that keep the cores busy counted as cores
+};
+
+/// The operation that a step is or serves.
+int operation_of(const RankProgram& program, const Step& step) {
+  return step.operation >= 0 ? step.operation : static_cast<int>(program.program.operations.size()) - 1;
+}
+
+roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, const std::vector<int>& numbers) {
+  const bool moving = price.comms > price.math;
+  std::map<roofline::Limiter, Seconds> shares;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Step& step = program.steps[static_cast<std::size_t>(numbers[i])];
+    if (communicates(step.kind) == moving) shares[price.steps[i].price.limiter] += price.steps[i].price.time;
+  }
+  roofline::Limiter limiter = roofline::Limiter::latency;
+  Seconds most;
+  for (const auto& [each, time] : shares) {
+    if (time > most) limiter = each, most = time;
+  }
+  return limiter;
+}
+
+/// Prices the steps of the operations for which wanted(number) holds.
+template <class Wanted>
+ProgramPrice price_where(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+                         Wanted wanted) {
+  ProgramPrice price;
+  std::map<int, Loads> operations;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    const int operation = operation_of(program, step);
+    if (!wanted(operation)) continue;
+    numbers.push_back(static_cast<int>(i));
+    price.steps.push_back(estimate(program, step, types, hardware));
+    const StepEstimate& made = price.steps.back();
+    operations.try_emplace(operation, hardware).first->second.add(step, made.price.time);
+    price.sum += made.price.time;
+    price.wire_bytes += made.wire_bytes;
+    price.flops += made.flops;
+  }
+  for (const auto& [number, loads] : operations) {
+    price.math += loads.math();
+    price.comms += loads.comms();
+    price.total += loads.total();
+  }
+  price.limiter = limiter_of(program, price, numbers);
+  return price;
+}
+
+}  // namespace
+
+ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware) {
+  return price_where(program, types, hardware, [](int) { return true; });
+}
+
+ProgramPrice operation_price(const RankProgram& program, int number, const ElementTypes& types,
+                             const roofline::Hardware& hardware) {
+  return price_where(program, types, hardware, [number](int operation) { return operation == number; });
+}
+
+bool cheaper(const ProgramPrice& a, const ProgramPrice& b) {
+  // In single precision, in which sums of the same terms in another order are equal.
+  const auto key = [](const ProgramPrice& p) {
+    return std::pair(static_cast<float>(p.total.value), static_cast<float>(p.sum.value));
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace shardline

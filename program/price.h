@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "program/element_types.h"
+#include "program/estimate.h"
+#include "program/rank_program.h"
+#include "roofline/hardware.h"
+
+namespace shardline {
+
+/// What a program, or one operation of it with its conversions, takes on the busiest rank.
+struct ProgramPrice {
+  Seconds math;                     ///< computations, and conversions that move nothing between ranks
+  Seconds comms;                    ///< the busiest link: axes on one resource add, on different ones overlap
+  Seconds total;                    ///< the busiest resource of each operation, one operation after the other
+  Seconds sum;                      ///< of all steps, nothing overlapped
+  Bytes wire_bytes;                 ///< of all conversions, each on the rank that sends most
+  Flops flops;                      ///< on the busiest rank
+  std::vector<StepEstimate> steps;  ///< in order
+
+  /// Of the longer of math and comms: what binds the largest share of it.
+  roofline::Limiter limiter = roofline::Limiter::latency;
+};
+
+/// Prices a program. For each operation, its resources are the cores and the links over which its conversions and the
+/// debts it settles go; a link that does not free the cores is one with them. What lies on different resources
+/// overlaps: max(T_math, T_comms) where moving leaves the cores free (book section 1.1), T_math + T_comms where the
+/// ranks move through the memory of a node. Throws Error as estimate().
+ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware);
+
+/// The same of operation `number` alone and of the steps that serve it.
+ProgramPrice operation_price(const RankProgram& program, int number, const ElementTypes& types,
+                             const roofline::Hardware& hardware);
+
+/// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
+bool cheaper(const ProgramPrice& a, const ProgramPrice& b);
+
+}  // namespace shardline

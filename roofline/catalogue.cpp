@@ -1,0 +1,112 @@
+#include "roofline/catalogue.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace shardline::roofline {
+namespace {
+
+constexpr Seconds kHop{1e-6};
+constexpr const char* kCpu = "cpu";
+
+const Chip* find(const std::string& name) {
+  const std::vector<Chip>& chips = catalogue();
+  const auto found = std::find_if(chips.begin(), chips.end(), [&](const Chip& chip) { return chip.name == name; });
+  return found == chips.end() ? nullptr : &*found;
+}
+
+bool wraps(const Chip& chip, Index ranks) {
+  return chip.multiples ? ranks % chip.wraps_at == 0 : ranks == chip.wraps_at;
+}
+
+}  // namespace
+
+const std::vector<Chip>& catalogue() {
+  const auto chip = [](const char* name, double matmul, double memory, double capacity, double link) {
+    return Chip{name, FlopsPerSecond(matmul), BytesPerSecond(memory), Bytes(capacity), BytesPerSecond(link)};
+  };
+  const auto torus = [](Chip described, int axes, Index wraps_at, bool multiples, Index most_chips) {
+    described.torus_axes = axes;
+    described.wraps_at = wraps_at;
+    described.multiples = multiples;
+    described.most_chips = most_chips;
+    return described;
+  };
+  static const std::vector<Chip> kChips = [&] {
+    Chip h100 = chip("h100", 9.89e14, 3.35e12, 80e9, 4.5e11);  // NVLink: 9e11 in both directions together
+    h100.most_chips = 8;
+    return std::vector<Chip>{torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32),
+                             torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16),
+                             torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28),
+                             torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16),
+                             torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16),
+                             h100};
+  }();
+  return kChips;
+}
+
+std::vector<std::string> hardware_names() {
+  std::vector<std::string> names;
+  for (const Chip& chip : catalogue()) names.push_back(chip.name);
+  names.emplace_back(kCpu);
+  return names;
+}
+
+Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh) {
+  Hardware hardware{.name = chip.name, .matmul = chip.matmul, .memory = chip.memory, .overhead = Seconds(0)};
+  hardware.bf16_wire = collectives::Wire::hop;
+  for (const Axis& axis : mesh.axes_that_move()) {
+    Link link{.latency = kHop, .bandwidth = chip.link};
+    if (chip.torus_axes > 0) {
+      link.switched = false;
+      link.two_way = mesh.size(axis) > 2 && wraps(chip, mesh.size(axis));
+    } else {
+      link.resource = "switch";
+    }
+    hardware.links[axis] = link;
+  }
+  return hardware;
+}
+
+Hardware cpu_hardware(const AbstractMesh& mesh, DType dtype, const std::set<Axis>& across_nodes) {
+  const double flops = dtype == DType::f64 ? 2.5e10 : 5e10;
+  Hardware hardware{
+      .name = kCpu, .matmul = FlopsPerSecond(flops), .memory = BytesPerSecond(1e10), .overhead = Seconds(1e-6)};
+  const Link node{.latency = Seconds(1e-6),
+                  .bandwidth = BytesPerSecond(4e9),
+                  .frees_cores = false,
+                  .resource = "memory of the node"};
+  const Link network{.latency = Seconds(2e-5), .bandwidth = BytesPerSecond(1.25e9), .resource = "network"};
+  for (const Axis& axis : mesh.axes_that_move()) hardware.links[axis] = across_nodes.count(axis) > 0 ? network : node;
+  return hardware;
+}
+
+Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
+                        const std::set<Axis>& across_nodes) {
+  if (name == kCpu) return cpu_hardware(mesh, dtype, across_nodes);
+  const Chip* chip = find(name);
+  if (chip == nullptr)
+    usage_error("hardware \"{}\" is not known; there are {}", name, fmt::join(hardware_names(), ", "));
+  return hardware_of(*chip, mesh);
+}
+
+std::vector<std::string> reservations(const std::string& name, const AbstractMesh& mesh) {
+  std::vector<std::string> sentences;
+  const Chip* chip = find(name);
+  if (chip == nullptr) return sentences;
+  const auto axes = static_cast<int>(mesh.axes_that_move().size());
+  if (chip->torus_axes > 0 && axes > chip->torus_axes) {
+    sentences.push_back(fmt::format("{} has {} torus axes; the {} of the mesh are priced as though each had its own",
+                                    name, chip->torus_axes, axes));
+  }
+  if (mesh.ranks() > chip->most_chips) {
+    sentences.push_back(fmt::format("{} joins at most {} chips by these links; {} are priced as though it joined them",
+                                    name, chip->most_chips, mesh.ranks()));
+  }
+  return sentences;
+}
+
+}  // namespace shardline::roofline

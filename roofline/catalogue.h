@@ -1,0 +1,50 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "roofline/hardware.h"
+#include "runtime/abstract_mesh.h"
+#include "runtime/base/dtype.h"
+
+namespace shardline::roofline {
+
+/// A machine that is known by name: one chip and the links between chips.
+struct Chip {
+  std::string name;
+  FlopsPerSecond matmul;  ///< bf16
+  BytesPerSecond memory;
+  Bytes capacity;          ///< of the memory
+  BytesPerSecond link;     ///< one way, of one torus axis or into the switch
+  int torus_axes = 0;      ///< 0: chips hang on a switch
+  Index wraps_at = 0;      ///< a torus axis of so many chips is a ring,
+  bool multiples = false;  ///< and of any multiple of it; other axes are lines
+  Index most_chips = 0;    ///< of one torus or switch
+};
+
+/// v3, v4p, v5p, v5e, v6e and h100 (book sections 1.1 and 2; section 12 for h100).
+const std::vector<Chip>& catalogue();
+
+/// The names that hardware_named() takes: those of the catalogue and "cpu".
+std::vector<std::string> hardware_names();
+
+/// The catalogue's chips laid out as `mesh`. Every mesh axis is one axis of the torus: a ring where that many chips
+/// wrap, otherwise a line; a step takes 1 us (book section 3.2). On a switch all axes share each chip's one link. f32
+/// and f64 are priced at the rate of bf16, since the book gives no other; bf16 is reduced rounding at every hop.
+Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh);
+
+/// Built-in values for ranks of machines that nobody has measured, one core each: the memory of a node joins the ranks
+/// of an axis, taking turns with each other and with the cores, and a network those of `across_nodes`, in which nodes
+/// differ. They decide what runs, so they must never come from a measurement.
+Hardware cpu_hardware(const AbstractMesh& mesh, DType dtype, const std::set<Axis>& across_nodes = {});
+
+/// hardware_of() the chip of this name, or cpu_hardware() for "cpu". Throws UsageError that lists the names.
+Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
+                        const std::set<Axis>& across_nodes = {});
+
+/// What a price for `mesh` on the hardware of this name leaves out of account, a sentence each: more chips or axes than
+/// one machine has.
+std::vector<std::string> reservations(const std::string& name, const AbstractMesh& mesh);
+
+}  // namespace shardline::roofline

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "roofline/hardware.h"
+#include "runtime/base/shape.h"
+
+namespace shardline::roofline {
+
+/// What a collective has to move, whatever algorithm moves it.
+struct Collective {
+  std::vector<Index> ranks = {};  ///< by axis
+  Bytes sent = {};                ///< leaving the busiest rank when every piece takes one step to where it goes
+  Bytes local = {};               ///< read and written in this rank's memory: packing, reducing, copying
+  int rounds = 1;                 ///< 2 for an all_reduce: a reduce_scatter, then an all_gather
+  /// Every rank has another piece for each of the others (all_to_all, reshard); otherwise all pieces go round to all.
+  bool scatters = false;
+};
+
+/// The transfer over these axes by the algorithm that suits their links. Through switches: rank by rank, all axes
+/// together. Between neighbours (book section 3.2): one ring for each axis, which share the bytes, both ways round
+/// where the axis wraps; latency counts the longest way, the sum of p / 2 hops on a ring of p and of p - 1 on a line.
+/// Pieces that differ by receiver: p / 8 of what a rank holds crosses each link of a ring both ways round, p / 4 that
+/// of a line (book exercise 3.10). Local bytes count once, through memory.
+Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware);
+
+/// transfer_price() of transfer_of().
+Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware);
+
+}  // namespace shardline::roofline

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "roofline/hardware.h"
+#include "runtime/abstract_mesh.h"
+
+/// Machines of opposite kinds, for choices that must be right under any prices.
+namespace shardline {
+
+inline roofline::Hardware priced(const char* name, const AbstractMesh& mesh, roofline::Hardware hardware,
+                                 const roofline::Link& link) {
+  hardware.name = name;
+  for (const Axis& axis : mesh.axes()) hardware.links[axis] = link;
+  return hardware;
+}
+
+/// Where only the bytes on the wire cost anything, and then, a millionth as much, FLOPs.
+inline roofline::Hardware bandwidth_bound(const AbstractMesh& mesh) {
+  const roofline::Hardware chip{.matmul = FlopsPerSecond(1e9), .memory = BytesPerSecond(1e15), .overhead = Seconds(0)};
+  return priced("bandwidth-bound", mesh, chip,
+                {.latency = Seconds(0), .bandwidth = BytesPerSecond(1e3), .frees_cores = false});
+}
+
+/// Where only the number of messages counts.
+inline roofline::Hardware latency_bound(const AbstractMesh& mesh) {
+  const roofline::Hardware chip{.matmul = FlopsPerSecond(1e15), .memory = BytesPerSecond(1e15), .overhead = Seconds(0)};
+  return priced("latency-bound", mesh, chip,
+                {.latency = Seconds(1), .bandwidth = BytesPerSecond(1e15), .frees_cores = false});
+}
+
+}  // namespace shardline

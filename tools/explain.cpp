@@ -1,0 +1,161 @@
+#include "tools/explain.h"
+
+#include <memory>
+
+#include "kernels/gemm.h"
+#include "models/files.h"
+#include "program/multiply.h"
+#include "program/print.h"
+#include "roofline/catalogue.h"
+#include "runtime/base/check.h"
+#include "runtime/mpi/environment.h"
+#include "tools/product_report.h"
+#include "tools/version.h"
+
+namespace shardline::tools {
+namespace {
+
+struct ExplainOptions {
+  CommonOptions common;
+  std::string expression;
+  std::string sizes;
+  std::string hardware = "v5e";
+};
+
+/// The element types by which a product is priced: as `matmul` runs it on a CPU; the chips of the catalogue keep what
+/// they compute in the type of the operands.
+ElementTypes types_of(const Product& product, DType dtype, const std::string& hardware) {
+  return hardware == "cpu" ? product_types(product, dtype) : ElementTypes{.real = dtype};
+}
+
+std::string link_text(const Axis& axis, Index ranks, const roofline::Link& link) {
+  const std::string shape = link.switched  ? ""
+                            : link.two_way ? fmt::format("ring of {}, both ways ", ranks)
+                                           : fmt::format("line of {}, ", ranks);
+  const std::string shared = link.resource.empty() ? "" : fmt::format(" ({})", link.resource);
+  return fmt::format("{}: {}{} + {} a step{}", axis, shape, to_string(link.bandwidth), to_string(link.latency), shared);
+}
+
+std::string describe(const roofline::Hardware& hardware, const AbstractMesh& mesh) {
+  std::string text = fmt::format("hardware {}: matmul {}, memory {}", hardware.name, to_string(hardware.matmul),
+                                 to_string(hardware.memory));
+  for (const Axis& axis : mesh.axes_that_move()) {
+    text += "; " + link_text(axis, mesh.size(axis), hardware.link(axis));
+  }
+  text += "\n";
+  for (const std::string& sentence : roofline::reservations(hardware.name, mesh)) text += sentence + "\n";
+  return text;
+}
+
+Json operation_json(const RankProgram& program, const Step& step, const StepEstimate& estimate) {
+  return {{"text", to_string(program, step)},
+          {"kind", kind_name(program, step)},
+          {"axis", to_string(step.axes)},
+          {"bytes", estimate.bytes.value},
+          {"wire_bytes", estimate.wire_bytes.value},
+          {"flops", estimate.flops.value},
+          {"predicted_s", estimate.price.time.value},
+          {"measured_s", nullptr},
+          {"exposed_s", nullptr},
+          {"limiter", name_of(estimate.price.limiter)}};
+}
+
+Json links_json(const roofline::Hardware& hardware) {
+  Json links = Json::object();
+  for (const auto& [axis, link] : hardware.links) {
+    links[axis] = {{"latency_s", link.latency.value},
+                   {"bandwidth_one_way", link.bandwidth.value},
+                   {"two_way", link.two_way},
+                   {"switched", link.switched},
+                   {"frees_cores", link.frees_cores}};
+  }
+  return links;
+}
+
+Json record_of(const ExplainOptions& options, const Product& product, const std::vector<Candidate>& candidates,
+               const roofline::Hardware& hardware) {
+  Json record{{"schema", "shardline.explain/1"},
+              {"command", "explain"},
+              {"mesh", mesh_json(product.mesh)},
+              {"machine",
+               {{"host", nullptr},
+                {"cores", nullptr},
+                {"ranks_per_node", nullptr},
+                {"threads_per_rank", nullptr},
+                {"blas", kernels::blas_description()},
+                {"mpi", mpi::library_version()},
+                {"commit", commit()}}},
+              {"dtype", options.common.dtype},
+              {"valid_timing", false},
+              {"valid_timing_reason", "nothing was run"},
+              {"hardware",
+               {{"name", hardware.name},
+                {"matmul", hardware.matmul.value},
+                {"memory", hardware.memory.value},
+                {"links", links_json(hardware)}}}};
+  std::vector<ProgramPrice> prices;
+  for (const Candidate& candidate : candidates) prices.push_back(candidate.price);
+  add_product_keys(record, product, candidates, prices, 1);
+  const Candidate& winner = candidates[0];
+  record["operations"] = Json::array();
+  for (std::size_t i = 0; i < winner.program.steps.size(); ++i) {
+    record["operations"].push_back(operation_json(winner.program, winner.program.steps[i], winner.price.steps[i]));
+  }
+  return record;
+}
+
+void write_record(const std::string& path, const Json& record) {
+  WholeFile file(path);
+  const std::string text = record_text(record);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+int explain(const ExplainOptions& options, bool speaks) {
+  const AbstractMesh mesh = AbstractMesh::parse(options.common.mesh);
+  const DType dtype = dtype_of(options.common);
+  const Product product = make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh);
+  const ElementTypes types = types_of(product, dtype, options.hardware);
+  const roofline::Hardware hardware = roofline::hardware_named(options.hardware, mesh, types.real);
+  const std::vector<Candidate> candidates = product.candidates(types, hardware);
+  if (!speaks) return 0;
+  if (!options.common.json.empty()) {
+    write_record(options.common.json, record_of(options, product, candidates, hardware));
+  }
+  fmt::print("{}\n{}{}", describe(hardware, mesh), derivation_text(product, candidates, 1, dtype),
+             candidates_text(candidates));
+  return 0;
+}
+
+constexpr const char* kExample = R"(
+Example: on a torus of 16 v5e chips, gathering the weight moves D*F elements where reducing the output moves 2*B*F, so
+the smaller batch reduces.
+
+  shardline explain "In[B, D] * W[D_X, F] -> Out[B, F]" --mesh X=16 --size B=1024,D=8192,F=8192
+
+prints the case of each axis, the cheapest program, and every other way to compute the product with its price: T_math
+and T_comms overlap where moving leaves the cores free, so a price is the longer of the two; on cpu it is their sum.
+No MPI is started and nothing is run: any mesh can be priced. f32 and f64 are priced at a chip's bf16 rate.)";
+
+}  // namespace
+
+void add_explain(CLI::App& app, QuietAction& action) {
+  CLI::App* command = app.add_subcommand(
+      "explain", "Derive the programs of a product of sharded arrays, price them and say which wins");
+  const auto options = std::make_shared<ExplainOptions>();
+  command
+      ->add_option("EXPR", options->expression,
+                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
+      ->required();
+  command->add_option("--mesh", options->common.mesh, "Mesh axes and their sizes, major first, as in X=16,Y=4")
+      ->required()
+      ->check(not_empty());
+  command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
+  add_hardware_option(*command, options->hardware, "Price it for");
+  add_dtype_option(*command, options->common);
+  add_json_option(*command, options->common);
+  command->footer(kExample);
+  command->callback([options, &action] { action = [options](bool speaks) { return explain(*options, speaks); }; });
+}
+
+}  // namespace shardline::tools

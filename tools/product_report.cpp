@@ -1,0 +1,129 @@
+#include "tools/product_report.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "program/print.h"
+#include "tools/text.h"
+
+namespace shardline::tools {
+namespace {
+
+/// What a candidate does beside multiplying: "AllGather_X(A[I, J_X])".
+std::string conversions_of(const RankProgram& program) {
+  std::vector<std::string> conversions;
+  for (const Step& step : program.steps) {
+    if (step.kind == StepKind::compute) continue;
+    const std::string line = to_string(program, step);
+    conversions.push_back(line.substr(line.find(" = ") + 3));
+  }
+  return conversions.empty() ? "nothing to move" : fmt::format("{}", fmt::join(conversions, ", "));
+}
+
+/// The clause that says where the difference between two prices comes from.
+std::string difference(const ProgramPrice& better, const ProgramPrice& worse) {
+  const bool moving = worse.comms > worse.math;
+  if (moving && better.wire_bytes < worse.wire_bytes) {
+    return fmt::format("it moves {} instead of {}", to_string(better.wire_bytes), to_string(worse.wire_bytes));
+  }
+  if (!moving && better.flops < worse.flops) {
+    return fmt::format("its busiest rank computes {} instead of {}", to_string(better.flops), to_string(worse.flops));
+  }
+  if (better.comms < worse.comms) {
+    return fmt::format("its communication takes {} instead of {}", to_string(better.comms), to_string(worse.comms));
+  }
+  if (better.math < worse.math) {
+    return fmt::format("its computation takes {} instead of {}", to_string(better.math), to_string(worse.math));
+  }
+  return fmt::format("its steps take {} together instead of {}", to_string(better.sum), to_string(worse.sum));
+}
+
+Json candidate_json(std::size_t number, const Candidate& candidate, const ProgramPrice& predicted) {
+  const ProgramPrice& price = candidate.price;
+  return {{"number", number},
+          {"program", lines(candidate.program)},
+          {"wire_bytes", price.wire_bytes.value},
+          {"flops", price.flops.value},
+          {"price_s", {{"math", price.math.value}, {"comms", price.comms.value}, {"total", price.total.value}}},
+          {"limiter", name_of(price.limiter)},
+          {"predicted_s", predicted_json(predicted)}};
+}
+
+std::string case_text(const AxisCase& axis) {
+  const std::string where = axis.makes.empty() ? "" : fmt::format(" in {}", axis.makes);
+  return fmt::format("axis {}{}: case {}, {}\n", axis.axis, where, axis.number, axis.reason);
+}
+
+}  // namespace
+
+std::string derivation_text(const Product& product, const std::vector<Candidate>& candidates, Index chosen,
+                            DType dtype) {
+  const RankProgram& program = candidates[static_cast<std::size_t>(chosen - 1)].program;
+  std::string text = fmt::format("{}\nmesh {}, {}", product.to_string(), product.mesh.to_string(), name_of(dtype));
+  for (const auto& [dim, size] : product.program.sizes) text += fmt::format(", {}={}", dim, size);
+  text += "\n\n";
+  for (const AxisCase& axis : cases(program)) text += case_text(axis);
+  text += fmt::format("\nprogram of every rank (candidate {} of {}):\n", chosen, candidates.size());
+  for (const std::string& line : lines(program)) text += "  " + line + "\n";
+  return text + "\n";
+}
+
+std::string candidates_text(const std::vector<Candidate>& candidates) {
+  std::string text = fmt::format("{:>9} {:>9} {:>9} {:>9} {:>9}  {:<8} {}\n", "candidate", "price", "T_math", "T_comms",
+                                 "wire", "limiter", "moves");
+  const std::size_t listed = std::min(candidates.size(), kMostListed);
+  for (std::size_t i = 0; i < listed; ++i) {
+    const ProgramPrice& price = candidates[i].price;
+    text += fmt::format("{:>9} {:>9} {:>9} {:>9} {:>9}  {:<8} {}\n", i + 1, to_string(price.total),
+                        to_string(price.math), to_string(price.comms), to_string(price.wire_bytes),
+                        name_of(price.limiter), conversions_of(candidates[i].program));
+  }
+  if (candidates.size() > listed) text += fmt::format("and {} more; --json has all\n", candidates.size() - listed);
+  return text + "\n" + why_first(candidates) + "\n";
+}
+
+std::string why_first(const std::vector<Candidate>& candidates) {
+  if (candidates.size() == 1) return "there is no other way";
+  const ProgramPrice& first = candidates[0].price;
+  const ProgramPrice& second = candidates[1].price;
+  if (!cheaper(first, second)) return "candidate 1 costs as much as 2 and was found first";
+  const double ratio = second.total / first.total;
+  if (ratio < 1.0005) {
+    return fmt::format(
+        "candidate 1 costs as much as 2 where they overlap, and its steps take {} together instead of {}",
+        to_string(first.sum), to_string(second.sum));
+  }
+  const std::string by = ratio < 1.05  ? fmt::format("{:.1f}% cheaper", 100 * (1 - 1 / ratio))
+                         : ratio < 100 ? fmt::format("{:.1f} times cheaper", ratio)
+                                       : fmt::format("{:.0f} times cheaper", ratio);
+  return fmt::format("candidate 1 is {} than 2: {}", by, difference(first, second));
+}
+
+Json predicted_json(const ProgramPrice& price) {
+  return {
+      {"lower", std::max(price.math, price.comms).value}, {"upper", price.sum.value}, {"scheduled", price.sum.value}};
+}
+
+void add_product_keys(Json& json, const Product& product, const std::vector<Candidate>& candidates,
+                      const std::vector<ProgramPrice>& predicted, Index chosen) {
+  const RankProgram& program = candidates[static_cast<std::size_t>(chosen - 1)].program;
+  json["expression"] = product.to_string();
+  json["sizes"] = product.program.sizes;
+  json["cases"] = Json::array();
+  for (const AxisCase& axis : cases(program)) {
+    Json entry{{"axis", axis.axis}, {"case", axis.number}};
+    if (!axis.makes.empty()) entry["makes"] = axis.makes;
+    json["cases"].push_back(std::move(entry));
+  }
+  json["program"] = lines(program);
+  json["chosen"] = chosen;
+  json["candidates"] = Json::array();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    json["candidates"].push_back(candidate_json(i + 1, candidates[i], predicted[i]));
+  }
+  json["why"] = why_first(candidates);
+  json["predicted_s"] = predicted_json(predicted[static_cast<std::size_t>(chosen - 1)]);
+}
+
+}  // namespace shardline::tools

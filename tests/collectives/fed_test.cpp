@@ -257,9 +257,8 @@ TEST(Arrived, IsTrueOnlyAtTheEndWhereItCannotBeTold) {
     const Tensor block = cut_tensor(expected, 1, stage.block(columns));
     Tensor out = full_of_nan({3, columns});
     Handle handle = start_all_gather(stage.engine, stage.axes, block, 1, out, {.algorithm = Algorithm::ring});
-    if (stage.positions() > 1 && !handle.arrived({0, out.size()})) {
-      expect_truthful(handle, out, expected);
-    }
+    // What has come lies elsewhere in a packed buffer.
+    while (!handle.done()) expect_truthful(handle, out, expected);
     handle.wait();
     EXPECT_TRUE(handle.arrived({0, out.size()}));
     EXPECT_TRUE(same_bits(out, expected));

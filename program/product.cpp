@@ -198,7 +198,8 @@ namespace {
 /// The cases of one product of two factors.
 class ProductCases {
  public:
-  ProductCases(const RankProgram& program, const Operation& op) : program_(program), op_(op) {}
+  ProductCases(const Product& product, const RankProgram& program, const Operation& op)
+      : declared_(product.declaration.layouts), program_(program), op_(op) {}
 
   AxisCase of(const Axis& axis) const {
     const Array& a = factor(0);
@@ -231,27 +232,28 @@ class ProductCases {
 
   /// The dim that the axis shards of an operand, or of an array on the way as it was made; empty when there is none.
   std::string dim_on(ArrayId id, const Axis& axis) const {
-    const auto declared = program_.declared.find(id);
+    const auto declared = declared_.find(id);
     const auto made = std::find_if(program_.versions.begin(), program_.versions.end(),
                                    [&](const Version& version) { return version.array == id; });
-    const Sharding& sharding = declared != program_.declared.end() ? declared->second : made->sharding;
+    const Sharding& sharding = declared != declared_.end() ? declared->second : made->sharding;
     const int dim = sharding.dim_of(axis);
     return dim < 0 ? std::string() : program_.program.array(id).dims[static_cast<std::size_t>(dim)];
   }
 
+  const std::map<ArrayId, Sharding>& declared_;  ///< as written, axes of size 1 included
   const RankProgram& program_;
   const Operation& op_;
 };
 
 }  // namespace
 
-std::vector<AxisCase> cases(const RankProgram& program) {
+std::vector<AxisCase> cases(const Product& product, const RankProgram& program) {
   std::vector<AxisCase> all;
   const std::vector<Operation>& operations = program.program.operations;
   for (const Operation& op : operations) {
-    const ProductCases product(program, op);
+    const ProductCases factors(product, program, op);
     for (const Axis& axis : program.mesh.axes()) {
-      all.push_back(product.of(axis));
+      all.push_back(factors.of(axis));
       if (operations.size() > 1) all.back().makes = program.program.array(op.results[0]).name;
     }
   }

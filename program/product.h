@@ -51,6 +51,6 @@ struct AxisCase {
 /// For each product of two factors and each axis of the mesh: case 3 where both factors have it on the same contracted
 /// dim, else 2 where one has it on a contracted dim, else 4 where it shards a free dim of both, else 1. A free dim is
 /// one that only one factor has. Operands count as they are stored, an array on the way as `program` makes it.
-std::vector<AxisCase> cases(const RankProgram& program);
+std::vector<AxisCase> cases(const Product& product, const RankProgram& program);
 
 }  // namespace shardline

@@ -63,7 +63,7 @@ std::string derivation_text(const Product& product, const std::vector<Candidate>
   std::string text = fmt::format("{}\nmesh {}, {}", product.to_string(), product.mesh.to_string(), name_of(dtype));
   for (const auto& [dim, size] : product.program.sizes) text += fmt::format(", {}={}", dim, size);
   text += "\n\n";
-  for (const AxisCase& axis : cases(program)) text += case_text(axis);
+  for (const AxisCase& axis : cases(product, program)) text += case_text(axis);
   text += fmt::format("\nprogram of every rank (candidate {} of {}):\n", chosen, candidates.size());
   for (const std::string& line : lines(program)) text += "  " + line + "\n";
   return text + "\n";
@@ -111,7 +111,7 @@ void add_product_keys(Json& json, const Product& product, const std::vector<Cand
   json["expression"] = product.to_string();
   json["sizes"] = product.program.sizes;
   json["cases"] = Json::array();
-  for (const AxisCase& axis : cases(program)) {
+  for (const AxisCase& axis : cases(product, program)) {
     Json entry{{"axis", axis.axis}, {"case", axis.number}};
     if (!axis.makes.empty()) entry["makes"] = axis.makes;
     json["cases"].push_back(std::move(entry));

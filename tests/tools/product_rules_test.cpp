@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "program/chain.h"
 #include "program/product.h"
 #include "roofline/catalogue.h"
 #include "tests/runtime/message_of.h"
@@ -97,6 +98,49 @@ TEST(ProductRules, RefusesDebts) {
             "the result C[I, K]{U_X} cannot owe on X: no operand owes on it or has it on a dim that is summed over");
   EXPECT_EQ(refusal("A[I, J_X] * B[J, K] -> C[I, K]{U_X}"), "nothing was refused");
   EXPECT_EQ(refusal("A[I, J] * B[J, K]{U_X} -> C[I, K]{U_X}"), "nothing was refused");
+}
+
+std::vector<DimNames> made(const std::string& text) {
+  const ParsedProduct parsed = parse_product(text);
+  std::vector<DimNames> operands;
+  for (const ParsedArray& operand : parsed.operands) operands.push_back(operand.dims);
+  return chain_dims(operands, parsed.result->dims);
+}
+
+TEST(Chain, WhatEachProductMakes) {
+  using Made = std::vector<DimNames>;
+  EXPECT_EQ(made("A[I, J] * B[J, K] -> C[I, K]"), (Made{{"I", "K"}}));
+  EXPECT_EQ(made("A[I, J] * B[J, K] * C[K, L] -> D[I, L]"), (Made{{"I", "K"}, {"I", "L"}}));
+  // D is summed over, and W_out brings another.
+  EXPECT_EQ(made("In[B, D] * W_in[D, F] * W_out[F, D] -> Out[B, D]"), (Made{{"B", "F"}, {"B", "D"}}));
+  EXPECT_EQ(made("In[B, D] * V[D, F] * W[F, D] * V2[D, F] * W2[F, D] -> Out[B, D]"),
+            (Made{{"B", "F"}, {"B", "D"}, {"B", "F"}, {"B", "D"}}));
+  // B is a batch dim throughout: each product has another dim to sum over.
+  EXPECT_EQ(made("P[B, T, D] * Q[B, D, F] * S[B, F, H] -> R[B, T, H]"), (Made{{"B", "T", "F"}, {"B", "T", "H"}}));
+  // Nothing else is to be summed at the end if I were summed at once: elementwise.
+  EXPECT_EQ(made("A[I] * B[I] * C[I] -> D[I]"), (Made{{"I"}, {"I"}}));
+  // J is in a later operand and not in the result: summed with that.
+  EXPECT_EQ(made("A[I, J] * B[J, K] * C[K, J] -> D[I]"), (Made{{"I", "J", "K"}, {"I"}}));
+  EXPECT_EQ(made("A[I] * B[J] * C[J, K] -> D[I, K]"), (Made{{"I", "J"}, {"I", "K"}}));
+}
+
+TEST(Chain, RefusesWhatCanBeReadInTwoWays) {
+  EXPECT_EQ(usage_message([] { made("A[H, D] * B[H, D, F] * C[F, H, D] -> O[H, D]"); }),
+            "the product [H, D] * [H, D, F] within the chain may sum over any of H, D, which later operands have too; "
+            "give dims that are not to be summed there together names of their own");
+}
+
+TEST(Chain, NamesWhatItMakes) {
+  const Product product = make("A[I, J] * T1[J, K] * C[K, I] * D[I, J] -> E[I, J]");
+  EXPECT_EQ(to_string(product.program.array(product.program.operations[0].results[0])), "T2[I, J, K]");
+  EXPECT_EQ(to_string(product.program.array(product.program.operations[1].results[0])).substr(0, 2), "T3");
+}
+
+TEST(Chain, DebtsFollowTheDims) {
+  const std::string chain = "A[I, J] * B[J_X, K] * C[K, J_Y] -> D[I, J]";
+  EXPECT_EQ(refusal(chain + "{U_X}"), "nothing was refused");
+  EXPECT_EQ(refusal("A[I, J] * B[J_X, K] * C[K, J_Y] -> D[I, J]{U_Y}"),
+            "the result D[I, J]{U_Y} cannot owe on Y: no operand owes on it or has it on a dim that is summed over");
 }
 
 TEST(Sizes, AreReadWithOrWithoutSpace) {

@@ -1,0 +1,231 @@
+// Choices by price. What ought to win follows here from the formulas of the book, not from our prices.
+
+#include "program/price.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "collectives/traffic.h"
+#include "program/print.h"
+#include "program/product.h"
+#include "program/wire.h"
+#include "roofline/catalogue.h"
+#include "runtime/base/check.h"
+#include "tests/program/prices.h"
+
+namespace shardline {
+namespace {
+
+using Sizes = std::map<std::string, Index>;
+
+struct Priced {
+  Product product;
+  std::vector<Candidate> candidates;
+
+  /// The first candidate whose conversions are these and no others.
+  const ProgramPrice& by(const std::vector<std::string>& conversions) const {
+    for (const Candidate& candidate : candidates) {
+      std::vector<std::string> found;
+      for (const Step& step : candidate.program.steps) {
+        if (!communicates(step.kind)) continue;
+        const std::string line = to_string(candidate.program, step);
+        found.push_back(line.substr(line.find(" = ") + 3));
+      }
+      if (found == conversions) return candidate.price;
+    }
+    throw Error("no candidate has these conversions");
+  }
+};
+
+Priced price_all(const std::string& text, const std::string& mesh_text, const Sizes& sizes,
+                 const roofline::Hardware& hardware, const ElementTypes& types = {.real = DType::bf16}) {
+  const Product product = make_product(parse_product(text), sizes, AbstractMesh::parse(mesh_text));
+  std::vector<Candidate> candidates = product.candidates(types, hardware);
+  return {product, std::move(candidates)};
+}
+
+roofline::Hardware chip(const std::string& name, const std::string& mesh) {
+  return roofline::hardware_named(name, AbstractMesh::parse(mesh), DType::bf16);
+}
+
+/// Exercise 3.4, X[B, D] * Y[D_X, F] -> Z[B, F] in bf16: gathering the weight takes max(2BDF / C, 2DF / W), reducing
+/// the output max(2BDF / XC, 4BF / W). Wherever these formulas differ clearly, our prices agree which is the lower.
+TEST(Price, GatherTheWeightOrReduceTheOutput) {
+  constexpr double kFlops = 1.97e14;
+  constexpr double kBothWays = 9e10;
+  constexpr Index kF = 8192;
+  int gathers = 0;
+  int reductions = 0;
+  const std::string mesh = "X=16";
+  for (const Index b : {512, 2048, 8192, 65536, 262144}) {
+    for (const Index d : {512, 2048, 8192, 32768}) {
+      const Priced priced =
+          price_all("In[B, D] * W[D_X, F] -> Z[B, F]", mesh, {{"B", b}, {"D", d}, {"F", kF}}, chip("v5e", mesh));
+      const double flops = 2.0 * static_cast<double>(b) * static_cast<double>(d) * kF;
+      const double gather = std::max(flops / kFlops, 2.0 * static_cast<double>(d) * kF / kBothWays);
+      const double reduce = std::max(flops / 16 / kFlops, 4.0 * static_cast<double>(b) * kF / kBothWays);
+      if (std::max(gather / reduce, reduce / gather) < 1.3) continue;
+      const double ours_gather = priced.by({"AllGather_X(W[D_X, F])"}).total.value;
+      const double ours_reduce = priced.by({"AllReduce_X(Z[B, F]{U_X}) over wire hop"}).total.value;
+      EXPECT_EQ(ours_gather < ours_reduce, gather < reduce) << "B=" << b << " D=" << d;
+      (gather < reduce ? gathers : reductions)++;
+    }
+  }
+  EXPECT_GE(gathers, 3);
+  EXPECT_GE(reductions, 3);
+}
+
+/// The turning point itself, where links bind: D = 2B, moved a little by the additions, whatever X is.
+TEST(Price, TurnsAtTwiceTheBatch) {
+  for (const char* mesh : {"X=4", "X=8", "X=16", "X=28"}) {
+    const roofline::Hardware v5p = chip("v5p", mesh);
+    const auto reduces = [&](Index d) {
+      const Priced priced =
+          price_all("In[B, D] * W[D_X, F] -> Z[B, F]", mesh, {{"B", 1000}, {"D", d}, {"F", 1 << 20}}, v5p);
+      return priced.by({"AllReduce_X(Z[B, F]{U_X}) over wire hop"}).total < priced.by({"AllGather_X(W[D_X, F])"}).total;
+    };
+    EXPECT_FALSE(reduces(1900)) << mesh;
+    EXPECT_TRUE(reduces(2600)) << mesh;
+  }
+}
+
+/// Case 4 with C[I_X, K] wanted, on a ring of 16 where links bind. With V / W for a gather or a reduce_scatter and a
+/// quarter of it for an all_to_all: gathering B takes JK, gathering A and moving C to its rows IJ + IK / 4, and cutting
+/// J in both (IJ + JK) / 4 + IK.
+TEST(Price, CaseFourGathersWhatIsSmaller) {
+  const std::string mesh = "X=16";
+  const auto first = [&](const Sizes& sizes) {
+    const Priced priced = price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", mesh, sizes, chip("v5e", mesh));
+    const RankProgram& program = priced.candidates.at(0).program;
+    return to_string(program, program.steps.at(0));
+  };
+  EXPECT_EQ(first({{"I", 4096}, {"J", 4096}, {"K", 1024}}), "B[J, K] = AllGather_X(B[J, K_X])");
+  EXPECT_EQ(first({{"I", 1024}, {"J", 4096}, {"K", 8192}}), "A[I, J] = AllGather_X(A[I_X, J])");
+  EXPECT_EQ(first({{"I", 1024}, {"J", 32768}, {"K", 1024}}), "A[I, J_X] = AllToAll_X(A[I_X, J])");
+}
+
+/// J = 3K on two ranks: gathering A moves 3/2 IK elements, reducing C moves IK. A in bf16 is half as wide as C.
+TEST(Price, CountsBytesNotElements) {
+  const std::string text = "A[I, J_X] * B[J, K] -> C[I, K]";
+  const Sizes sizes{{"I", 64}, {"J", 96}, {"K", 32}};
+  const roofline::Hardware wires = bandwidth_bound(AbstractMesh::parse("X=2"));
+  const auto last = [&](const ElementTypes& types) {
+    const Priced priced = price_all(text, "X=2", sizes, wires, types);
+    const RankProgram& program = priced.candidates.at(0).program;
+    return to_string(program, program.steps.back());
+  };
+  EXPECT_EQ(last({.real = DType::f32}), "C[I, K] = AllReduce_X(C[I, K]{U_X})");
+  EXPECT_EQ(last({.real = DType::f32, .stored = {{0, DType::bf16}, {1, DType::bf16}}}),
+            "C[I, K] = A[I, J] *_J B[J, K]");
+}
+
+/// Over links that cost nothing, an AllReduce of n f32 over p ranks reads two arrays and writes one for each of the
+/// n (1 - 1/p) elements it adds.
+TEST(Price, ReductionsPriceTheirAdditions) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=4");
+  roofline::Hardware hardware = bandwidth_bound(mesh);
+  hardware.links["X"].bandwidth = BytesPerSecond(1e30);
+  hardware.memory = BytesPerSecond(1e6);
+  const Priced priced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=4", {{"I", 8}, {"J", 4}, {"K", 16}}, hardware,
+                                  {.real = DType::f32});
+  EXPECT_NEAR(priced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value, 3 * 4 * (8 * 16 * 0.75) / 1e6, 1e-12);
+}
+
+/// The same steps on machines that differ in what overlaps.
+TEST(Price, ResourcesAddOrOverlap) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
+  roofline::Hardware hardware = bandwidth_bound(mesh);
+  hardware.matmul = FlopsPerSecond(1e6);
+  const auto both_gathers = [&] {
+    return price_all("A[I_X, J] * B[J, K_Y] -> C[I, K]", "X=2,Y=2", {{"I", 12}, {"J", 8}, {"K", 4}}, hardware)
+        .by({"AllGather_X(A[I_X, J])", "AllGather_Y(B[J, K_Y])"});
+  };
+  const double math = 2 * 12 * 8 * 4 / 1e6;
+  const double a = 2 * 12 * 8 * 0.5 / 1e3;
+  const double b = 2 * 8 * 4 * 0.5 / 1e3;
+  EXPECT_NEAR(both_gathers().total.value, math + a + b, 1e-9);  // all with the cores
+  for (const Axis& axis : mesh.axes()) hardware.links[axis].frees_cores = true;
+  EXPECT_NEAR(both_gathers().total.value, a, 1e-9);  // each axis on its own links
+  for (const Axis& axis : mesh.axes()) hardware.links[axis].resource = "one";
+  EXPECT_NEAR(both_gathers().total.value, a + b, 1e-9);  // taking turns on one
+  hardware.matmul = FlopsPerSecond(1e3);
+  EXPECT_NEAR(both_gathers().total.value, 1e3 * math, 1e-9);
+  EXPECT_NEAR(both_gathers().sum.value, 1e3 * math + a + b, 1e-9);
+}
+
+/// What crosses the wire in closed form is what the schedules of `pairwise` send.
+TEST(Price, WireTrafficIsThatOfTheSchedules) {
+  const std::vector<std::pair<StepKind, collectives::Kind>> kinds{
+      {StepKind::all_gather, collectives::Kind::all_gather},
+      {StepKind::reduce_scatter, collectives::Kind::reduce_scatter},
+      {StepKind::all_reduce, collectives::Kind::all_reduce},
+      {StepKind::all_to_all, collectives::Kind::all_to_all}};
+  for (const auto& [step_kind, kind] : kinds) {
+    for (Index ranks = 1; ranks <= 9; ++ranks) {
+      for (const Index elements : {0, 1, 5, 8, 9, 23, 64}) {
+        RankProgram program;
+        program.mesh = AbstractMesh({{"X", ranks}});
+        program.program.sizes = {{"I", elements}};
+        program.program.arrays.push_back({.name = "A", .dims = {"I"}, .shape = {elements}});
+        program.versions = {{0, Sharding::replicated(1), {}, true}};
+        Step step;
+        step.kind = step_kind;
+        step.operands = step.results = {0};
+        step.axes = {"X"};
+        EXPECT_EQ(wire_traffic(program, step, 4),
+                  collectives::traffic(kind, collectives::Algorithm::pairwise, {ranks}, elements, {4, 4}))
+            << name_of(kind) << " of " << elements << " on " << ranks;
+      }
+    }
+  }
+}
+
+/// Every layout over {X:2} of an array of two dims, owed ones too.
+std::vector<std::string> layouts(const std::string& name, const std::string& first, const std::string& second) {
+  return {fmt::format("{}[{}, {}]", name, first, second), fmt::format("{}[{}_X, {}]", name, first, second),
+          fmt::format("{}[{}, {}_X]", name, first, second), fmt::format("{}[{}, {}]{{U_X}}", name, first, second)};
+}
+
+/// Where nothing overlaps, the cheapest program of a chain costs what the cheapest costs that is forced through the
+/// best of all layouts of the array between its two products.
+TEST(Price, TheSearchOverAChainIsExact) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=2");
+  const roofline::Hardware hardware = bandwidth_bound(mesh);
+  for (const Sizes& sizes : {Sizes{{"B", 8}, {"D", 6}, {"F", 4}}, Sizes{{"B", 2}, {"D", 4}, {"F", 16}},
+                             Sizes{{"B", 32}, {"D", 4}, {"F", 10}}}) {
+    for (const std::string& in : layouts("In", "B", "D")) {
+      for (const std::string& weight : layouts("V", "D", "F")) {
+        const std::string text = in + " * " + weight + " * W[F_X, D] -> Out[B, D]";
+        Product product = make_product(parse_product(text), sizes, mesh);
+        const float free = static_cast<float>(product.candidates({}, hardware).at(0).price.total.value);
+        float best = std::numeric_limits<float>::infinity();
+        const ArrayId between = product.program.operations[0].results[0];
+        for (const std::string& layout : layouts("T1", "B", "F")) {
+          product.declaration.layouts[between] = parse_array(layout).sharding;
+          const auto candidates = product.candidates({}, hardware);
+          best = std::min(best, static_cast<float>(candidates.at(0).price.total.value));
+        }
+        EXPECT_FLOAT_EQ(free, best) << text;
+      }
+    }
+  }
+}
+
+/// The book's FSDP + TP forward pass (section 5.1.4) is the cheapest way through its MLP.
+TEST(Price, TheChainOfTheBook) {
+  const std::string mesh = "X=4,Y=4";
+  const Priced priced = price_all("In[B_X, D_Y] * W_in[D_X, F_Y] * W_out[F_Y, D_X] -> Out[B_X, D_Y]", mesh,
+                                  {{"B", 4096}, {"D", 1024}, {"F", 4096}}, chip("v5e", mesh), {.real = DType::f32});
+  EXPECT_EQ(
+      lines(priced.candidates.at(0).program),
+      (std::vector<std::string>{
+          "In[B_X, D] = AllGather_Y(In[B_X, D_Y])", "W_in[D, F_Y] = AllGather_X(W_in[D_X, F_Y])",
+          "T1[B_X, F_Y] = In[B_X, D] *_D W_in[D, F_Y]", "W_out[F_Y, D] = AllGather_X(W_out[F_Y, D_X])",
+          "Out[B_X, D]{U_Y} = T1[B_X, F_Y] *_F W_out[F_Y, D]", "Out[B_X, D_Y] = ReduceScatter_Y(Out[B_X, D]{U_Y})"}));
+}
+
+}  // namespace
+}  // namespace shardline

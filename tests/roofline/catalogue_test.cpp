@@ -1,0 +1,101 @@
+// The catalogue's machines and the prices of collectives on them, against figures that the book works out by hand.
+
+#include "roofline/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include "roofline/collective_cost.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline::roofline {
+namespace {
+
+Hardware on(const std::string& name, const std::string& mesh) {
+  return hardware_named(name, AbstractMesh::parse(mesh), DType::bf16);
+}
+
+/// Time of gathering an array of `bytes` over axes of these sizes.
+double gather(const Hardware& hardware, double bytes, const Axes& axes, const std::vector<Index>& ranks) {
+  double all = 1;
+  for (const Index size : ranks) all *= static_cast<double>(size);
+  return collective_price({.ranks = ranks, .sent = Bytes(bytes * (1 - 1 / all))}, axes, hardware).time.value;
+}
+
+constexpr double kHop = 1e-6;
+
+/// Section 3.2: v5e wraps at 16 only, so an axis of 4 is a line of 3 hops that carry 8.4 MB each at 4.5e10.
+TEST(Catalogue, GatherOnALine) {
+  const Hardware v5e = on("v5e", "X=8,Y=4");
+  EXPECT_NEAR(gather(v5e, 2.0 * 2048 * 8192, {"Y"}, {4}), 3 * (2.0 * 512 * 8192) / 4.5e10 + 3 * kHop, 1e-9);
+  EXPECT_NEAR(gather(v5e, 0, {"Y"}, {4}), 3 * kHop, 1e-15);
+}
+
+/// Exercises 3.2 and 3.3: v4p wraps at multiples of 4: both directions, two hops. Two axes have twice the bandwidth.
+/// The book takes V / W where a ring of 4 moves three quarters of V.
+TEST(Catalogue, GatherOnRings) {
+  const Hardware v4p = on("v4p", "X=4,Y=4,Z=4");
+  const double bytes = 2.0 * 1024 * 4096;
+  EXPECT_NEAR(gather(v4p, bytes / 4, {"X"}, {4}), 23.3e-6 * 3 / 4 + 2 * kHop, 0.1e-6);
+  EXPECT_NEAR(gather(v4p, bytes, {"X", "Y"}, {4, 4}), 46.6e-6 * 15 / 16 + 4 * kHop, 0.1e-6);
+  const Collective reduction{.ranks = {4}, .sent = Bytes(2 * bytes / 16 * 3 / 4), .rounds = 2};
+  EXPECT_NEAR(collective_price(reduction, {"Z"}, v4p).time.value, 11.65e-6 * 3 / 4 + 4 * kHop, 0.1e-6);
+  EXPECT_NEAR(gather(v4p, 0, {"X"}, {4}), 2 * kHop, 1e-15);
+}
+
+/// Exercise 3.10: p / (4 (p - 1)) of an AllGather both ways round, for even p.
+TEST(Catalogue, AllToAllTakesAQuarter) {
+  for (const Index p : {4, 8, 16, 28}) {
+    const Hardware ring = on("v5p", "X=" + std::to_string(p));
+    const double bytes = 1e12;
+    const double held = bytes / static_cast<double>(p);
+    const Collective all_to_all{.ranks = {p}, .sent = Bytes(held * (1 - 1 / static_cast<double>(p))), .scatters = true};
+    const double ratio = collective_price(all_to_all, {"X"}, ring).time.value / gather(ring, bytes, {"X"}, {p});
+    EXPECT_NEAR(ratio, static_cast<double>(p) / (4.0 * static_cast<double>(p - 1)), 1e-4);
+  }
+}
+
+TEST(Catalogue, ARingOfTwoHasOneLink) {
+  Hardware ring = on("v5p", "X=2");
+  EXPECT_FALSE(ring.link("X").two_way);
+  EXPECT_NEAR(gather(ring, 9e10, {"X"}, {2}), 0.5 + kHop, 1e-9);
+}
+
+TEST(Catalogue, WhichAxesWrap) {
+  const auto wraps = [](const std::string& chip, const std::string& mesh) { return on(chip, mesh).link("X").two_way; };
+  EXPECT_TRUE(wraps("v5e", "X=16"));
+  EXPECT_FALSE(wraps("v5e", "X=8"));
+  EXPECT_FALSE(wraps("v6e", "X=32"));
+  EXPECT_TRUE(wraps("v6e", "X=16"));
+  EXPECT_TRUE(wraps("v5p", "X=20"));
+  EXPECT_FALSE(wraps("v5p", "X=6"));
+  EXPECT_TRUE(wraps("v4p", "X=4"));
+  EXPECT_TRUE(wraps("v3", "X=32"));
+}
+
+TEST(Catalogue, ChipsOnASwitchShareIt) {
+  const Hardware h100 = on("h100", "X=2,Y=4");
+  EXPECT_TRUE(h100.link("X").switched);
+  EXPECT_EQ(h100.link("X").resource, h100.link("Y").resource);
+  EXPECT_NE(on("v5e", "X=2,Y=4").link("X").switched, true);
+  EXPECT_TRUE(on("v5e", "X=2,Y=4").link("X").resource.empty());
+}
+
+TEST(Catalogue, RanksOfANodeMoveWithTheirCores) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=4,Z=1");
+  const Hardware cpu = cpu_hardware(mesh, DType::f32, {"X"});
+  EXPECT_TRUE(cpu.link("X").frees_cores);
+  EXPECT_FALSE(cpu.link("Y").frees_cores);
+  EXPECT_EQ(cpu.links.count("Z"), 0U);  // one rank: moves nothing
+}
+
+TEST(Catalogue, NamesAndReservations) {
+  EXPECT_EQ(usage_message([] { on("v9", "X=2"); }),
+            "hardware \"v9\" is not known; there are v3, v4p, v5p, v5e, v6e, h100, cpu");
+  EXPECT_TRUE(reservations("v5e", AbstractMesh::parse("X=16,Y=16,Z=1")).empty());
+  EXPECT_EQ(reservations("v5e", AbstractMesh::parse("X=16,Y=16,Z=2")).size(), 2U);
+  EXPECT_EQ(reservations("h100", AbstractMesh::parse("X=16")).size(), 1U);
+  EXPECT_TRUE(reservations("cpu", AbstractMesh::parse("X=4096")).empty());
+}
+
+}  // namespace
+}  // namespace shardline::roofline

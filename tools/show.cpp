@@ -173,7 +173,9 @@ class Artist {
       count *= blocks(dim);
       even = even && extent(dim) % blocks(dim) == 0;
     }
-    if (count == 1) return fmt::format("{}: {}, whole ({}) on {}\n", name, whole, bytes, on);
+    if (count == 1) {
+      return fmt::format("{}: {}, {} ({}) on {}\n", name, whole, parts_.empty() ? "whole" : "unreduced", bytes, on);
+    }
     return fmt::format("{}: {} in {} blocks of {}{} ({}), each on {}\n", name, whole, count, even ? "" : "at most ",
                        fmt::join(largest, " x "), bytes, on);
   }

@@ -44,7 +44,7 @@ A[I, J_X]: 4 x 5 in 2 blocks of at most 4 x 3 (48 B), each on 2 ranks
 
 TEST(Show, PartialSumsAndTheirCopies) {
   EXPECT_EQ(drawn("X=2,Y=2,Z=1", "C[I, K]{U_X}", "I=4, K=6"), R"(
-C[I, K]{U_X}: 4 x 6, whole (96 B) on 4 ranks
+C[I, K]{U_X}: 4 x 6, unreduced (96 B) on 4 ranks
   = copies along Y
   + partial sums along X, still to be added up
           K 0:6

@@ -10,6 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/mpi/environment.h"
 #include "tools/product_report.h"
+#include "tools/show.h"
 #include "tools/version.h"
 
 namespace shardline::tools {
@@ -20,6 +21,7 @@ struct ExplainOptions {
   std::string expression;
   std::string sizes;
   std::string hardware = "v5e";
+  bool show = false;
 };
 
 /// The element types by which a product is priced: as `matmul` runs it on a CPU; the chips of the catalogue keep what
@@ -122,8 +124,8 @@ int explain(const ExplainOptions& options, bool speaks) {
   if (!options.common.json.empty()) {
     write_record(options.common.json, record_of(options, product, candidates, hardware));
   }
-  fmt::print("{}\n{}{}", describe(hardware, mesh), derivation_text(product, candidates, 1, dtype),
-             candidates_text(candidates));
+  fmt::print("{}\n{}{}{}", describe(hardware, mesh), derivation_text(product, candidates, 1, dtype),
+             options.show ? pictures(candidates[0].program, types) + "\n" : "", candidates_text(candidates));
   return 0;
 }
 
@@ -135,6 +137,7 @@ the smaller batch reduces.
 
 prints the case of each axis, the cheapest program, and every other way to compute the product with its price: T_math
 and T_comms overlap where moving leaves the cores free, so a price is the longer of the two; on cpu it is their sum.
+--show draws which rank holds which block of every array of that program (see matmul --help).
 No MPI is started and nothing is run: any mesh can be priced. f32 and f64 are priced at a chip's bf16 rate.)";
 
 }  // namespace
@@ -151,6 +154,7 @@ void add_explain(CLI::App& app, QuietAction& action) {
       ->required()
       ->check(not_empty());
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
+  add_show_option(*command, options->show);
   add_hardware_option(*command, options->hardware, "Price it for");
   add_dtype_option(*command, options->common);
   add_json_option(*command, options->common);

@@ -59,6 +59,10 @@ void add_hardware_option(CLI::App& command, std::string& name, const std::string
       ->capture_default_str();
 }
 
+void add_show_option(CLI::App& command, bool& show) {
+  command.add_flag("--show", show, "Draw which rank holds which block of every array, in each layout that it takes");
+}
+
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());

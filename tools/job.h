@@ -37,6 +37,8 @@ void add_dtype_option(CLI::App& command, CommonOptions& options);
 void add_json_option(CLI::App& command, CommonOptions& options);
 /// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
 void add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
+/// Adds --show: the pictures of tools/show.h.
+void add_show_option(CLI::App& command, bool& show);
 
 /// The element type of --dtype; throws UsageError that lists those the subcommand takes.
 DType dtype_of(const CommonOptions& options);

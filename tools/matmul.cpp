@@ -144,9 +144,8 @@ void add_matmul(CLI::App& app, Action& action) {
                    "Run the candidate of this number, as explain lists them; 1 is the cheapest")
       ->capture_default_str();
   add_schedule_options(*command, options->schedule, false);
-  command->add_flag("--show", options->show,
-                    "Draw which rank holds which block of every array, in each layout it takes");
   add_hardware_option(*command, options->hardware, "Choose the program by the prices of");
+  add_show_option(*command, options->show);
   add_common_options(*command, options->common);
   command->footer(kExample);
   command->callback([options, &action] { action = [options] { return matmul(*options); }; });

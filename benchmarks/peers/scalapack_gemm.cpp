@@ -128,13 +128,15 @@ class Ours : public Contender {
         product_(make_product(parse_product(kProduct), {{"I", exact.size()}, {"J", exact.size()}, {"K", exact.size()}},
                               mesh_.axes())),
         types_(product_types(product_, DType::f32)),
-        program_(product_.candidates(types_).at(0).program) {
-    const ProgramSchedule schedule = in_order(program_);
-    const ArenaPlan plan = plan_arena(program_, types_, Liveness(program_, schedule));
+        program_(product_.candidates(types_, cpu_hardware(mesh_, DType::f32)).at(0).program) {
+    const ProgramSchedule scheduled = schedule(program_, types_, cpu_hardware(mesh_, DType::f32), {});
+    const ArenaPlan plan = plan_arena(program_, types_, Liveness(program_, scheduled));
     obstacle_ = collectives::give_arena(engine, plan.total_bytes());
-    executor_.emplace(program_, schedule, engine, types_, std::vector<StepEstimate>(program_.steps.size()));
-    executor_->set(product_.a, filled(box_of(product_.a), [&](Index i, Index j) { return exact.a(i, j); }));
-    executor_->set(product_.b, filled(box_of(product_.b), [&](Index j, Index k) { return exact.b(j, k); }));
+    executor_.emplace(program_, scheduled, engine, types_, std::vector<StepEstimate>(program_.steps.size()));
+    executor_->set(product_.operands[0],
+                   filled(box_of(product_.operands[0]), [&](Index i, Index j) { return exact.a(i, j); }));
+    executor_->set(product_.operands[1],
+                   filled(box_of(product_.operands[1]), [&](Index j, Index k) { return exact.b(j, k); }));
   }
 
   void run() override { executor_->run(); }

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# A page of the documentation says what its commands print: every line "$ command" of a fenced block is run, and the lines
+# below it must be its standard output.
+#
+#   page_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
+#
+# Of commands under mpirun, whatever is measured is left out of the comparison: times, rates, ratios, limiters and rounding
+# errors. All else must be equal. With --update the page is rewritten with what the commands print now.
+set -euo pipefail
+mpirun_sh=$1 launcher=$2 shardline=$3 page=$4 update=${5:-}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir -p "$folder/work/build/release"
+ln -s "$shardline" "$folder/work/build/release/shardline"
+
+# As the page writes it: mpirun -n N PROGRAM ARGS...
+mpirun() { "$mpirun_sh" "$launcher" "${@:2}"; }
+
+# run_command: standard output of $command to $folder/output.
+run_command() {
+  local code=0
+  (cd "$folder/work" && eval "$command") >"$folder/output" 2>"$folder/errors" </dev/null || code=$?
+  if ((code != 0)); then
+    printf 'FAILED with exit code %d: %s\n' "$code" "$command"
+    cat "$folder/errors"
+    exit 1
+  fi
+}
+
+without_measurements() {
+  sed -E -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
+    -e 's/TIME TIME [0-9.]+ (compute|memory|link|latency)$/TIME TIME RATIO LIMITER/' -e 's/, [0-9]+ runs?: /, RUNS: /' \
+    -e 's/largest error [^ ]+/largest error ERROR/'
+}
+
+# comparable FILE: what of the output of $command can be compared.
+comparable() {
+  printf '$ %s\n' "$command"
+  if [[ $command == mpirun* ]]; then without_measurements <"$1"; else cat "$1"; fi
+}
+
+# Reads the page and writes it as it ought to be to $folder/page, and both outputs of each command for comparison.
+commands=0 fenced=false command='' continued=false
+finish_command() {
+  if [[ -n $command ]]; then
+    comparable "$folder/printed" >>"$folder/on_the_page"
+    comparable "$folder/output" >>"$folder/now"
+  fi
+  command=''
+}
+: >"$folder/on_the_page" >"$folder/now"
+while IFS= read -r line; do
+  if $continued || { $fenced && [[ $line == '$ '* ]]; }; then
+    if ! $continued; then finish_command; fi
+    printf '%s\n' "$line"
+    if $continued; then command+=$line; else command=${line#'$ '}; fi
+    if [[ $line == *\\ ]]; then command=${command%\\} continued=true; continue; fi
+    continued=false
+    commands=$((commands + 1))
+    : >"$folder/printed"
+    run_command >&2
+    cat "$folder/output"
+  elif [[ $line == '```'* ]]; then
+    finish_command
+    if $fenced; then fenced=false; else fenced=true; fi
+    printf '%s\n' "$line"
+  elif [[ -n $command ]]; then
+    printf '%s\n' "$line" >>"$folder/printed"
+  else
+    printf '%s\n' "$line"
+  fi
+done <"$page" >"$folder/page"
+
+((commands > 0)) || { echo "FAILED: $page has no commands"; exit 1; }
+if [[ $update == --update ]]; then
+  cat "$folder/page" >"$page"
+  exit 0
+fi
+if ! diff -U 5 --label "$page" "$folder/on_the_page" --label 'what its commands print' "$folder/now"; then
+  echo "FAILED: $0 $mpirun_sh $launcher $shardline $page --update rewrites the page"
+  exit 1
+fi
+echo "$page says what its $commands commands print"

@@ -79,7 +79,7 @@ Hardware cpu_hardware(const AbstractMesh& mesh, DType dtype, const std::set<Axis
                   .bandwidth = BytesPerSecond(4e9),
                   .frees_cores = false,
                   .resource = "memory of the node"};
-  const Link network{.latency = Seconds(2e-5), .bandwidth = BytesPerSecond(1.25e9), .resource = "network"};
+  const Link network{.latency = Seconds(2e-5), .bandwidth = BytesPerSecond(1.25e8), .resource = "network"};
   for (const Axis& axis : mesh.axes_that_move()) hardware.links[axis] = across_nodes.count(axis) > 0 ? network : node;
   return hardware;
 }

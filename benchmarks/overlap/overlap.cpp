@@ -238,7 +238,8 @@ void print_heading(const Arguments& arguments, Index ranks) {
       "{} ranks, [{}, {}] of f32 moves, {} a rank and way round; medians of {} runs, slowest rank\n"
       "{:<24}{:>7}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}{:>10}\n",
       ranks, arguments.rows, arguments.columns,
-      to_string(Bytes(4.0 * static_cast<double>(arguments.rows * arguments.columns * (ranks - 1) / ranks))),
+      to_string(Bytes(4.0 * static_cast<double>(arguments.rows * arguments.columns * (ranks - 1)) /
+                      static_cast<double>(ranks))),
       arguments.runs, "", "inner", "T_math", "in panels", "T_comms", "unfused", "fused", "exposed", "fused/max",
       "speed-up");
 }
@@ -256,7 +257,7 @@ void measure(Case& c, const collectives::Engine& engine, int runs) {
     row.comms.push_back(time_of(engine, [&] { c.communicate(); }));
     row.unfused.push_back(time_of(engine, [&] { c.one_after_the_other(); }));
     row.fused.push_back(time_of(engine, [&] { report = c.fused(); }));
-    row.exposed.push_back(Seconds(world_of(engine).max(report.exposed.value)));
+    row.exposed.emplace_back(world_of(engine).max(report.exposed.value));
   }
   if (engine.mesh().rank() != 0) return;
   const Seconds math = tools::median(row.math);

@@ -39,6 +39,20 @@ TEST(Tensor, CopiesShareAndClonesDoNot) {
   EXPECT_THROW(static_cast<void>(original.view<double>()), Error);
 }
 
+TEST(Tensor, RowsShareTheStorage) {
+  Tensor whole(DType::f32, {3, 2});
+  for (Index i = 0; i < 6; ++i) whole.view<float>()[i] = static_cast<float>(i);
+  Tensor rows = whole.rows({1, 3});
+  EXPECT_EQ(rows.shape(), (Shape{2, 2}));
+  EXPECT_EQ(rows.view<float>()[0], 2);
+  rows.view<float>()[3] = 9;
+  EXPECT_EQ(whole.view<float>()[5], 9);
+  EXPECT_EQ(whole.rows({3, 3}).size(), 0);
+  EXPECT_EQ(Tensor(DType::f32, {2, 0}).rows({1, 2}).shape(), (Shape{1, 0}));
+  EXPECT_THROW(static_cast<void>(whole.rows({2, 4})), Error);
+  EXPECT_THROW(static_cast<void>(Tensor(DType::f32, {}).rows({0, 1})), Error);
+}
+
 TEST(Tensor, ZerosAreZero) {
   const Tensor t = Tensor::zeros(DType::i32, {7});
   for (const std::int32_t x : t.view<std::int32_t>()) EXPECT_EQ(x, 0);

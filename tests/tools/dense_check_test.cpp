@@ -64,6 +64,29 @@ TEST_F(DenseCheck, SeesOneWrongElementOnEveryRank) {
   }
 }
 
+/// P[I, J] * Q[J, K] * S[K, J] -> R[I, J]: the J of S is another one than that of P and Q.
+TEST_F(DenseCheck, ChainsAreCheckedProductByProduct) {
+  const std::map<std::string, Index> sizes{{"I", 5}, {"J", 7}, {"K", 3}};
+  const Product product =
+      make_product(parse_product("P[I_X, J] * Q[J, K] * S[K, J] -> R[I, J_X]"), sizes, mesh_.axes());
+  const std::vector<GeneratedOperand> operands = generated_operands(product, DType::f64, 3);
+  const auto value = [&](Index at) {
+    double sum = 0;
+    for (Index j = 0; j < 7; ++j) {
+      for (Index k = 0; k < 3; ++k) {
+        sum += operands[0].value(at / 7 * 7 + j) * operands[1].value(j * 3 + k) * operands[2].value(k * 7 + at % 7);
+      }
+    }
+    return sum;
+  };
+  for (const double error : {0.0, 1e-6}) {
+    const DistTensor result =
+        DistTensor::make(mesh_, {"R", {"I", "J"}, {5, 7}, product.sharding(product.result), DType::f64},
+                         [&](Index at) { return value(at) + (at == 34 ? error : 0); });
+    EXPECT_NEAR(check_against_dense(product, operands, result.local(), mesh_).max_error, error, 1e-13);
+  }
+}
+
 TEST_F(DenseCheck, PartsOfAnOwedOperandSumToItsValue) {
   const Product product = make("P[B, I, J]{U_X} * Q[B, J, K] -> R[K, B, I]");
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {

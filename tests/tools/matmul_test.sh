@@ -40,6 +40,18 @@ if ((ranks == 4)); then
   expect_lines out 2 "C[I_X, K] = AllReduce_Y(C[I_X, K]{U_Y})"  # in the program and in the table
   right 1 "A[I_XY, J] * B[J_YX, K] -> C[I, K_X]" --mesh Z=1,X=2,Y=2 --threads 1
 fi
+right 1 "A[I_X, J] * B[J, K_X] * C[K, J] -> D[I, J_X]"
+expect_lines out 1 "axis X in D: case "
+right 1 "A[I_X, J] * B[J, K_X] * C[K, J] -> D[I, J]" --dtype f64 --hardware v5e
+right 1 "A[I_X, J] * B[I, J_X, K] -> D[K, I]" --dtype bf16 # I is a batch dim
+
+# numbered as explain numbers them
+run explain "A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=$ranks --size "$sizes" --hardware cpu --json "$folder/explain.json"
+expect_code 0
+run matmul "A[I, J_X] * B[J_X, K] -> C[I, K]" --size "$sizes" --hardware cpu --json "$folder/matmul.json"
+for key in cases program candidates; do
+  "$record_check" --same "$folder/explain.json" "$folder/matmul.json" $key || complain "explain has other $key"
+done
 if ((ranks > 1)); then
   right 3 "A[I, J_X] * B[J_X, K] -> C[I, K]" --choose 3
   expect_lines out 1 "candidate 3 of "

@@ -83,17 +83,26 @@ class Bench {
     return make_product(parse_product(text), sizes, mesh_.axes());
   }
 
-  /// Collective over the mesh.
+  /// Collective over the mesh: the program is right step by step, and with every collective that can be fused with the
+  /// product beside it.
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
-    Executor executor(program, in_order(program), engine_, {.real = DType::f64},
-                      std::vector<StepEstimate>(program.steps.size()));
-    for (const ArrayId operand : product.operands) executor.set(operand, block(product, operand));
-    executor.run();
+    expect_right(product, program, in_order(program));
+    const ProgramSchedule fused =
+        schedule(program, {.real = DType::f64}, bandwidth_bound(mesh_.axes()), {.fuse = ScheduleOptions::Fuse::always});
+    if (fused.actions == in_order(program).actions) return;
+    ++fused_;
+    expect_right(product, program, fused);
+  }
+
+  /// Programs that ran with something fused.
+  int fused() const { return fused_; }
+
+  void expect_right(const Product& product, const RankProgram& program, const ProgramSchedule& schedule) {
     const Sharding& sharding = product.sharding(product.result);
     const Tensor expected = expected_product(product);
     const std::vector<Range> held = box(expected.shape(), sharding, mesh_.axes(), mesh_.rank());
-    Tensor ours = executor.get(product.result);
+    Tensor ours = run(product, program, schedule);
     if (!sharding.unreduced.empty()) ours = settled(product, ours).slice(held);
     const Tensor reference = expected.slice(held);
     ASSERT_EQ(ours.shape(), reference.shape());
@@ -102,6 +111,16 @@ class Bench {
           << product.to_string() << " on " << mesh_.axes().to_string() << ": element " << i
           << " of the block; program:\n  " << fmt::format("{}", fmt::join(lines(program), "\n  "));
     }
+  }
+
+  /// Collective over the mesh: both products give the same blocks.
+  void expect_equal(const Product& one, const Product& other) {
+    const RankProgram first = candidates(one).at(0).program;
+    const RankProgram second = candidates(other).at(0).program;
+    const Tensor a = run(one, first, in_order(first));
+    const Tensor b = run(other, second, in_order(second));
+    ASSERT_EQ(a.shape(), b.shape());
+    for (Index i = 0; i < a.size(); ++i) EXPECT_EQ(a.view<double>()[i], b.view<double>()[i]) << i;
   }
 
   std::vector<Candidate> candidates(const Product& product) const {
@@ -115,6 +134,15 @@ class Bench {
   }
 
  private:
+  /// This rank's block of the result.
+  Tensor run(const Product& product, const RankProgram& program, const ProgramSchedule& schedule) {
+    Executor executor(program, schedule, engine_, {.real = DType::f64},
+                      std::vector<StepEstimate>(program.steps.size()));
+    for (const ArrayId operand : product.operands) executor.set(operand, block(product, operand));
+    executor.run();
+    return executor.get(product.result).clone();
+  }
+
   Tensor block(const Product& product, ArrayId id) const {
     const Array& array = product.program.array(id);
     Sharding parts = product.sharding(id);
@@ -146,6 +174,7 @@ class Bench {
 
   const Mesh& mesh_;
   collectives::Engine engine_;
+  int fused_ = 0;
   std::map<std::string, Tensor> expected_;
 };
 
@@ -263,6 +292,42 @@ TEST_F(ProductTest, MoreAndFewerDimsThanAMatrix) {
     }
     bench.expect_right(text, used);
   }
+}
+
+/// The oracle multiplies all operands at once, so dims that a chain uses twice have names of their own here, and the
+/// notation that names them alike is compared with that one.
+TEST_F(ProductTest, EveryCandidateOfAChain) {
+  Bench bench(square_);
+  const Sizes sizes{{"B", 5}, {"D", 3}, {"E", 3}, {"F", 6}};
+  int count = 0;
+  for (const char* text : {"In[B_X, D_Y] * V[D_X, F_Y] * W[F_Y, E_X] -> Out[B_X, E_Y]",
+                           "In[B, D]{U_Y} * V[D_X, F] * W[F_XY, E] -> Out[B, E]{U_X}",
+                           "In[B, D_XY] * V[B_Y, D, F_X] * W[B, F, E] -> Out[B_X, E]"}) {
+    const Product product = bench.product(text, sizes);
+    const std::vector<Candidate> candidates = bench.candidates(product);
+    for (const Candidate& candidate : candidates) bench.expect_right(product, candidate.program);
+    if (HasFatalFailure()) return;
+    count += static_cast<int>(candidates.size());
+  }
+  EXPECT_GT(count, 50);
+}
+
+TEST_F(ProductTest, ADimThatALaterOperandBringsAgain) {
+  Bench bench(square_);
+  const Product twice =
+      bench.product("In[B_X, D_Y] * V[D_X, F_Y] * W[F_Y, D_X] -> Out[B_X, D_Y]", {{"B", 5}, {"D", 3}, {"F", 6}});
+  const Product apart = bench.product("In[B_X, D_Y] * V[D_X, F_Y] * W[F_Y, E_X] -> Out[B_X, E_Y]",
+                                      {{"B", 5}, {"D", 3}, {"E", 3}, {"F", 6}});
+  bench.expect_equal(twice, apart);
+}
+
+TEST_F(ProductTest, ChainsOfFourAndBatchDims) {
+  Bench bench(square_);
+  bench.expect_right("A[I_X, J] * B[J, K_Y] * C[K_X, L] * D[L, M_Y] -> E[I_Y, M_X]",
+                     {{"I", 3}, {"J", 4}, {"K", 5}, {"L", 2}, {"M", 6}});
+  bench.expect_right("P[B_X, T, D] * Q[B, D_Y, F] * S[B, F, H_XY] -> R[T_Y, B_X, H]",
+                     {{"B", 3}, {"T", 2}, {"D", 4}, {"F", 5}, {"H", 6}});
+  bench.expect_right("A[I_X] * B[I_Y] * C[I] -> D[I_XY]", {{"I", 9}});
 }
 
 TEST_F(ProductTest, EveryCandidateIsRight) {

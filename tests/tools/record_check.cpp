@@ -1,7 +1,9 @@
 // Reads a record of `shardline matmul --json` with a parser and says what is missing or of the wrong kind in it.
 //
 //   record_check FILE CANDIDATE     (the candidate that ran, counted from 1)
+//   record_check --same FILE FILE KEY     whether two records agree on what a key says of the product
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -46,7 +48,7 @@ void check_record(const Json& record, std::size_t candidate) {
               {"host", "cores", "ranks_per_node", "threads_per_rank", "blas", "mpi", "commit"});
   const bool valid = record["valid_timing"].get<bool>();
   expect(valid != record.contains("valid_timing_reason"), "valid_timing_reason goes with invalid timings only");
-  expect(record["cases"].size() == record["mesh"].size(), "cases are not one per axis");
+  expect(record["cases"].size() % record["mesh"].size() == 0, "cases are not one per axis and product");
   for (const Json& each : record["cases"]) {
     expect(record["mesh"].contains(each["axis"].get<std::string>()), "a case of an axis that the mesh has not");
     expect(each["case"].get<int>() >= 1 && each["case"].get<int>() <= 4, "a case beyond 1 to 4");
@@ -70,13 +72,32 @@ void check_record(const Json& record, std::size_t candidate) {
   expect(ascending(record["measured_s"], {"min", "median", "max"}), "measured_s is not in order");
 }
 
+/// What was predicted of a candidate may differ between records; what it is and costs may not.
+void check_same(const Json& one, const Json& other, const std::string& key) {
+  expect(one.at(key).size() == other.at(key).size(), key + " differ in number");
+  if (key != "candidates") return expect(one.at(key) == other.at(key), key + " differ");
+  for (std::size_t i = 0; i < std::min(one.at(key).size(), other.at(key).size()); ++i) {
+    for (const char* part : {"number", "program", "wire_bytes", "flops", "price_s", "limiter"}) {
+      expect(one[key][i].at(part) == other[key][i].at(part), key + " differ in " + part);
+    }
+  }
+}
+
+Json read(const char* path) {
+  std::ifstream file(path);
+  return Json::parse(file);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 5 && std::string(argv[1]) == "--same") {
+    check_same(read(argv[2]), read(argv[3]), argv[4]);
+    return faults == 0 ? 0 : 1;
+  }
   if (argc != 3) return 2;
-  std::ifstream file(argv[1]);
   try {
-    check_record(Json::parse(file), std::strtoul(argv[2], nullptr, 10));
+    check_record(read(argv[1]), std::strtoul(argv[2], nullptr, 10));
   } catch (const Json::exception& error) {
     expect(false, error.what());
   }

@@ -154,9 +154,9 @@ class Artist {
 
   /// Puts `at` at a position of the group over `axes`, major first.
   void place(Coordinates& at, const Axes& axes, Index position) const {
-    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-      at[mesh_.position(*axis)] = position % mesh_.size(*axis);
-      position /= mesh_.size(*axis);
+    for (std::size_t i = axes.size(); i-- > 0;) {
+      at[mesh_.position(axes[i])] = position % mesh_.size(axes[i]);
+      position /= mesh_.size(axes[i]);
     }
   }
 
@@ -210,10 +210,11 @@ class Artist {
   std::string layer_text(Index layer) const {
     Coordinates at(mesh_.axes().size(), 0);
     std::vector<std::string> labels;
-    for (auto dim = layer_dims_.rbegin(); dim != layer_dims_.rend(); ++dim) {
-      place(at, axes_of(*dim), layer % blocks(*dim));
-      layer /= blocks(*dim);
-      labels.insert(labels.begin(), label(*dim, at));
+    for (std::size_t i = layer_dims_.size(); i-- > 0;) {
+      const int dim = layer_dims_[i];
+      place(at, axes_of(dim), layer % blocks(dim));
+      layer /= blocks(dim);
+      labels.insert(labels.begin(), label(dim, at));
     }
     const std::string head = labels.empty() ? "" : fmt::format("  {}\n", fmt::join(labels, ", "));
     return head + best_grid(at).text();

@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 
 // The library comes without a header. Matrices are passed with the place in them, counted from 1, and a descriptor.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 void Cblacs_get(int context, int what, int* value);
 void Cblacs_gridinit(int* context, const char* order, int rows, int columns);
@@ -21,6 +22,7 @@ void psgemm_(const char* transpose_a, const char* transpose_b, const int* m, con
              const int* ib, const int* jb, const int* descriptor_b, const float* beta, float* c, const int* ic,
              const int* jc, const int* descriptor_c);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace shardline::peers {
 namespace {

@@ -48,7 +48,7 @@ finish_command() {
   fi
   command=''
 }
-: >"$folder/on_the_page" >"$folder/now"
+touch "$folder/on_the_page" "$folder/now"
 while IFS= read -r line; do
   if $continued || { $fenced && [[ $line == '$ '* ]]; }; then
     if ! $continued; then finish_command; fi

@@ -204,7 +204,7 @@ std::string random_picture(const CounterRng& random, Index number, Index most_pe
   const Index rank = 1 + below(4);
   ArraySpec array{"A", {}, {}, Sharding::replicated(static_cast<std::size_t>(rank)), DType::f32};
   for (Index d = 0; d < rank; ++d) {
-    array.dims.push_back(std::string(1, static_cast<char>('I' + d)));
+    array.dims.emplace_back(1, static_cast<char>('I' + d));
     array.shape.push_back(1 + below(12));
   }
   for (const Axis& axis : mesh.axes()) {

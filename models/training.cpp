@@ -18,8 +18,11 @@ namespace shardline {
 namespace {
 
 RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
-                              const Policy& policy) {
-  RankProgram result = partition(program, mesh, declare(program, mesh, strategy, policy));
+                              const TrainingOptions& options) {
+  const Declaration declaration = declare(program, mesh, strategy, options.policy);
+  RankProgram result = options.by_price
+                           ? partition_by_price(program, mesh, declaration, {.real = options.dtype}, options.prices)
+                           : partition(program, mesh, declaration);
   check(result);
   return result;
 }
@@ -42,9 +45,8 @@ Trainer::Trainer(collectives::Engine& engine, const TransformerConfig& config, c
       options_(options),
       step_model_(make_training_step(config, options.batch, options.adamw)),
       evaluation_model_(make_evaluation(config, options.batch)),
-      step_program_(partition_checked(step_model_.model.program, engine.mesh().axes(), strategy, options.policy)),
-      evaluation_program_(
-          partition_checked(evaluation_model_.program, engine.mesh().axes(), strategy, options.policy)) {
+      step_program_(partition_checked(step_model_.model.program, engine.mesh().axes(), strategy, options)),
+      evaluation_program_(partition_checked(evaluation_model_.program, engine.mesh().axes(), strategy, options)) {
   const ElementTypes types{.real = options.dtype};
   ProgramSchedule step = schedule(step_program_, types, options.prices, options.schedule);
   ProgramSchedule evaluation = schedule(evaluation_program_, types, options.prices, options.schedule);

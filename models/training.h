@@ -25,7 +25,8 @@ struct TrainingOptions {
   kernels::AdamWOptions adamw;
   Policy policy;
   ScheduleOptions schedule;
-  roofline::Hardware prices;  ///< by which steps are scheduled: equal on all ranks, and never measured at start
+  roofline::Hardware prices;  ///< that decide: equal on all ranks, and never measured at start
+  bool by_price = false;      ///< they assign every operation, see partition_by_price(), not the strategy's table
   DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
 };

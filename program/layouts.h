@@ -39,6 +39,7 @@ class Layouts {
   /// Versions that an operation in `region` may start from.
   std::vector<VersionId> visible(ArrayId array, Region region) const;
   const std::vector<VersionId>& all(ArrayId array) const;
+  bool has(ArrayId array) const { return versions_.count(array) > 0; }
   void set(ArrayId array, std::vector<VersionId> versions) { versions_[array] = std::move(versions); }
   void add(ArrayId array, VersionId version) { versions_[array].push_back(version); }
   void drop(ArrayId array, VersionId version);

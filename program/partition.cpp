@@ -1,6 +1,7 @@
 #include "program/partition.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "program/wire.h"
@@ -61,6 +62,29 @@ class Partitioner {
     return std::all_of(op.results.begin(), op.results.end(), [&](ArrayId a) { return settle(a, op.region); });
   }
 
+  /// What emit() of one operation may change.
+  struct Mark {
+    std::size_t versions = 0;
+    std::size_t steps = 0;
+    std::map<ArrayId, std::vector<VersionId>> arrays;  ///< empty for arrays that are not there yet
+  };
+
+  Mark mark(int number) const {
+    Mark mark{result_.versions.size(), result_.steps.size(), {}};
+    for (const Phase& phase : result_.program.operations[static_cast<std::size_t>(number)].phases) {
+      for (const ArrayId array : phase.operands) mark.arrays[array] = layouts_.has(array) ? layouts_.all(array) : kNone;
+      for (const ArrayId array : phase.results) mark.arrays[array] = kNone;
+    }
+    return mark;
+  }
+
+  /// Undoes what was emitted since.
+  void roll_back(const Mark& mark) {
+    result_.versions.resize(mark.versions);
+    result_.steps.resize(mark.steps);
+    for (const auto& [array, versions] : mark.arrays) layouts_.set(array, versions);
+  }
+
   RankProgram finish() {
     operation_ = -1;
     for (const ArrayId output : result_.program.outputs) result_.finals[output] = final_version(output);
@@ -69,6 +93,8 @@ class Partitioner {
   }
 
  private:
+  inline static const std::vector<VersionId> kNone;
+
   VersionId new_version(ArrayId array, Sharding sharding, Region region, bool stored) {
     result_.versions.push_back({array, std::move(sharding), region, stored});
     return static_cast<VersionId>(result_.versions.size()) - 1;
@@ -245,8 +271,9 @@ class ChainSearch {
       const Replay before(*this, way);
       for (const Assignment& assignment : all_assignments(op, before.layouts(), before.program())) {
         Replay after(*this, way);
+        const std::size_t first = after.program().steps.size();
         if (!after.emit(number, assignment)) continue;
-        Way longer{way.assignments, operation_price(after.program(), number, types_, hardware_)};
+        Way longer{way.assignments, price(after.program(), types_, hardware_, first)};
         longer.assignments.push_back(assignment);
         longer.price.total += way.price.total;
         longer.price.sum += way.price.sum;
@@ -307,6 +334,29 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
     const Assignment assignment = assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
     SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), assignment), "operation {} cannot be partitioned over {}",
                     op.kind, mesh.to_string());
+  }
+  return partitioner.finish();
+}
+
+RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const Declaration& declaration,
+                               const ElementTypes& types, const roofline::Hardware& hardware) {
+  Converter converter(mesh);
+  Partitioner partitioner(std::move(program), mesh, declaration, converter);
+  const RankProgram& made = partitioner.program();
+  for (int i = 0; i < static_cast<int>(made.program.operations.size()); ++i) {
+    const Operation& op = made.program.operations[static_cast<std::size_t>(i)];
+    const Partitioner::Mark before = partitioner.mark(i);
+    std::optional<Assignment> best;
+    ProgramPrice lowest;
+    for (const Assignment& assignment : all_assignments(op, partitioner.layouts(), made)) {
+      if (partitioner.emit(i, assignment)) {
+        ProgramPrice its = price(made, types, hardware, before.steps);
+        if (!best || cheaper(its, lowest)) best = assignment, lowest = std::move(its);
+      }
+      partitioner.roll_back(before);
+    }
+    SHARDLINE_CHECK(best && partitioner.emit(i, *best), "operation {} cannot be partitioned over {}", op.kind,
+                    mesh.to_string());
   }
   return partitioner.finish();
 }

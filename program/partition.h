@@ -24,6 +24,12 @@ struct Declaration {
 /// is not legal.
 RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration);
 
+/// The same with each operation assigned greedily by price, one after the other: of everything the axes may do in it,
+/// the cheapest with its conversions and the debts it settles, given how its operands lie. Declaration::work is not
+/// read. Greedy loses where a dearer operation would leave its result as a later one needs it: it never looks ahead.
+RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const Declaration& declaration,
+                               const ElementTypes& types, const roofline::Hardware& hardware);
+
 /// One way to run a program and what it is predicted to take.
 struct Candidate {
   RankProgram program;

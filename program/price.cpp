@@ -57,12 +57,12 @@ int operation_of(const RankProgram& program, const Step& step) {
   return step.operation >= 0 ? step.operation : static_cast<int>(program.program.operations.size()) - 1;
 }
 
-roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, const std::vector<int>& numbers) {
+roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, std::size_t first) {
   const bool moving = price.comms > price.math;
   std::map<roofline::Limiter, Seconds> shares;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const Step& step = program.steps[static_cast<std::size_t>(numbers[i])];
-    if (communicates(step.kind) == moving) shares[price.steps[i].price.limiter] += price.steps[i].price.time;
+  for (std::size_t i = 0; i < price.steps.size(); ++i) {
+    const roofline::Price& each = price.steps[i].price;
+    if (communicates(program.steps[first + i].kind) == moving) shares[each.limiter] += each.time;
   }
   roofline::Limiter limiter = roofline::Limiter::latency;
   Seconds most;
@@ -72,21 +72,17 @@ roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& pri
   return limiter;
 }
 
-/// Prices the steps of the operations for which wanted(number) holds.
-template <class Wanted>
-ProgramPrice price_where(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-                         Wanted wanted) {
+}  // namespace
+
+ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+                   std::size_t first) {
   ProgramPrice price;
   std::map<int, Loads> operations;
-  std::vector<int> numbers;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+  for (std::size_t i = first; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
-    const int operation = operation_of(program, step);
-    if (!wanted(operation)) continue;
-    numbers.push_back(static_cast<int>(i));
     price.steps.push_back(estimate(program, step, types, hardware));
     const StepEstimate& made = price.steps.back();
-    operations.try_emplace(operation, hardware).first->second.add(step, made.price.time);
+    operations.try_emplace(operation_of(program, step), hardware).first->second.add(step, made.price.time);
     price.sum += made.price.time;
     price.wire_bytes += made.wire_bytes;
     price.flops += made.flops;
@@ -96,19 +92,8 @@ ProgramPrice price_where(const RankProgram& program, const ElementTypes& types, 
     price.comms += loads.comms();
     price.total += loads.total();
   }
-  price.limiter = limiter_of(program, price, numbers);
+  price.limiter = limiter_of(program, price, first);
   return price;
-}
-
-}  // namespace
-
-ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware) {
-  return price_where(program, types, hardware, [](int) { return true; });
-}
-
-ProgramPrice operation_price(const RankProgram& program, int number, const ElementTypes& types,
-                             const roofline::Hardware& hardware) {
-  return price_where(program, types, hardware, [number](int operation) { return operation == number; });
 }
 
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b) {

@@ -23,15 +23,12 @@ struct ProgramPrice {
   roofline::Limiter limiter = roofline::Limiter::latency;
 };
 
-/// Prices a program. For each operation, its resources are the cores and the links over which its conversions and the
-/// debts it settles go; a link that does not free the cores is one with them. What lies on different resources
-/// overlaps: max(T_math, T_comms) where moving leaves the cores free (book section 1.1), T_math + T_comms where the
-/// ranks move through the memory of a node. Throws Error as estimate().
-ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware);
-
-/// The same of operation `number` alone and of the steps that serve it.
-ProgramPrice operation_price(const RankProgram& program, int number, const ElementTypes& types,
-                             const roofline::Hardware& hardware);
+/// Prices a program, or its steps from number `first` on. For each operation, its resources are the cores and the links
+/// over which its conversions and the debts it settles go; a link that does not free the cores is one with them. What
+/// lies on different resources overlaps: max(T_math, T_comms) where moving leaves the cores free (book section 1.1),
+/// T_math + T_comms where the ranks move through the memory of a node. Throws Error as estimate().
+ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+                   std::size_t first = 0);
 
 /// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b);

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "models/accounting.h"
+#include "models/auto_strategy.h"
 #include "models/checkpoint.h"
 #include "models/files.h"
 #include "models/training.h"
@@ -42,8 +43,9 @@ struct TrainOptions {
 constexpr const char* kFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
 
-Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. Text is read
-as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
+Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
+every way to give the axes roles by built-in values and takes the cheapest that fits. Text is read as bytes, and the
+last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
 /// One line of ours for a number that cannot be.
 void check_options(const TrainOptions& options) {
@@ -231,11 +233,60 @@ Json record_of(const Job& job, const TrainOptions& options, const Strategy& stra
   return record;
 }
 
+constexpr const char* kAuto = "auto";
+
+/// What decides the layouts of a run.
+struct Choice {
+  Strategy strategy;
+  std::vector<PricedStrategy> priced;  ///< under auto: all there were, cheapest first
+};
+
+/// Collective over all ranks: under auto, the cheapest strategy by built-in prices that fits the machine; otherwise the
+/// one that was named.
+Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, TrainingOptions& training) {
+  const AbstractMesh& mesh = job.mesh().axes();
+  if (options.strategy != kAuto) return {parse_strategy(options.strategy, mesh), {}};
+  const Program program = make_training_step(config, training.batch, training.adamw).model.program;
+  Choice choice;
+  choice.priced = price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices);
+  const Bytes memory = job.machine().memory * (1.0 / job.machine().ranks_per_node);
+  const PricedStrategy& cheapest = cheapest_that_fits(choice.priced, memory);
+  choice.strategy = cheapest.strategy;
+  training.by_price = cheapest.by_price;
+  return choice;
+}
+
+std::string choice_text(const Choice& choice) {
+  std::string text;
+  constexpr std::size_t kListed = 6;
+  for (std::size_t i = 0; i < std::min(choice.priced.size(), kListed); ++i) {
+    const PricedStrategy& each = choice.priced[i];
+    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}\n", to_string(each.strategy),
+                        to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table",
+                        each.strategy == choice.strategy ? "  <- chosen" : "");
+  }
+  return text.empty() ? text
+                      : fmt::format("strategies by built-in prices, {} of {}:\n{}\n",
+                                    std::min(choice.priced.size(), kListed), choice.priced.size(), text);
+}
+
+Json strategies_json(const Choice& choice) {
+  Json strategies = Json::array();
+  for (const PricedStrategy& each : choice.priced) {
+    strategies.push_back(
+        {{"strategy", to_string(each.strategy)},
+         {"price_s",
+          {{"math", each.price.math.value}, {"comms", each.price.comms.value}, {"total", each.price.total.value}}},
+         {"peak_memory_bytes", each.peak.value}});
+  }
+  return strategies;
+}
+
 int train(const TrainOptions& options) {
   check_options(options);
   schedule_options(options.schedule);
   Job job(options.common);
-  const Strategy strategy = parse_strategy(options.strategy, job.mesh().axes());
+  if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
   const ByteData data(corpus(job, options.data), options.sequence, job.seed(), [&](const std::string& path) {
@@ -243,9 +294,12 @@ int train(const TrainOptions& options) {
   });
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
+  TrainingOptions training = training_options(options, job);
+  const Choice choice = choose(options, job, start.config, training);
+  const Strategy& strategy = choice.strategy;
   const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), job.dtype());
-  const TrainingOptions training = training_options(options, job);
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
+  job.print(choice_text(choice));
   job.print(describe_training(job, start.config, strategy, training, data, hardware));
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
@@ -256,7 +310,9 @@ int train(const TrainOptions& options) {
   const Outcome outcome = conclude(job, trainer, data, training, progress.median_step, hardware);
   const std::string overlap = overlap_text(outcome.overlap, moving_needs_the_cores(job.mesh().axes(), training.prices));
   job.print(outcome_text(outcome, overlap, progress.median_step, trainer.predicted_step()));
-  job.write_json(record_of(job, options, strategy, trainer, progress, outcome));
+  Json record = record_of(job, options, strategy, trainer, progress, outcome);
+  if (!choice.priced.empty()) record["strategies"] = strategies_json(choice);
+  job.write_json(record);
   if (!options.save.empty()) {
     save_checkpoint(
         job.world(), options.save, start.config, trainer.model(),
@@ -273,7 +329,7 @@ void add_train(CLI::App& app, Action& action) {
   const auto options = std::make_shared<TrainOptions>();
   add_common_options(*command, options->common);
   command->add_option("--strategy", options->strategy,
-                      "Roles on mesh axes, fsdp=X,tp=Y; default fsdp on the only axis");
+                      "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis");
   CLI::Option* model = command->add_option("--model", options->model, "tiny, or a Hugging Face config.json");
   model->capture_default_str();
   command->add_option("--data", options->data, "Text files; default this project's sources and documentation");

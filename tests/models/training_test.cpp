@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "models/auto_strategy.h"
 #include "models/checkpoint.h"
 #include "runtime/mpi/communicator.h"
 
@@ -70,8 +71,15 @@ Outcome train(const mpi::Communicator& comm, const std::string& axes, const std:
   options.policy = policy;
   options.schedule = schedule;
   options.prices = any_hardware(mesh.axes());
-  Trainer trainer(engine, small_config(tied), options, parse_strategy(strategy, mesh.axes()),
-                  any_hardware(mesh.axes()));
+  options.by_price = strategy == "auto";  // operations by price, even where the table is as cheap
+  Strategy chosen;
+  if (options.by_price) {
+    const Program program = make_training_step(small_config(tied), options.batch, options.adamw).model.program;
+    chosen = price_strategies(program, mesh.axes(), policy, {.real = dtype}, options.prices).at(0).strategy;
+  } else {
+    chosen = parse_strategy(strategy, mesh.axes());
+  }
+  Trainer trainer(engine, small_config(tied), options, chosen, options.prices);
   const ByteData data = small_data();
   Outcome run;
   for (Index step = 0; step < kSteps; ++step) run.steps.push_back(trainer.step(data, step));
@@ -101,6 +109,10 @@ struct Layout {
 const std::vector<Layout>& layouts() {
   static const std::vector<Layout> kLayouts = {
       {1, "X=1", "fsdp=X"},
+      {1, "X=1", "auto"},
+      {2, "X=2", "auto"},
+      {3, "X=3", "auto"},
+      {4, "X=2,Y=2", "auto"},
       {2, "X=2", "dp=X"},
       {2, "X=2", "zero1=X"},
       {2, "X=2", "fsdp=X"},

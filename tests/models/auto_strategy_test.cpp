@@ -1,0 +1,39 @@
+#include "models/auto_strategy.h"
+
+#include <gtest/gtest.h>
+
+#include "program/check.h"
+#include "roofline/catalogue.h"
+#include "runtime/base/check.h"
+#include "tests/program/programs.h"
+
+namespace shardline {
+namespace {
+
+/// The cheapest first, each no dearer than under the table, every program right by the checker.
+TEST(AutoStrategy, IsNeverDearerThanANamedStrategy) {
+  const TrainingStep step = small_training_step(false);
+  const Program& program = step.model.program;
+  const ElementTypes types{.real = DType::f64};
+  for (const char* mesh_text : {"X=3", "X=2,Y=2"}) {
+    const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+    const roofline::Hardware hardware = roofline::cpu_hardware(mesh, DType::f64);
+    const std::vector<PricedStrategy> priced = price_strategies(program, mesh, {}, types, hardware);
+    const std::size_t roles = strategy_table().size();
+    const std::size_t ways = mesh.axes().size() == 1 ? roles : roles * (roles + 1) / 2;  // X and Y are alike
+    EXPECT_EQ(priced.size(), ways) << mesh_text;
+    for (std::size_t i = 0; i < priced.size(); ++i) {
+      EXPECT_FALSE(i > 0 && cheaper(priced[i].price, priced[i - 1].price));
+      const Declaration declaration = declare(program, mesh, priced[i].strategy);
+      EXPECT_FALSE(cheaper(price(partition(program, mesh, declaration), types, hardware), priced[i].price));
+      if (i % 4 != 0) continue;
+      EXPECT_NO_THROW(check(partition_by_price(program, mesh, declaration, types, hardware)))
+          << to_string(priced[i].strategy) << " on " << mesh_text;
+    }
+    EXPECT_EQ(cheapest_that_fits(priced, Bytes(1e15)).strategy, priced[0].strategy);
+    EXPECT_THROW(cheapest_that_fits(priced, Bytes(1)), UsageError);
+  }
+}
+
+}  // namespace
+}  // namespace shardline

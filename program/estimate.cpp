@@ -13,8 +13,9 @@ namespace {
 
 class Estimator {
  public:
-  Estimator(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware)
-      : program_(program), types_(types), hardware_(hardware) {}
+  Estimator(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+            ReshardMemo* memo)
+      : program_(program), types_(types), hardware_(hardware), memo_(memo) {}
 
   StepEstimate operator()(const Step& step) const {
     return step.kind == StepKind::compute ? computation(step) : conversion(step);
@@ -36,7 +37,7 @@ class Estimator {
     const Index item = element_size(from);
     const Index larger = std::max(elements(from), elements(to));
     const Bytes bytes(static_cast<double>(larger * item));
-    const collectives::Traffic traffic = wire_traffic(program_, step, item);
+    const collectives::Traffic traffic = wire_traffic(program_, step, item, memo_);
     roofline::Collective collective{.sent = Bytes(static_cast<double>(traffic.wire_bytes)), .local = 2 * bytes};
     for (const Axis& axis : step.axes) collective.ranks.push_back(program_.mesh.size(axis));
     collective.rounds = step.kind == StepKind::all_reduce ? 2 : 1;
@@ -78,6 +79,7 @@ class Estimator {
   const RankProgram& program_;
   const ElementTypes& types_;
   const roofline::Hardware& hardware_;
+  ReshardMemo* memo_;
 };
 
 }  // namespace
@@ -90,8 +92,8 @@ std::vector<StepEstimate> estimate(const RankProgram& program, const ElementType
 }
 
 StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
-                      const roofline::Hardware& hardware) {
-  return Estimator(program, types, hardware)(step);
+                      const roofline::Hardware& hardware, ReshardMemo* memo) {
+  return Estimator(program, types, hardware, memo)(step);
 }
 
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {

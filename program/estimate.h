@@ -4,6 +4,7 @@
 
 #include "program/element_types.h"
 #include "program/rank_program.h"
+#include "program/wire.h"
 #include "roofline/hardware.h"
 
 namespace shardline {
@@ -23,7 +24,7 @@ std::vector<StepEstimate> estimate(const RankProgram& program, const ElementType
 
 /// The price of one step of `program`, as above.
 StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
-                      const roofline::Hardware& hardware);
+                      const roofline::Hardware& hardware, ReshardMemo* memo = nullptr);
 
 /// Index ranges that `rank` holds in a computation.
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);

@@ -273,7 +273,7 @@ class ChainSearch {
         Replay after(*this, way);
         const std::size_t first = after.program().steps.size();
         if (!after.emit(number, assignment)) continue;
-        Way longer{way.assignments, price(after.program(), types_, hardware_, first)};
+        Way longer{way.assignments, price(after.program(), types_, hardware_, first, &reshards_)};
         longer.assignments.push_back(assignment);
         longer.price.total += way.price.total;
         longer.price.sum += way.price.sum;
@@ -301,6 +301,7 @@ class ChainSearch {
   const roofline::Hardware& hardware_;
   const AbstractMesh& mesh_;
   Converter converter_;
+  ReshardMemo reshards_;
 };
 
 /// Refuses a program of which the search would not be exact: an array that two operations read, and one that is read
@@ -343,6 +344,7 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
   Converter converter(mesh);
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const RankProgram& made = partitioner.program();
+  ReshardMemo reshards;
   for (int i = 0; i < static_cast<int>(made.program.operations.size()); ++i) {
     const Operation& op = made.program.operations[static_cast<std::size_t>(i)];
     const Partitioner::Mark before = partitioner.mark(i);
@@ -350,7 +352,7 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
     ProgramPrice lowest;
     for (const Assignment& assignment : all_assignments(op, partitioner.layouts(), made)) {
       if (partitioner.emit(i, assignment)) {
-        ProgramPrice its = price(made, types, hardware, before.steps);
+        ProgramPrice its = price(made, types, hardware, before.steps, &reshards);
         if (!best || cheaper(its, lowest)) best = assignment, lowest = std::move(its);
       }
       partitioner.roll_back(before);

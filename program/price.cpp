@@ -75,12 +75,12 @@ roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& pri
 }  // namespace
 
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-                   std::size_t first) {
+                   std::size_t first, ReshardMemo* memo) {
   ProgramPrice price;
   std::map<int, Loads> operations;
   for (std::size_t i = first; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
-    price.steps.push_back(estimate(program, step, types, hardware));
+    price.steps.push_back(estimate(program, step, types, hardware, memo));
     const StepEstimate& made = price.steps.back();
     operations.try_emplace(operation_of(program, step), hardware).first->second.add(step, made.price.time);
     price.sum += made.price.time;

@@ -28,7 +28,7 @@ struct ProgramPrice {
 /// lies on different resources overlaps: max(T_math, T_comms) where moving leaves the cores free (book section 1.1),
 /// T_math + T_comms where the ranks move through the memory of a node. Throws Error as estimate().
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-                   std::size_t first = 0);
+                   std::size_t first = 0, ReshardMemo* memo = nullptr);
 
 /// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b);

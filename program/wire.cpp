@@ -71,9 +71,17 @@ Index resharded(const RankProgram& program, const Step& step) {
   return most;
 }
 
+Index remembered(const RankProgram& program, const Step& step, ReshardMemo& memo) {
+  const Version& from = program.version(step.operands[0]);
+  const auto [entry, added] = memo.try_emplace(
+      {program.program.array(from.array).shape, from.sharding, program.version(step.results[0]).sharding}, 0);
+  if (added) entry->second = resharded(program, step);
+  return entry->second;
+}
+
 }  // namespace
 
-collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, Index element_size) {
+collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, Index element_size, ReshardMemo* memo) {
   const Index ranks = program.mesh.size(step.axes);
   const Index larger = std::max(element_count(local_shape(program, step.operands[0], 0)),
                                 element_count(local_shape(program, step.results[0], 0)));
@@ -86,7 +94,8 @@ collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, 
       return {elements.steps, elements.wire_bytes * element_size};
     }
     case StepKind::reshard:
-      return {ranks - 1, resharded(program, step) * element_size};
+      return {ranks - 1,
+              (memo != nullptr ? remembered(program, step, *memo) : resharded(program, step)) * element_size};
     case StepKind::slice:
     case StepKind::owe:
       return {};

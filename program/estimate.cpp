@@ -64,7 +64,16 @@ class Estimator {
       case StepKind::compute:
         throw Error("a computation is not a conversion");
     }
+    if (step.kind != StepKind::reshard && in_shared_memory(step)) collective.local = Bytes(0);
     return {flops, bytes, collective.sent, roofline::collective_price(collective, step.axes, hardware_)};
+  }
+
+  /// True when all ranks of a step share memory: algorithm `direct` reads arrays where they lie, and copies or adds
+  /// them in the one pass that the bandwidth of such a link is that of.
+  bool in_shared_memory(const Step& step) const {
+    return std::all_of(step.axes.begin(), step.axes.end(), [&](const Axis& axis) {
+      return program_.mesh.size(axis) == 1 || !hardware_.link(axis).frees_cores;
+    });
   }
 
   /// True when the dim that changes is not the outermost of more than one element: its blocks must be packed.

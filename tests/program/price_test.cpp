@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "collectives/traffic.h"
 #include "program/print.h"
@@ -122,16 +123,45 @@ TEST(Price, CountsBytesNotElements) {
             "C[I, K] = A[I, J] *_J B[J, K]");
 }
 
-/// Over links that cost nothing, an AllReduce of n f32 over p ranks reads two arrays and writes one for each of the
-/// n (1 - 1/p) elements it adds.
+/// Over a network whose links cost nothing, an AllReduce of n f32 over p ranks reads two arrays and writes one for each
+/// of the n (1 - 1/p) elements it adds.
 TEST(Price, ReductionsPriceTheirAdditions) {
   const AbstractMesh mesh = AbstractMesh::parse("X=4");
   roofline::Hardware hardware = bandwidth_bound(mesh);
   hardware.links["X"].bandwidth = BytesPerSecond(1e30);
+  hardware.links["X"].frees_cores = true;
   hardware.memory = BytesPerSecond(1e6);
   const Priced priced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=4", {{"I", 8}, {"J", 4}, {"K", 16}}, hardware,
                                   {.real = DType::f32});
   EXPECT_NEAR(priced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value, 3 * 4 * (8 * 16 * 0.75) / 1e6, 1e-12);
+}
+
+/// Blocks of an inner dim are packed for messages, not where ranks read each other's arrays: then the one gather that
+/// case 4 takes costs its bytes and nothing else. Neither do additions cost another pass there.
+TEST(Price, RanksThatShareMemoryTakeOnePass) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=2");
+  const Sizes sizes{{"I", 512}, {"J", 512}, {"K", 512}};
+  const ElementTypes types{.real = DType::f32};
+  const double half = 512 * 256 * 4;
+  for (const bool across_nodes : {false, true}) {
+    const roofline::Hardware cpu =
+        roofline::cpu_hardware(mesh, types.real, across_nodes ? std::set<Axis>{"X"} : std::set<Axis>{});
+    const Priced priced = price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes, cpu, types);
+    const roofline::Link& link = cpu.link("X");
+    const double packing = across_nodes ? 4 * half / cpu.memory.value : 0;
+    EXPECT_NEAR(priced.by({"AllGather_X(B[J, K_X])"}).comms.value,
+                cpu.overhead.value + link.latency.value + half / link.bandwidth.value + packing, 1e-9);
+  }
+  EXPECT_EQ(lines(price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes,
+                            roofline::cpu_hardware(mesh, types.real), types)
+                      .candidates.at(0)
+                      .program)
+                .at(0),
+            "B[J, K] = AllGather_X(B[J, K_X])");
+  const roofline::Hardware cpu = roofline::cpu_hardware(mesh, types.real);
+  const Priced reduced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=2", sizes, cpu, types);
+  EXPECT_NEAR(reduced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value,
+              cpu.overhead.value + 2 * (cpu.link("X").latency.value + half / cpu.link("X").bandwidth.value), 1e-9);
 }
 
 /// The same steps on machines that differ in what overlaps.

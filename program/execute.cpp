@@ -94,7 +94,7 @@ void Executor::describe(const std::vector<StepEstimate>& estimates) {
                      .axis = step.axes.empty() ? "" : to_string(step.axes),
                      .limiter = std::string(roofline::name_of(e.price.limiter)),
                      .communicates = communicates(step.kind),
-                     .fused = schedule_.actions[static_cast<std::size_t>(schedule_.begins[i])].kind == ActionKind::fuse,
+                     .fused = is_fused(schedule_, i),
                      .bytes = e.bytes,
                      .wire_bytes = e.wire_bytes,
                      .flops = e.flops,

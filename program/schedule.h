@@ -31,6 +31,11 @@ struct ProgramSchedule {
   std::vector<int> ends;    ///< by step: the action that ends it
 };
 
+/// True when a step is one half of a collective matmul.
+inline bool is_fused(const ProgramSchedule& schedule, std::size_t step) {
+  return schedule.actions[static_cast<std::size_t>(schedule.begins[step])].kind == ActionKind::fuse;
+}
+
 /// How freely a program is scheduled.
 struct ScheduleOptions {
   /// Collectives go on while the ranks compute, over axes where moving leaves the cores free.

@@ -6,6 +6,7 @@
 #include "models/files.h"
 #include "program/multiply.h"
 #include "program/print.h"
+#include "program/timeline.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 #include "runtime/mpi/environment.h"
@@ -75,7 +76,7 @@ Json links_json(const roofline::Hardware& hardware) {
 }
 
 Json record_of(const ExplainOptions& options, const Product& product, const std::vector<Candidate>& candidates,
-               const roofline::Hardware& hardware) {
+               const ElementTypes& types, const roofline::Hardware& hardware, const ProgramSchedule& scheduled) {
   Json record{{"schema", "shardline.explain/1"},
               {"command", "explain"},
               {"mesh", mesh_json(product.mesh)},
@@ -95,13 +96,19 @@ Json record_of(const ExplainOptions& options, const Product& product, const std:
                 {"matmul", hardware.matmul.value},
                 {"memory", hardware.memory.value},
                 {"links", links_json(hardware)}}}};
-  std::vector<ProgramPrice> prices;
-  for (const Candidate& candidate : candidates) prices.push_back(candidate.price);
-  add_product_keys(record, product, candidates, prices, 1);
+  std::vector<Prediction> predicted;
+  for (const Candidate& candidate : candidates) {
+    const ProgramSchedule of_each = schedule(candidate.program, types, hardware, {});
+    predicted.push_back(
+        {candidate.price, scheduled_time(candidate.program, of_each, candidate.price.steps, hardware).total});
+  }
+  add_product_keys(record, product, candidates, predicted, 1);
   const Candidate& winner = candidates[0];
   record["operations"] = Json::array();
   for (std::size_t i = 0; i < winner.program.steps.size(); ++i) {
-    record["operations"].push_back(operation_json(winner.program, winner.program.steps[i], winner.price.steps[i]));
+    Json operation = operation_json(winner.program, winner.program.steps[i], winner.price.steps[i]);
+    operation["fused"] = is_fused(scheduled, i);
+    record["operations"].push_back(std::move(operation));
   }
   return record;
 }
@@ -121,10 +128,11 @@ int explain(const ExplainOptions& options, bool speaks) {
   const roofline::Hardware hardware = roofline::hardware_named(options.hardware, mesh, types.real);
   const std::vector<Candidate> candidates = product.candidates(types, hardware);
   if (!speaks) return 0;
+  const ProgramSchedule scheduled = schedule(candidates[0].program, types, hardware, {});
   if (!options.common.json.empty()) {
-    write_record(options.common.json, record_of(options, product, candidates, hardware));
+    write_record(options.common.json, record_of(options, product, candidates, types, hardware, scheduled));
   }
-  fmt::print("{}\n{}{}{}", describe(hardware, mesh), derivation_text(product, candidates, 1, dtype),
+  fmt::print("{}\n{}{}{}", describe(hardware, mesh), derivation_text(product, candidates, 1, scheduled, dtype),
              options.show ? pictures(candidates[0].program, types) + "\n" : "", candidates_text(candidates));
   return 0;
 }

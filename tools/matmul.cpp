@@ -6,7 +6,6 @@
 #include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/execute.h"
-#include "program/timeline.h"
 #include "roofline/calibrate.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
@@ -59,7 +58,7 @@ void run(Job& job, MatmulRecord& record) {
   const ArenaPlan plan = plan_arena(record.program(), types, Liveness(record.program(), record.schedule));
   const std::string obstacle = collectives::give_arena(job.engine(), plan.total_bytes());
   if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
-  Executor executor(record.program(), record.schedule, job.engine(), types, record.prediction().steps);
+  Executor executor(record.program(), record.schedule, job.engine(), types, record.prediction().price.steps);
   for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
   const int count = repetitions(timed_run(executor, job));
   executor.forget_times();
@@ -100,9 +99,11 @@ int matmul(const MatmulOptions& options) {
                       .schedule = std::move(scheduled),
                       .needs_the_cores = moving_needs_the_cores(product.mesh, prices),
                       .tolerance = tolerance(job.dtype())};
-  for (const Candidate& each : record.candidates) record.predicted.push_back(price(each.program, types, measured));
-  record.scheduled = scheduled_time(chosen, record.schedule, record.prediction().steps, measured).total;
-  job.print(derivation_text(product, record.candidates, record.chosen, job.dtype()));
+  for (const Candidate& each : record.candidates) {
+    const ProgramSchedule of_each = schedule(each.program, types, prices, schedule_options(options.schedule));
+    record.predicted.push_back(predict(each.program, types, of_each, measured));
+  }
+  job.print(derivation_text(product, record.candidates, record.chosen, record.schedule, job.dtype()));
   if (options.show) job.print(pictures(record.program(), types) + "\n");
   run(job, record);
   job.print(result_text(record));

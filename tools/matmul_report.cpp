@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tools/product_report.h"
 #include "tools/report.h"
 #include "tools/statistics.h"
 
@@ -45,11 +44,11 @@ Json operation_json(const TimedStep& step) {
 
 std::string result_text(const MatmulRecord& record) {
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
-  const ProgramPrice& predicted = record.prediction();
+  const ProgramPrice& predicted = record.prediction().price;
   std::string text = operations_table(record.steps);
   text += fmt::format("\nwhole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}\n{}",
                       record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
-                      to_string(*fastest), to_string(*slowest), to_string(record.scheduled),
+                      to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
                       to_string(std::max(predicted.math, predicted.comms)), to_string(predicted.sum),
                       overlap_text(record.overlap, record.needs_the_cores));
   text += fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})\n",
@@ -62,7 +61,6 @@ void add_keys(Json& json, const MatmulRecord& record) {
   json["operations"] = Json::array();
   for (const TimedStep& step : record.steps) json["operations"].push_back(operation_json(step));
   json["overlap"] = overlap_json(record.overlap);
-  json["predicted_s"]["scheduled"] = record.scheduled.value;
   json["max_rel_error"] = record.accuracy.relative();
   json["correct"] = record.correct();
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());

@@ -7,6 +7,7 @@
 #include "program/schedule.h"
 #include "tools/dense_check.h"
 #include "tools/job.h"
+#include "tools/product_report.h"
 
 namespace shardline::tools {
 
@@ -14,19 +15,18 @@ namespace shardline::tools {
 struct MatmulRecord {
   const Product* product = nullptr;
   std::vector<Candidate> candidates{};
-  std::vector<ProgramPrice> predicted{};  ///< of each candidate, by what was measured of this machine
-  Index chosen = 1;                       ///< counted from 1
-  ProgramSchedule schedule{};             ///< of the chosen one
-  bool needs_the_cores = false;           ///< no collective can go on beside computation
-  Seconds scheduled{};                    ///< predicted
-  Overlap overlap{};                      ///< of all runs
+  std::vector<Prediction> predicted{};  ///< of each candidate, by what was measured of this machine
+  Index chosen = 1;                     ///< counted from 1
+  ProgramSchedule schedule{};           ///< of the chosen one
+  bool needs_the_cores = false;         ///< no collective can go on beside computation
+  Overlap overlap{};                    ///< of all runs
   std::vector<TimedStep> steps{};
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};
   double tolerance = 0;
 
   const RankProgram& program() const { return candidates[static_cast<std::size_t>(chosen - 1)].program; }
-  const ProgramPrice& prediction() const { return predicted[static_cast<std::size_t>(chosen - 1)]; }
+  const Prediction& prediction() const { return predicted[static_cast<std::size_t>(chosen - 1)]; }
   bool correct() const { return accuracy.relative() <= tolerance; }
 };
 

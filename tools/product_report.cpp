@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "program/print.h"
+#include "program/timeline.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
@@ -39,7 +40,7 @@ std::string difference(const ProgramPrice& better, const ProgramPrice& worse) {
   return fmt::format("its steps take {} together instead of {}", to_string(better.sum), to_string(worse.sum));
 }
 
-Json candidate_json(std::size_t number, const Candidate& candidate, const ProgramPrice& predicted) {
+Json candidate_json(std::size_t number, const Candidate& candidate, const Prediction& predicted) {
   const ProgramPrice& price = candidate.price;
   return {{"number", number},
           {"program", lines(candidate.program)},
@@ -50,6 +51,16 @@ Json candidate_json(std::size_t number, const Candidate& candidate, const Progra
           {"predicted_s", predicted_json(predicted)}};
 }
 
+/// "AllGather_X(A[I, J_X]) and the product after it go panel by panel".
+std::string fused_text(const RankProgram& program, const shardline::Action& action) {
+  const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
+  const Step& second = program.steps[static_cast<std::size_t>(action.steps[1])];
+  const bool gathers = communicates(first.kind);
+  const std::string line = to_string(program, gathers ? first : second);
+  return fmt::format("  {} and the product {} it: one collective matmul, panel by panel\n",
+                     line.substr(line.find(" = ") + 3), gathers ? "after" : "before");
+}
+
 std::string case_text(const AxisCase& axis) {
   const std::string where = axis.makes.empty() ? "" : fmt::format(" in {}", axis.makes);
   return fmt::format("axis {}{}: case {}, {}\n", axis.axis, where, axis.number, axis.reason);
@@ -57,8 +68,15 @@ std::string case_text(const AxisCase& axis) {
 
 }  // namespace
 
+Prediction predict(const RankProgram& program, const ElementTypes& types, const ProgramSchedule& schedule,
+                   const roofline::Hardware& hardware) {
+  Prediction prediction{price(program, types, hardware), {}};
+  prediction.scheduled = scheduled_time(program, schedule, prediction.price.steps, hardware).total;
+  return prediction;
+}
+
 std::string derivation_text(const Product& product, const std::vector<Candidate>& candidates, Index chosen,
-                            DType dtype) {
+                            const ProgramSchedule& schedule, DType dtype) {
   const RankProgram& program = candidates[static_cast<std::size_t>(chosen - 1)].program;
   std::string text = fmt::format("{}\nmesh {}, {}", product.to_string(), product.mesh.to_string(), name_of(dtype));
   for (const auto& [dim, size] : product.program.sizes) text += fmt::format(", {}={}", dim, size);
@@ -66,6 +84,9 @@ std::string derivation_text(const Product& product, const std::vector<Candidate>
   for (const AxisCase& axis : cases(product, program)) text += case_text(axis);
   text += fmt::format("\nprogram of every rank (candidate {} of {}):\n", chosen, candidates.size());
   for (const std::string& line : lines(program)) text += "  " + line + "\n";
+  for (const shardline::Action& action : schedule.actions) {
+    if (action.kind == ActionKind::fuse) text += fused_text(program, action);
+  }
   return text + "\n";
 }
 
@@ -100,13 +121,15 @@ std::string why_first(const std::vector<Candidate>& candidates) {
   return fmt::format("candidate 1 is {} than 2: {}", by, difference(first, second));
 }
 
-Json predicted_json(const ProgramPrice& price) {
-  return {
-      {"lower", std::max(price.math, price.comms).value}, {"upper", price.sum.value}, {"scheduled", price.sum.value}};
+Json predicted_json(const Prediction& prediction) {
+  const ProgramPrice& price = prediction.price;
+  return {{"lower", std::max(price.math, price.comms).value},
+          {"upper", price.sum.value},
+          {"scheduled", prediction.scheduled.value}};
 }
 
 void add_product_keys(Json& json, const Product& product, const std::vector<Candidate>& candidates,
-                      const std::vector<ProgramPrice>& predicted, Index chosen) {
+                      const std::vector<Prediction>& predicted, Index chosen) {
   const RankProgram& program = candidates[static_cast<std::size_t>(chosen - 1)].program;
   json["expression"] = product.to_string();
   json["sizes"] = product.program.sizes;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "program/product.h"
+#include "program/schedule.h"
 #include "tools/job.h"
 
 namespace shardline::tools {
@@ -11,9 +12,20 @@ namespace shardline::tools {
 /// Candidates that text lists, at most; records have them all.
 constexpr std::size_t kMostListed = 20;
 
-/// The product, its mesh and sizes, the case of each axis and the program of candidate `chosen`, counted from 1.
+/// What a record predicts of a candidate.
+struct Prediction {
+  ProgramPrice price;
+  Seconds scheduled;  ///< by the timeline of its schedule
+};
+
+/// Prices a scheduled program.
+Prediction predict(const RankProgram& program, const ElementTypes& types, const ProgramSchedule& schedule,
+                   const roofline::Hardware& hardware);
+
+/// The product, its mesh and sizes, the case of each axis, the program of candidate `chosen`, counted from 1, and which
+/// of its collectives `schedule` fuses with the product beside them.
 std::string derivation_text(const Product& product, const std::vector<Candidate>& candidates, Index chosen,
-                            DType dtype);
+                            const ProgramSchedule& schedule, DType dtype);
 
 /// The candidates with their prices, a line each, and why the first won.
 std::string candidates_text(const std::vector<Candidate>& candidates);
@@ -22,11 +34,11 @@ std::string candidates_text(const std::vector<Candidate>& candidates);
 std::string why_first(const std::vector<Candidate>& candidates);
 
 /// A predicted time: {lower, upper, scheduled}: arithmetic and communication perfectly overlapped, not at all, and as
-/// the steps are scheduled, one after the other.
-Json predicted_json(const ProgramPrice& price);
+/// the program is scheduled.
+Json predicted_json(const Prediction& prediction);
 
 /// Adds the keys that tell of a product and its candidates; `predicted` are what the record predicts of each of them.
 void add_product_keys(Json& json, const Product& product, const std::vector<Candidate>& candidates,
-                      const std::vector<ProgramPrice>& predicted, Index chosen);
+                      const std::vector<Prediction>& predicted, Index chosen);
 
 }  // namespace shardline::tools

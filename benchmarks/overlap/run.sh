@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# What collective matmuls hide across a torus of hosts: a lab (scripts/lab.sh) is made and overlap_benchmark run in it.
+# What collective matmuls and training steps hide across a torus of hosts: a lab (scripts/lab.sh) is made and a benchmark
+# run in it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 usage() {
   cat <<'TEXT'
-usage: benchmarks/overlap/run.sh [--hosts N|RxC] [--rate RATE] [OPTION...]
+usage: benchmarks/overlap/run.sh [--training] [--hosts N|RxC] [--rate RATE] [OPTION...]
+  --training       training steps under FSDP instead of collective matmuls
   --hosts N|RxC    a ring of N hosts, or a torus of R rows and C columns, one rank a host      (default 2)
   --rate RATE      of every link, each way                                                   (default 500mbit)
-  OPTION           of overlap_benchmark                                                      (default --balance)
+  OPTION           of overlap_benchmark (default --balance) or of training_overlap; --help lists them
 For both ways round a ring beside one way, with the links as the limit:
   benchmarks/overlap/run.sh --hosts 4 --inner 64 --algorithm ring
   benchmarks/overlap/run.sh --hosts 4 --inner 64 --algorithm bidirectional
@@ -18,17 +20,24 @@ TEXT
 
 hosts=2
 rate=500mbit
+benchmark=overlap_benchmark
 options=()
 while (($# > 0)); do
   case "$1" in
     --hosts) hosts=${2:?"--hosts needs a number or RxC"}; shift ;;
     --rate) rate=${2:?"--rate needs a rate"}; shift ;;
-    --help | -h) usage; build/release/benchmarks/overlap_benchmark --help 2>/dev/null || true; exit 0 ;;
+    --training) benchmark=training_overlap ;;
+    --help | -h)
+      usage
+      build/release/benchmarks/overlap_benchmark --help 2>/dev/null || true
+      build/release/benchmarks/training_overlap --help 2>/dev/null || true
+      exit 0
+      ;;
     *) options+=("$1") ;;
   esac
   shift
 done
-if ((${#options[@]} == 0)); then options=(--balance); fi
+if [[ $benchmark == overlap_benchmark ]] && ((${#options[@]} == 0)); then options=(--balance); fi
 
 scripts/build.sh release >/dev/null
-exec scripts/lab.sh run --hosts "$hosts" --rate "$rate" -- build/release/benchmarks/overlap_benchmark "${options[@]}"
+exec scripts/lab.sh run --hosts "$hosts" --rate "$rate" -- "build/release/benchmarks/$benchmark" "${options[@]}"

@@ -1,0 +1,176 @@
+// How much of its communication a training step hides: computation, the step's collectives alone, the step with every
+// collective at its place, and the step as scheduled, all in one run under mpirun.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <sstream>
+#include <vector>
+
+#include "kernels/gemm.h"
+#include "models/training.h"
+#include "program/conversion_run.h"
+#include "program/measure.h"
+#include "program/multiply.h"
+#include "runtime/base/check.h"
+#include "runtime/mpi/communicator.h"
+#include "runtime/mpi/environment.h"
+#include "tools/statistics.h"
+
+namespace shardline {
+namespace {
+
+struct Arguments {
+  std::string strategy = "fsdp";
+  Index batch = 16;
+  Index sequence = 128;
+  int distance = 1;
+  int runs = 9;
+};
+
+/// The step's collectives, one after the other, on arrays of their sizes.
+class Communication {
+ public:
+  Communication(const RankProgram& program, collectives::Engine& engine, DType dtype)
+      : program_(program), engine_(engine) {
+    for (const Step& step : program.steps) {
+      if (!communicates(step.kind)) continue;
+      steps_.push_back(&step);
+      in_.push_back(Tensor::zeros(dtype, local_shape(program, step.operands[0], engine.mesh().rank())));
+      out_.push_back(Tensor::zeros(dtype, local_shape(program, step.results[0], engine.mesh().rank())));
+    }
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      start_conversion(engine_, program_, *steps_[i], in_[i], out_[i]).wait();
+    }
+  }
+
+ private:
+  const RankProgram& program_;
+  collectives::Engine& engine_;
+  std::vector<const Step*> steps_;
+  std::vector<Tensor> in_;
+  std::vector<Tensor> out_;
+};
+
+/// Collective over all ranks: the time that the slowest rank spent in computations since the times were forgotten.
+Seconds computation(const Trainer& trainer, const mpi::Communicator& comm) {
+  const Trace& trace = trainer.executor().trace();
+  Seconds sum;
+  for (const Span& span : trace.spans()) {
+    if (!trace.labels()[static_cast<std::size_t>(span.label)].communicates) sum += span.end - span.begin;
+  }
+  return Seconds(comm.max(sum.value));
+}
+
+/// Collective over all ranks: one run, begun together; the time of the slowest rank.
+Seconds timed(Communication& communication, const mpi::Communicator& comm) {
+  comm.barrier();
+  const Seconds begin = now();
+  communication.run();
+  return Seconds(comm.max((now() - begin).value));
+}
+
+TrainingOptions training_options(const Arguments& arguments, const roofline::Hardware& prices, bool overlap) {
+  TrainingOptions options;
+  options.batch = {arguments.batch, arguments.sequence};
+  options.steps = arguments.runs;
+  options.prices = prices;
+  options.schedule.overlap = overlap;
+  options.schedule.distance = arguments.distance;
+  if (!overlap) options.schedule.bundle_bytes = 0;
+  if (!overlap) options.schedule.fuse = ScheduleOptions::Fuse::never;
+  return options;
+}
+
+void print(const std::vector<Seconds>& math, const std::vector<Seconds>& comms, const std::vector<Seconds>& apart,
+           const std::vector<Seconds>& scheduled, const Overlap& overlap) {
+  const Seconds t_math = tools::median(math);
+  const Seconds t_comms = tools::median(comms);
+  const Seconds in_place = tools::median(apart);
+  const Seconds beside = tools::median(scheduled);
+  std::cout << fmt::format("{:>10} {:>10} {:>12} {:>12} {:>14} {:>9} {:>8}\n", "T_math", "T_comms", "in place",
+                           "scheduled", "scheduled/max", "speed-up", "hidden");
+  std::cout << fmt::format("{:>10} {:>10} {:>12} {:>12} {:>14.3f} {:>9.3f} {:>7.0f}%\n", to_string(t_math),
+                           to_string(t_comms), to_string(in_place), to_string(beside),
+                           beside / std::max(t_math, t_comms), in_place / beside, 100 * overlap.share())
+            << std::flush;
+}
+
+void measure_all(const Arguments& arguments) {
+  const mpi::Communicator world = mpi::Communicator::world();
+  const Mesh mesh(AbstractMesh({{"X", world.size()}}), world);
+  collectives::Engine engine(mesh);
+  const roofline::Hardware prices = cpu_hardware(mesh, DType::f32);
+  const Strategy strategy = parse_strategy(arguments.strategy, mesh.axes());
+  const auto trainer = [&](bool overlap) {
+    return Trainer(engine, tiny_config(), training_options(arguments, prices, overlap), strategy, prices);
+  };
+  Trainer apart = trainer(false);
+  Trainer scheduled = trainer(true);
+  const ByteData data({"text"}, arguments.sequence, 0, [](const std::string&) {
+    std::string text;
+    for (int i = 0; i < 20000; ++i) text += std::to_string(i * i % 9973) + "\n";
+    return text;
+  });
+  Communication communication(apart.program(), engine, DType::f32);
+
+  std::vector<Seconds> math;
+  std::vector<Seconds> comms;
+  std::vector<Seconds> in_place;
+  std::vector<Seconds> beside;
+  for (int i = 0; i <= arguments.runs; ++i) {  // the first is to warm up
+    apart.forget_times();
+    if (i == 0) scheduled.forget_times();
+    const Seconds step = apart.step(data, i).time;
+    const Seconds computing = computation(apart, world);
+    const Seconds other = scheduled.step(data, i).time;
+    const Seconds moving = timed(communication, world);
+    if (i == 0) continue;
+    in_place.push_back(step);
+    math.push_back(computing);
+    beside.push_back(other);
+    comms.push_back(moving);
+  }
+  const Overlap overlap = measure_overlap(scheduled.executor().trace(), engine);
+  if (world.rank() != 0) return;
+  std::cout << fmt::format("{} ranks, {}, {} sequences of {} tokens; medians of {} steps, slowest rank\n", world.size(),
+                           to_string(strategy), arguments.batch, arguments.sequence, arguments.runs);
+  print(math, comms, in_place, beside, overlap);
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"Measures how much of its communication a training step hides.", "training_overlap"};
+  app.add_option("--strategy", arguments.strategy, "Roles on the axis X of all ranks")->capture_default_str();
+  app.add_option("--batch", arguments.batch, "Sequences a step, over all ranks")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seq", arguments.sequence, "Tokens a sequence")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--prefetch", arguments.distance, "Layers by which gathers run ahead and reductions behind")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--runs", arguments.runs, "Timed steps")->check(CLI::PositiveNumber)->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    std::ostringstream text;
+    app.exit(asked, text, text);
+    if (mpi::Communicator::world().rank() == 0) std::cout << text.str() << std::flush;
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    usage_error("{}; see --help", error.what());
+  }
+  kernels::set_blas_threads(1);
+  measure_all(arguments);
+  return 0;
+}
+
+}  // namespace
+}  // namespace shardline
+
+int main(int argc, char** argv) {
+  const shardline::mpi::Environment environment(&argc, &argv);
+  return shardline::mpi::run_guarded([&] { return shardline::run(argc, argv); });
+}

@@ -9,6 +9,7 @@
 #include "program/fusion.h"
 #include "program/liveness.h"
 #include "program/print.h"
+#include "program/product.h"
 #include "program/timeline.h"
 #include "tests/program/programs.h"
 
@@ -228,6 +229,27 @@ TEST(Schedule, FusesLargeProductsOverLinksThatMoveBesideThem) {
   EXPECT_GE(fused(true, 1e7), 1) << "the reduction after the second product of the MLP";
   EXPECT_EQ(fused(true, 1e12), 0) << "so little moving is not worth cutting a product";
   EXPECT_EQ(fused(false, 1e7), 0);
+}
+
+/// The block of exercise 10.3: what is gathered feeds the first product, the second feeds what is scattered.
+TEST(Schedule, FusesBothEndsOfAChainOfTwoProducts) {
+  const Product product = make_product(parse_product("In[B_X, D_Y] * W_in[D, F_Y] * W_out[F_Y, D] -> Out[B_X, D_Y]"),
+                                       {{"B", 64}, {"D", 48}, {"F", 80}}, AbstractMesh::parse("X=2,Y=4"));
+  roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e12), Seconds(1e-9), {}};
+  for (const Axis& axis : product.mesh.axes()) {
+    hardware.links[axis] = {.latency = Seconds(1e-9), .bandwidth = BytesPerSecond(1e9)};
+  }
+  const RankProgram program = product.candidates(kTypes, hardware).at(0).program;
+  EXPECT_EQ(lines(program), (std::vector<std::string>{
+                                "In[B_X, D] = AllGather_Y(In[B_X, D_Y])",
+                                "T1[B_X, F_Y] = In[B_X, D] *_D W_in[D, F_Y]",
+                                "Out[B_X, D]{U_Y} = T1[B_X, F_Y] *_F W_out[F_Y, D]",
+                                "Out[B_X, D_Y] = ReduceScatter_Y(Out[B_X, D]{U_Y})",
+                            }));
+  const ProgramSchedule made = schedule(program, kTypes, hardware, {.fuse = ScheduleOptions::Fuse::always});
+  ASSERT_EQ(made.actions.size(), 2U);
+  EXPECT_EQ(made.actions[0], (Action{ActionKind::fuse, {0, 1}, true}));
+  EXPECT_EQ(made.actions[1], (Action{ActionKind::fuse, {2, 3}, true}));
 }
 
 /// Every product takes 1 s, every collective half a second.

@@ -119,12 +119,12 @@ Exit code 0: right; 1: a row is wrong; 2: bad usage.)";
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& action) {
+void add_bench(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("bench", "Measure the bandwidth of collectives, every result checked");
   const auto options = std::make_shared<BenchOptions>();
   add_bench_options(*command, *options);
   command->footer(kFooter);
-  command->callback([options, &action] { action = [options] { return bench(*options); }; });
+  command->callback([options, &run] { run = [options] { return bench(*options); }; });
 }
 
 }  // namespace shardline::tools

@@ -5,6 +5,6 @@
 namespace shardline::tools {
 
 /// `shardline bench`: bandwidth of collectives by size and algorithm, every row checked.
-void add_bench(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Command& run);
 
 }  // namespace shardline::tools

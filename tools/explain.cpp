@@ -150,7 +150,7 @@ No MPI is started and nothing is run: any mesh can be priced. f32 and f64 are pr
 
 }  // namespace
 
-void add_explain(CLI::App& app, QuietAction& action) {
+void add_explain(CLI::App& app, QuietCommand& run) {
   CLI::App* command = app.add_subcommand(
       "explain", "Derive the programs of a product of sharded arrays, price them and say which wins");
   const auto options = std::make_shared<ExplainOptions>();
@@ -167,7 +167,7 @@ void add_explain(CLI::App& app, QuietAction& action) {
   add_dtype_option(*command, options->common);
   add_json_option(*command, options->common);
   command->footer(kExample);
-  command->callback([options, &action] { action = [options](bool speaks) { return explain(*options, speaks); }; });
+  command->callback([options, &run] { run = [options](bool speaks) { return explain(*options, speaks); }; });
 }
 
 }  // namespace shardline::tools

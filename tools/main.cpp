@@ -47,8 +47,8 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
 
 /// What the arguments ask for.
 struct Request {
-  Action action;             ///< to be run on every rank, under MPI
-  QuietAction quiet;         ///< or to be run without
+  Command run;               ///< to be run on every rank, under MPI
+  QuietCommand quiet;        ///< or to be run without
   std::string text;          ///< or to be printed: help or version
   std::string fault;         ///< or what is wrong with them
   bool quiet_fault = false;  ///< the arguments are of a subcommand that does not start MPI
@@ -59,14 +59,14 @@ Request parse(int argc, char** argv) {
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
   app.require_subcommand(0, 1);  // none is refused below, so that a word that names no command is refused by name
   Request request;
-  add_matmul(app, request.action);
+  add_matmul(app, request.run);
   add_explain(app, request.quiet);
-  add_train(app, request.action);
-  add_sample(app, request.action);
-  add_bench(app, request.action);
+  add_train(app, request.run);
+  add_sample(app, request.run);
+  add_bench(app, request.run);
   try {
     app.parse(argc, argv);
-    if (request.action == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
+    if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
   } catch (const CLI::Success& asked) {  // --help or --version
     std::ostringstream text;
     app.exit(asked, text, text);
@@ -82,7 +82,7 @@ Request parse(int argc, char** argv) {
 /// Runs on every rank.
 int run(const Request& request) {
   if (!request.fault.empty()) throw UsageError(request.fault);
-  if (request.action != nullptr) return request.action();
+  if (request.run != nullptr) return request.run();
   if (mpi::Communicator::world().rank() == 0) std::cout << request.text << std::flush;
   return 0;
 }

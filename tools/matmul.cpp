@@ -131,7 +131,7 @@ Exit code 0: right; 1: wrong; 2: bad usage.)";
 
 }  // namespace
 
-void add_matmul(CLI::App& app, Action& action) {
+void add_matmul(CLI::App& app, Command& run) {
   CLI::App* command =
       app.add_subcommand("matmul", "Multiply two sharded arrays: derive the program, run, check and time it");
   const auto options = std::make_shared<MatmulOptions>();
@@ -149,7 +149,7 @@ void add_matmul(CLI::App& app, Action& action) {
   add_show_option(*command, options->show);
   add_common_options(*command, options->common);
   command->footer(kExample);
-  command->callback([options, &action] { action = [options] { return matmul(*options); }; });
+  command->callback([options, &run] { run = [options] { return matmul(*options); }; });
 }
 
 }  // namespace shardline::tools

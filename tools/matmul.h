@@ -5,6 +5,6 @@
 namespace shardline::tools {
 
 /// `shardline matmul`: one product of sharded arrays, derived, run, checked and timed.
-void add_matmul(CLI::App& app, Action& action);
+void add_matmul(CLI::App& app, Command& run);
 
 }  // namespace shardline::tools

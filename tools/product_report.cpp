@@ -52,7 +52,7 @@ Json candidate_json(std::size_t number, const Candidate& candidate, const Predic
 }
 
 /// "AllGather_X(A[I, J_X]) and the product after it go panel by panel".
-std::string fused_text(const RankProgram& program, const shardline::Action& action) {
+std::string fused_text(const RankProgram& program, const Action& action) {
   const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
   const Step& second = program.steps[static_cast<std::size_t>(action.steps[1])];
   const bool gathers = communicates(first.kind);
@@ -84,7 +84,7 @@ std::string derivation_text(const Product& product, const std::vector<Candidate>
   for (const AxisCase& axis : cases(product, program)) text += case_text(axis);
   text += fmt::format("\nprogram of every rank (candidate {} of {}):\n", chosen, candidates.size());
   for (const std::string& line : lines(program)) text += "  " + line + "\n";
-  for (const shardline::Action& action : schedule.actions) {
+  for (const Action& action : schedule.actions) {
     if (action.kind == ActionKind::fuse) text += fused_text(program, action);
   }
   return text + "\n";

@@ -140,7 +140,7 @@ int sample(const SampleOptions& options) {
 
 }  // namespace
 
-void add_sample(CLI::App& app, Action& action) {
+void add_sample(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("sample", "Continue a text with a trained model");
   const auto options = std::make_shared<SampleOptions>();
   add_common_options(*command, options->common);
@@ -150,7 +150,7 @@ void add_sample(CLI::App& app, Action& action) {
   command->add_option("--temperature", options->temperature, "0 takes the likeliest byte")->capture_default_str();
   command->add_option("--strategy", options->strategy, "Roles on mesh axes, as for train");
   command->footer(kFooter);
-  command->callback([options, &action] { action = [options] { return sample(*options); }; });
+  command->callback([options, &run] { run = [options] { return sample(*options); }; });
 }
 
 }  // namespace shardline::tools

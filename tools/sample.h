@@ -7,6 +7,6 @@
 namespace shardline::tools {
 
 /// `shardline sample`: continues a text with a trained model.
-void add_sample(CLI::App& app, Action& action);
+void add_sample(CLI::App& app, Command& run);
 
 }  // namespace shardline::tools

@@ -324,7 +324,7 @@ int train(const TrainOptions& options) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Action& action) {
+void add_train(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("train", "Train a Transformer on text under a sharding strategy");
   const auto options = std::make_shared<TrainOptions>();
   add_common_options(*command, options->common);
@@ -344,7 +344,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--save", options->save, "Folder for the trained model");
   command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
   command->footer(kFooter);
-  command->callback([options, &action] { action = [options] { return train(*options); }; });
+  command->callback([options, &run] { run = [options] { return train(*options); }; });
 }
 
 }  // namespace shardline::tools

@@ -7,6 +7,6 @@
 namespace shardline::tools {
 
 /// `shardline train`: trains a Transformer on text under a strategy and shows every operation's time beside its price.
-void add_train(CLI::App& app, Action& action);
+void add_train(CLI::App& app, Command& run);
 
 }  // namespace shardline::tools

@@ -69,10 +69,9 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
   const Rows rows = rows_of(engine, axes, out, options);
   Handle handle = start_all_gather(engine, axes, in, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
   handle.supply({0, in.size()});
-  std::vector<Range> left = panels_as_completed(rows, handle.arrival_order());
-  if (options.order == Order::coordinate) {
-    std::sort(left.begin(), left.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  }
+  // Ascending rows are cut without regard to how they come, which differs by rank.
+  std::vector<Range> left = options.order == Order::coordinate ? panels_as_touched(rows, {})
+                                                               : panels_as_completed(rows, handle.arrival_order());
   PanelReport report{.panels = static_cast<Index>(left.size())};
   while (!left.empty()) {
     serve(engine);

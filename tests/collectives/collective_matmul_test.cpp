@@ -105,6 +105,32 @@ TEST(GatherAndCompute, HasEveryRowOnceAndThere) {
   });
 }
 
+/// "[0, 3) [3, 6) "
+std::string panels_of_gather(Stage& stage, Index rows, const PanelOptions& options) {
+  Tensor out(DType::f32, {rows, kColumns});
+  const Tensor block = Tensor::zeros(DType::f32, {stage.block(rows).size(), kColumns});
+  std::string panels;
+  gather_and_compute(stage.engine, stage.axes, block, out, options,
+                     [&](Range panel) { panels += fmt::format("[{}, {}) ", panel.begin, panel.end); });
+  return panels;
+}
+
+/// Sums over panels have the same bits on every rank only if the panels are the same: also where the own block is there
+/// at once and the others come in parts, along several axes.
+TEST(GatherAndCompute, HasTheSamePanelsOnEveryRankInCoordinateOrder) {
+  for_each_mesh([](Stage& stage) {
+    for (const Index rows : {Index{0}, Index{3}, Index{41}}) {
+      for (PanelOptions options : panel_options()) {
+        options.order = Order::coordinate;
+        SCOPED_TRACE(describe(options.collective));
+        const std::string mine = panels_of_gather(stage, rows, options);
+        const std::vector<std::string> all = stage.mesh.comm().all_gather_bytes(mine);
+        EXPECT_EQ(std::count(all.begin(), all.end(), mine), std::ssize(all)) << mine;
+      }
+    }
+  });
+}
+
 /// Operand of one rank.
 Tensor operand_of(Index rank, Index rows) {
   return whole_numbers(DType::f32, {rows, kColumns}, fmt::format("operand {}", rank));

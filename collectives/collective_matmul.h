@@ -48,33 +48,56 @@ struct PanelReport {
 /// Computes with, or makes, the rows [begin, end) of dim 0. What it throws ends the call.
 using Compute = std::function<void(Range rows)>;
 
+// The tables: a product and its derivatives (AG gathers, RS reduces and scatters, AR reduces), the shapes of what lies
+// on a rank, and the collective in it. Axis Y has y ranks and X has x; B/y stands for the size of a rank's block.
+
+// clang-format off
 /// Collective over `axes`: gathers the blocks `in` along dim 0 into `out` as all_gather() does and calls
 /// `compute(rows)` once for every row of `out`, in panels that lie within one position's block, each as soon as its
-/// rows are there. With the axes Y over y ranks, the gathered array first:
+/// rows are there.
 ///
-///   out = AG_Y(in) W                | shapes on a rank                              | collective
-///   forward Out = AG_Y(In[B_Y,D]) W | in [B/y,D], out [B,D]; W [D,F/y], Out [B,F/y] | gathers In, B free: any order
-///   dgrad   dIn = dOut W^T          | dOut [B,F/y], W [D,F/y], dIn [B/y,D]          | compute_and_scatter() of
-///   dIn[B,D] wgrad   dW = AG_Y(In)^T dOut    | in [B/y,D], dOut [B,F/y], dW [D,F/y]          | gathers In, B
-///   contracted: panels
-///                                   |                                               | of rows add up in dW
-///   Out = A[B,D] AG_Y(W[D_Y,F])     | in [D/y,F], out [D,F]; A [B/y,D], Out [B/y,F] | gathers W, D contracted
+/// Column parallel, Out[B, F_Y] = In[B_Y, D] W[D, F_Y]:
 ///
-/// A contracted dim: `schedule` where each element of the result is made on one rank, `coordinate` where it is
-/// replicated. Throws what all_gather() throws, and UsageError on algorithms that send no messages.
+///   pass     product                                    on a rank                              collective
+///   -------  -----------------------------------------  -------------------------------------  ----------------------
+///   forward  Out[B, F_Y] = AG_Y(In[B_Y, D]) W[D, F_Y]   in [B/y, D], out [B, D],               gathers In, B free:
+///                                                       W [D, F/y], Out [B, F/y]               any order
+///   dgrad    dIn[B_Y, D] = RS_Y(dOut[B, F_Y] W^T)       dOut [B, F/y], W [D, F/y],             scatters dIn, see
+///                                                       partial [B, D], dIn [B/y, D]           compute_and_scatter()
+///   wgrad    dW[D, F_Y] = AG_Y(In[B_Y, D])^T dOut       in [B/y, D], out [B, D],               gathers In, B
+///                                                       dOut [B, F/y], dW [D, F/y]             contracted: `schedule`
+///
+/// A weight sharded over the data parallel axis, Out[B_X, F] = A[B_X, D] W[D_X, F]:
+///
+///   pass     product                                    on a rank                              collective
+///   -------  -----------------------------------------  -------------------------------------  ----------------------
+///   forward  Out[B_X, F] = A[B_X, D] AG_X(W[D_X, F])    in [D/x, F], out [D, F],               gathers W, D
+///                                                       A [B/x, D], Out [B/x, F]               contracted: `schedule`
+///   dgrad    dA[B_X, D] = dOut AG_X(W[D_X, F])^T        in [D/x, F], out [D, F],               gathers W, D free:
+///                                                       dOut [B/x, F], dA [B/x, D]             any order
+///   wgrad    dW[D_X, F] = RS_X(A[B_X, D]^T dOut)        A [B/x, D], dOut [B/x, F],             scatters dW, see
+///                                                       partial [D, F], dW [D/x, F]            compute_and_scatter()
+///
+/// With the gathered dim contracted and a result that the ranks of `axes` replicate, `coordinate` in the place of
+/// `schedule`. Throws what all_gather() throws, and UsageError on algorithms that send no messages.
 PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& in, Tensor& out,
                                const PanelOptions& options, const Compute& compute);
 
 /// Collective over `axes`: calls `compute(rows)` once for every row of `partial`, which it fills, those first that the
 /// schedule needs first, while reduce_scatter() along dim 0 takes them into `out`.
 ///
-///   out = RS_Y(A W)                     | shapes on a rank                               | collective
-///   forward Out[B_Y,F] = RS_Y(A[B,D_Y] W[D_Y,F]) | A [B,D/y], W [D/y,F], partial [B,F], out [B/y,F] | scatters Out
-///   dgrad   dA[B,D_Y] = AG_Y(dOut[B_Y,F]) W^T    | dOut [B/y,F], gathered [B,F], dA [B,D/y]         |
-///   gather_and_compute() wgrad   dW[D_Y,F] = A^T AG_Y(dOut[B_Y,F])    | the same gathered [B,F], dW [D/y,F] |
-///   gather_and_compute(),
-///                                                |                                                  | B contracted
-///   data parallel dW[D_X,F] = RS_X(In[B_X,D]^T dOut[B_X,F]) | partial [D,F], out [D/x,F]            | scatters dW
+/// Row parallel, Out[B_Y, F] = A[B, D_Y] W[D_Y, F], and a weight's gradient under data parallelism:
+///
+///   pass     product                                    on a rank                              collective
+///   -------  -----------------------------------------  -------------------------------------  ----------------------
+///   forward  Out[B_Y, F] = RS_Y(A[B, D_Y] W[D_Y, F])    A [B, D/y], W [D/y, F],                scatters Out
+///                                                       partial [B, F], out [B/y, F]
+///   dgrad    dA[B, D_Y] = AG_Y(dOut[B_Y, F]) W^T        dOut [B/y, F], gathered [B, F],        gathers dOut, B free,
+///                                                       W [D/y, F], dA [B, D/y]                gather_and_compute()
+///   wgrad    dW[D_Y, F] = A^T AG_Y(dOut[B_Y, F])        A [B, D/y], dOut [B/y, F],             gathers dOut, B
+///                                                       gathered [B, F], dW [D/y, F]           contracted, likewise
+///   wgrad    dW[D_X, F] = RS_X(In[B_X, D]^T dOut)       In [B/x, D], dOut [B/x, F],            scatters dW
+///                                                       partial [D, F], out [D/x, F]
 ///
 /// Order of addition and errors are those of reduce_scatter(); UsageError on algorithms that send no messages.
 PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
@@ -84,15 +107,24 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
 /// all-reduces each as soon as it is made into the same rows of `out`, which may be `partial` itself. Every panel is an
 /// all_reduce of its own, so that its second half, the gather, also has later panels to hide behind.
 ///
-///   out = AR_Y(A W)                            | shapes on a rank                                   | collective
-///   forward Out[B,F] = AR_Y(A[B,D_Y] W[D_Y,F]) | A [B,D/y], W [D/y,F], partial and out [B,F]        | reduces Out
-///   dgrad   dA[B,D_Y] = dOut[B,F] W^T          | dOut [B,F], W [D/y,F], dA [B,D/y]                  | none
-///   wgrad   dW[D_Y,F] = A^T dOut[B,F]          | A [B,D/y], dOut [B,F], dW [D/y,F]                  | none
-///   data parallel dW[D,F] = AR_X(In[B_X,D]^T dOut[B_X,F]) | partial and out [D,F]                   | reduces dW
+/// Row parallel with a replicated result, Out[B, F] = A[B, D_Y] W[D_Y, F], and a weight's gradient under data
+/// parallelism:
+///
+///   pass     product                                    on a rank                              collective
+///   -------  -----------------------------------------  -------------------------------------  ----------------------
+///   forward  Out[B, F] = AR_Y(A[B, D_Y] W[D_Y, F])      A [B, D/y], W [D/y, F],                reduces Out
+///                                                       partial and out [B, F]
+///   dgrad    dA[B, D_Y] = dOut[B, F] W[D_Y, F]^T        dOut [B, F], W [D/y, F],               none
+///                                                       dA [B, D/y]
+///   wgrad    dW[D_Y, F] = A[B, D_Y]^T dOut[B, F]        A [B, D/y], dOut [B, F],               none
+///                                                       dW [D/y, F]
+///   wgrad    dW[D, F] = AR_X(In[B_X, D]^T dOut)         In [B/x, D], dOut [B/x, F],            reduces dW
+///                                                       partial and out [D, F]
 ///
 /// In which order an element is added depends on its place in its panel, and so on `panel_rows`; all ranks have the
 /// same bits. Errors are those of all_reduce(); UsageError on algorithms that send no messages.
 PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                const PanelOptions& options, const Compute& compute);
+// clang-format on
 
 }  // namespace shardline::collectives

@@ -199,7 +199,7 @@ Handle start_native_all_reduce(Engine& engine, Job job, Index count, const Optio
   return engine.start(run);
 }
 
-Handle start_native_exchange(Engine& engine, Job job, Exchange exchange, const Options& options) {
+Handle start_native_exchange(Engine& engine, Job job, const Exchange& exchange, const Options& options) {
   Layout sends = layout_of(job, exchange.sends);
   Layout receives = layout_of(job, exchange.receives);
   const MPI_Datatype type = type_to_move(job.dtype);

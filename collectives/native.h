@@ -30,6 +30,6 @@ Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, co
 Handle start_native_all_reduce(Engine& engine, Job job, Index count, const Options& options);
 
 /// Exchanges chunks, the own one too where it is not empty.
-Handle start_native_exchange(Engine& engine, Job job, Exchange exchange, const Options& options);
+Handle start_native_exchange(Engine& engine, Job job, const Exchange& exchange, const Options& options);
 
 }  // namespace shardline::collectives

@@ -313,8 +313,7 @@ Index ScheduleRun::wire_bytes() const {
 
 std::string ScheduleRun::missing() const {
   std::vector<std::string> waits;
-  for (std::size_t i = 0; i < progress_.size(); ++i) {
-    const Progress& progress = progress_[i];
+  for (const Progress& progress : progress_) {
     for (const Lane& lane : progress.lanes) {
       if (lane.complete()) continue;
       waits.push_back(fmt::format("{} {} in step {} of {}", lane.sends ? "to send to" : "to receive from",

@@ -26,9 +26,9 @@ Subscripts concatenate(Subscripts a, const Subscripts& b, const Subscripts& c) {
 std::optional<Index> stride_of_group(const Layout& array, const Subscripts& group, const Extents& extents) {
   Index expected = array.stride(group.back());
   const Index last = expected;
-  for (auto index = group.rbegin(); index != group.rend(); ++index) {
-    if (array.stride(*index) != expected) return std::nullopt;
-    expected *= extents.at(*index);
+  for (std::size_t i = group.size(); i-- > 0;) {
+    if (array.stride(group[i]) != expected) return std::nullopt;
+    expected *= extents.at(group[i]);
   }
   return last;
 }

@@ -117,7 +117,7 @@ class Planner {
                      [](const auto& a, const auto& b) { return a.second->made < b.second->made; });
     std::vector<std::pair<Index, const Storage*>> live;  // by offset
     for (const auto& [version, storage] : order) {
-      std::erase_if(live, [&](const auto& other) { return other.second->freed < storage->made; });
+      std::erase_if(live, [made = storage->made](const auto& other) { return other.second->freed < made; });
       Index offset = 0;
       auto next = live.begin();
       for (; next != live.end() && next->first - offset < storage->bytes; ++next) {

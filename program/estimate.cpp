@@ -36,6 +36,7 @@ class Estimator {
     const VersionId to = step.results[0];
     const Index item = element_size(from);
     const Index larger = std::max(elements(from), elements(to));
+    const Index ranks = program_.mesh.size(step.axes);
     const Bytes bytes(static_cast<double>(larger * item));
     const collectives::Traffic traffic = wire_traffic(program_, step, item, memo_);
     roofline::Collective collective{.sent = Bytes(static_cast<double>(traffic.wire_bytes)), .local = 2 * bytes};
@@ -45,8 +46,8 @@ class Estimator {
     switch (step.kind) {
       case StepKind::reduce_scatter:
       case StepKind::all_reduce:
-        // A ring adds every chunk but one on each rank: two arrays read, one written.
-        flops = Flops(static_cast<double>(larger - larger / program_.mesh.size(step.axes)));
+        // A ring adds every chunk but one on each rank, the smallest on the busiest: two arrays read, one written.
+        flops = Flops(static_cast<double>(larger - block(larger, ranks, ranks - 1).size()));
         collective.local = (packed(step) ? 2 * bytes : Bytes(0)) + 3.0 * static_cast<double>(item) * Bytes(flops.value);
         break;
       case StepKind::all_to_all:

@@ -5,7 +5,7 @@
 #include "collectives/collective_matmul.h"
 #include "program/einsum_call.h"
 #include "program/estimate.h"
-#include "program/panels.h"
+#include "program/panel_cost.h"
 #include "program/run_phase.h"
 
 namespace shardline {

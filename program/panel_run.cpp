@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "program/einsum_call.h"
-#include "program/panels.h"
+#include "program/panel_cost.h"
 #include "program/run_phase.h"
 
 namespace shardline {

@@ -7,7 +7,7 @@
 
 #include "program/estimate.h"
 #include "program/fusion.h"
-#include "program/panels.h"
+#include "program/panel_cost.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -102,13 +102,13 @@ class Scheduler {
     return all;
   }
 
-  /// What is saved: a collective matmul takes the longer of the two and one panel of the shorter.
+  /// What is saved: a collective matmul takes the longer of the two and one panel of the shorter, or where moving needs
+  /// the cores both.
   static Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) {
-    const Seconds cut = computation.price.time / kPanelEfficiency;
-    const double panels = std::max(1.0, computation.flops.value / kPanelFlops);
+    const Seconds cut = in_panels(computation.price.time);
     const Seconds apart = moving + computation.price.time;
     if (!frees) return apart - (moving + cut);
-    return apart - (std::max(moving, cut) + std::min(moving, cut) / panels);
+    return apart - (std::max(moving, cut) + one_panel(cut, moving, computation.flops));
   }
 
   // What starts early, and what is bundled.

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "program/panels.h"
+#include "program/panel_cost.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -50,8 +50,8 @@ class Timeline {
     wait_until(done_[static_cast<std::size_t>(number)]);
   }
 
-  /// Several steps travel as one: the latency of the longest of them counts, and their prices beyond that add up only
-  /// as far as nobody can tell here: they are small.
+  /// Several steps that travel as one take what the longest of them takes alone: they are small, so that the latency,
+  /// which they have once, is nearly all of it.
   void start(const std::vector<int>& steps) {
     Seconds longest;
     for (const int number : steps) longest = std::max(longest, price(number));
@@ -77,12 +77,11 @@ class Timeline {
     const int collective = moves(first) ? first : second;
     const int computation = moves(first) ? second : first;
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
-    const Seconds cut = work.price.time / kPanelEfficiency;
-    const Seconds shorter = std::min(cut, price(collective));
+    const Seconds cut = in_panels(work.price.time);
     const Seconds end = carry(collective, price(collective));
     now_ += cut;
     wait_until(end);
-    now_ += shorter / std::max(1.0, work.flops.value / kPanelFlops);
+    if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), work.flops);
   }
 
   void wait_until(Seconds end) {

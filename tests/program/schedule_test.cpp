@@ -276,5 +276,30 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   EXPECT_DOUBLE_EQ(in_memory.total.value, computing + moving) << "moving that needs the core is not hidden";
 }
 
+/// A product of 1 s in panels beside half a second of moving; FLOPs are 0, so that one panel is all of it.
+TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
+  const TrainingStep step = small_training_step(true, false, 1);
+  const RankProgram program = partitioned(step.model.program, "Y=2", "tp_seq");
+  std::vector<StepEstimate> estimates(program.steps.size());
+  double computing = 0;
+  double moving = 0;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    estimates[i].price.time = Seconds(communicates(program.steps[i].kind) ? 0.5 : 1.0);
+    (communicates(program.steps[i].kind) ? moving : computing) += estimates[i].price.time.value;
+  }
+  // Without what starts early or ends late every collective is alone but for its product.
+  const ScheduleOptions options{.overlap = false, .bundle_bytes = 0, .fuse = ScheduleOptions::Fuse::always};
+  const ProgramSchedule made = schedule(program, kTypes, machine(program, true), options);
+  const int fused = count(made, ActionKind::fuse);
+  ASSERT_GE(fused, 2);
+  const double cut = 1.0 / 0.95;
+  const ScheduledTime beside = scheduled_time(program, made, estimates, machine(program, true));
+  EXPECT_NEAR(beside.total.value, computing + moving + fused * (cut + 0.5 - 1.5), 1e-9);
+  EXPECT_NEAR(beside.exposed.value, moving - fused * 0.5, 1e-9);
+  const ScheduledTime in_memory = scheduled_time(program, made, estimates, machine(program, false));
+  EXPECT_NEAR(in_memory.total.value, computing + moving + fused * (cut - 1.0), 1e-9);
+  EXPECT_NEAR(in_memory.exposed.value, moving, 1e-9);
+}
+
 }  // namespace
 }  // namespace shardline

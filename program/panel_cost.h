@@ -19,4 +19,13 @@ inline Index panel_rows(Flops flops, Index rows) {
   return std::max<Index>(1, static_cast<Index>(static_cast<double>(rows) * kPanelFlops / flops.value));
 }
 
+/// What a product of this price takes when it is cut into panels.
+inline Seconds in_panels(Seconds product) { return product / kPanelEfficiency; }
+
+/// What a collective beside a product of `flops`, cut into panels, adds to the longer of the two: one panel of the
+/// shorter, at its beginning or its end, when nothing is there yet to go beside.
+inline Seconds one_panel(Seconds product_in_panels, Seconds moving, Flops flops) {
+  return std::min(product_in_panels, moving) / std::max(1.0, flops.value / kPanelFlops);
+}
+
 }  // namespace shardline

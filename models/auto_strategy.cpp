@@ -38,7 +38,8 @@ std::vector<std::vector<std::size_t>> all_roles(const AbstractMesh& mesh, const 
 }  // namespace
 
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
-                                             const ElementTypes& types, const roofline::Hardware& hardware) {
+                                             const ElementTypes& types, const roofline::Hardware& hardware,
+                                             const ScheduleOptions& options) {
   std::vector<PricedStrategy> priced;
   for (const std::vector<std::size_t>& rows : all_roles(mesh, hardware)) {
     Strategy strategy;
@@ -52,7 +53,7 @@ std::vector<PricedStrategy> price_strategies(const Program& program, const Abstr
     ProgramPrice by_price = price(greedy, types, hardware);
     const bool pays = cheaper(by_price, by_table);
     const RankProgram& kept = pays ? greedy : tabled;
-    const ProgramSchedule scheduled = schedule(kept, types, hardware, {});
+    const ProgramSchedule scheduled = schedule(kept, types, hardware, options);
     priced.push_back(
         {std::move(strategy), pays, std::move(pays ? by_price : by_table), Liveness(kept, scheduled).peak(types, 0)});
   }

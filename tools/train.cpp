@@ -248,7 +248,8 @@ Choice choose(const TrainOptions& options, const Job& job, const TransformerConf
   if (options.strategy != kAuto) return {parse_strategy(options.strategy, mesh), {}};
   const Program program = make_training_step(config, training.batch, training.adamw).model.program;
   Choice choice;
-  choice.priced = price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices);
+  choice.priced =
+      price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices, training.schedule);
   const Bytes memory = job.machine().memory * (1.0 / job.machine().ranks_per_node);
   const PricedStrategy& cheapest = cheapest_that_fits(choice.priced, memory);
   choice.strategy = cheapest.strategy;

@@ -35,5 +35,21 @@ TEST(AutoStrategy, IsNeverDearerThanANamedStrategy) {
   }
 }
 
+/// Whole layers gathered ahead take memory that a step in order does not.
+TEST(AutoStrategy, CountsTheMemoryOfTheScheduleThatWillRun) {
+  const TrainingStep step = small_training_step(true, false, 3);
+  const AbstractMesh mesh = AbstractMesh::parse("X=4");
+  const ElementTypes types{.real = DType::f32};
+  const roofline::Hardware hardware = roofline::cpu_hardware(mesh, DType::f32, {"X"});
+  const auto peak_of_fsdp = [&](const ScheduleOptions& options) {
+    for (const PricedStrategy& each : price_strategies(step.model.program, mesh, {}, types, hardware, options)) {
+      if (to_string(each.strategy) == "fsdp=X") return each.peak;
+    }
+    ADD_FAILURE() << "fsdp was not priced";
+    return Bytes(0);
+  };
+  EXPECT_LT(peak_of_fsdp({.overlap = false}), peak_of_fsdp({.distance = 100}));
+}
+
 }  // namespace
 }  // namespace shardline

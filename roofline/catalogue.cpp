@@ -12,6 +12,23 @@ namespace {
 constexpr Seconds kHop{1e-6};
 constexpr const char* kCpu = "cpu";
 
+Chip chip(const char* name, double matmul, double memory, double capacity, double link) {
+  return {name, FlopsPerSecond(matmul), BytesPerSecond(memory), Bytes(capacity), BytesPerSecond(link)};
+}
+
+Chip torus(Chip described, int axes, Index wraps_at, bool multiples, Index most_chips) {
+  described.torus_axes = axes;
+  described.wraps_at = wraps_at;
+  described.multiples = multiples;
+  described.most_chips = most_chips;
+  return described;
+}
+
+Chip on_switch(Chip described, Index most_chips) {
+  described.most_chips = most_chips;
+  return described;
+}
+
 const Chip* find(const std::string& name) {
   const std::vector<Chip>& chips = catalogue();
   const auto found = std::find_if(chips.begin(), chips.end(), [&](const Chip& chip) { return chip.name == name; });
@@ -25,26 +42,14 @@ bool wraps(const Chip& chip, Index ranks) {
 }  // namespace
 
 const std::vector<Chip>& catalogue() {
-  const auto chip = [](const char* name, double matmul, double memory, double capacity, double link) {
-    return Chip{name, FlopsPerSecond(matmul), BytesPerSecond(memory), Bytes(capacity), BytesPerSecond(link)};
+  static const std::vector<Chip> kChips = {
+      torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32),
+      torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16),
+      torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28),
+      torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16),
+      torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16),
+      on_switch(chip("h100", 9.89e14, 3.35e12, 80e9, 4.5e11), 8),  // NVLink: 9e11 in both directions together
   };
-  const auto torus = [](Chip described, int axes, Index wraps_at, bool multiples, Index most_chips) {
-    described.torus_axes = axes;
-    described.wraps_at = wraps_at;
-    described.multiples = multiples;
-    described.most_chips = most_chips;
-    return described;
-  };
-  static const std::vector<Chip> kChips = [&] {
-    Chip h100 = chip("h100", 9.89e14, 3.35e12, 80e9, 4.5e11);  // NVLink: 9e11 in both directions together
-    h100.most_chips = 8;
-    return std::vector<Chip>{torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32),
-                             torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16),
-                             torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28),
-                             torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16),
-                             torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16),
-                             h100};
-  }();
   return kChips;
 }
 

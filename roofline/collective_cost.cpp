@@ -13,10 +13,10 @@ Index longest_way(Index ranks, const Link& link) { return link.two_way ? ranks /
 /// piece of it for each of the `ranks`.
 double scattered_share(Index ranks, const Link& link) {
   const auto p = static_cast<double>(ranks);
-  const auto below_middle = static_cast<double>(ranks / 2);
+  const Index below_middle = ranks / 2;
   // A ring: pieces go the shorter way round, p / 4 steps on average, half of them in each direction. A line: every rank
   // below the middle has a piece for every rank above it.
-  const double crossing = below_middle * (p - below_middle);
+  const auto crossing = static_cast<double>(below_middle * (ranks - below_middle));
   return link.two_way ? crossing / (2 * p) : crossing / p;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "runtime/base/check.h"
 
@@ -20,7 +21,18 @@ class Reading {
 
   /// Dims that the products from that with operand `number` on make, when the left factor has the dims `left`; nothing
   /// when `must_sum` and some product sums over none.
-  std::optional<std::vector<DimNames>> from(std::size_t number, const DimNames& left, bool must_sum) const {
+  std::optional<std::vector<DimNames>> from(std::size_t number, const DimNames& left, bool must_sum) {
+    if (!must_sum) return read(number, left, false);
+    const std::pair state(number, std::set<std::string>(left.begin(), left.end()));
+    if (dead_ends_.contains(state)) return std::nullopt;
+    std::optional<std::vector<DimNames>> reading = read(number, left, true);
+    if (!reading) dead_ends_.insert(state);
+    return reading;
+  }
+
+ private:
+  /// from(), by going through the choices.
+  std::optional<std::vector<DimNames>> read(std::size_t number, const DimNames& left, bool must_sum) {
     const DimNames& right = operands_[number];
     DimNames shared;
     std::copy_if(left.begin(), left.end(), std::back_inserter(shared), [&](const auto& d) { return has(right, d); });
@@ -36,7 +48,6 @@ class Reading {
     return with(number, kept(number, left, {}), must_sum);
   }
 
- private:
   bool later(const std::string& dim, std::size_t number) const {
     return std::any_of(operands_.begin() + static_cast<std::ptrdiff_t>(number) + 1, operands_.end(),
                        [&](const DimNames& dims) { return has(dims, dim); });
@@ -64,15 +75,14 @@ class Reading {
     return dims;
   }
 
-  std::optional<std::vector<DimNames>> with(std::size_t number, const DimNames& made, bool must_sum) const {
+  std::optional<std::vector<DimNames>> with(std::size_t number, const DimNames& made, bool must_sum) {
     std::optional<std::vector<DimNames>> rest = from(number + 1, made, must_sum);
     if (rest) rest->insert(rest->begin(), made);
     return rest;
   }
 
   /// The one reading in which the product sums over shared dims that a later operand brings again.
-  std::optional<std::vector<DimNames>> renewing(std::size_t number, const DimNames& left,
-                                                const DimNames& shared) const {
+  std::optional<std::vector<DimNames>> renewing(std::size_t number, const DimNames& left, const DimNames& shared) {
     DimNames again;
     std::copy_if(shared.begin(), shared.end(), std::back_inserter(again),
                  [&](const auto& d) { return later(d, number); });
@@ -98,6 +108,9 @@ class Reading {
 
   const std::vector<DimNames>& operands_;
   const DimNames& result_;
+  /// By operand and dims of the left factor: from where no reading sums in every product. Without it a chain of n
+  /// elementwise products would be read in exponentially many ways.
+  std::set<std::pair<std::size_t, std::set<std::string>>> dead_ends_;
 };
 
 }  // namespace

@@ -228,7 +228,7 @@ TEST(Price, TheSearchOverAChainIsExact) {
                              Sizes{{"B", 32}, {"D", 4}, {"F", 10}}}) {
     for (const std::string& in : layouts("In", "B", "D")) {
       for (const std::string& weight : layouts("V", "D", "F")) {
-        const std::string text = in + " * " + weight + " * W[F_X, D] -> Out[B, D]";
+        const std::string text = fmt::format("{} * {} * W[F_X, D] -> Out[B, D]", in, weight);
         Product product = make_product(parse_product(text), sizes, mesh);
         const float free = static_cast<float>(product.candidates({}, hardware).at(0).price.total.value);
         float best = std::numeric_limits<float>::infinity();

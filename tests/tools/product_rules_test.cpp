@@ -124,6 +124,13 @@ TEST(Chain, WhatEachProductMakes) {
   EXPECT_EQ(made("A[I] * B[J] * C[J, K] -> D[I, K]"), (Made{{"I", "J"}, {"I", "K"}}));
 }
 
+/// Every product might sum over a dim that the next operand brings again, and none does.
+TEST(Chain, ALongElementwiseOneIsReadAtOnce) {
+  const DimNames dims{"I", "J", "K"};
+  const std::vector<DimNames> operands(60, dims);
+  EXPECT_EQ(chain_dims(operands, dims), std::vector<DimNames>(59, dims));
+}
+
 TEST(Chain, RefusesWhatCanBeReadInTwoWays) {
   EXPECT_EQ(usage_message([] { made("A[H, D] * B[H, D, F] * C[F, H, D] -> O[H, D]"); }),
             "the product [H, D] * [H, D, F] within the chain may sum over any of H, D, which later operands have too; "

@@ -88,6 +88,48 @@ void expect_buffers_live(const RankProgram& program, const ProgramSchedule& sche
   }
 }
 
+/// What is overwritten in place is not read any more: every other step that reads it has ended, a collective in flight
+/// included.
+void expect_nothing_overwritten_early(const RankProgram& program, const ProgramSchedule& schedule) {
+  const Liveness liveness(program, schedule);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    for (std::size_t k = 0; k < program.steps[i].results.size(); ++k) {
+      const VersionId old = liveness.storage_taken(static_cast<int>(i), k);
+      if (old < 0) continue;
+      for (std::size_t reader = 0; reader < program.steps.size(); ++reader) {
+        const std::vector<VersionId>& reads = program.steps[reader].operands;
+        if (reader == i || std::find(reads.begin(), reads.end(), old) == reads.end()) continue;
+        EXPECT_LT(schedule.ends[reader], schedule.begins[i])
+            << to_string(program, program.steps[i]) << " overwrites what is read by "
+            << to_string(program, program.steps[reader]);
+      }
+    }
+  }
+}
+
+/// State is overwritten only by a step that begins when a gather of it has ended.
+TEST(Schedule, StateIsNotUpdatedInPlaceWhileAGatherReadsIt) {
+  const TrainingStep step = small_training_step(true, false, 1);
+  const RankProgram program = partitioned(step.model.program, "X=2", "fsdp");
+  ProgramSchedule made = in_order(program);
+  const auto update = [&] {
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      const Step& s = program.steps[i];
+      if (s.kind == StepKind::compute && program.phase_of(s).kernel == Kernel::adamw) return static_cast<int>(i);
+    }
+    return -1;
+  }();
+  ASSERT_GE(update, 0);
+  const VersionId parameter = program.steps[static_cast<std::size_t>(update)].operands[0];
+  EXPECT_EQ(Liveness(program, made).storage_taken(update, 0), parameter);
+  const auto gather = std::find_if(program.steps.begin(), program.steps.end(), [&](const Step& s) {
+    return s.kind == StepKind::all_gather && s.operands[0] == parameter;
+  });
+  ASSERT_NE(gather, program.steps.end());
+  made.ends[static_cast<std::size_t>(gather - program.steps.begin())] = made.begins[static_cast<std::size_t>(update)];
+  EXPECT_EQ(Liveness(program, made).storage_taken(update, 0), -1);
+}
+
 const std::vector<std::pair<const char*, const char*>> kLayouts = {{"X=2", "dp"},
                                                                    {"X=3", "fsdp"},
                                                                    {"X=2", "zero1"},
@@ -113,6 +155,7 @@ TEST(Schedule, BeginsAndEndsEveryStepOnceAndReadsNothingEarly) {
               const ProgramSchedule made = schedule(program, kTypes, machine(program, frees), options);
               expect_sound(program, made);
               expect_buffers_live(program, made);
+              expect_nothing_overwritten_early(program, made);
             }
           }
         }

@@ -69,9 +69,8 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
   const Rows rows = rows_of(engine, axes, out, options);
   Handle handle = start_all_gather(engine, axes, in, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
   handle.supply({0, in.size()});
-  // Ascending rows are cut without regard to how they come, which differs by rank.
-  std::vector<Range> left = options.order == Order::coordinate ? panels_as_touched(rows, {})
-                                                               : panels_as_completed(rows, handle.arrival_order());
+  std::vector<Range> left =
+      options.order == Order::coordinate ? panels(rows) : panels_as_completed(rows, handle.arrival_order());
   PanelReport report{.panels = static_cast<Index>(left.size())};
   while (!left.empty()) {
     serve(engine);
@@ -96,9 +95,9 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
   const Rows rows = rows_of(engine, axes, partial, options);
   Handle handle =
       start_reduce_scatter(engine, axes, op, partial, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
-  const std::vector<Range> panels = panels_as_touched(rows, handle.reading_order());
-  PanelReport report{.panels = static_cast<Index>(panels.size())};
-  for (const Range& panel : panels) {
+  const std::vector<Range> made = panels_as_touched(rows, handle.reading_order());
+  PanelReport report{.panels = static_cast<Index>(made.size())};
+  for (const Range& panel : made) {
     compute(panel);
     handle.supply(rows.elements_of(panel));
     serve(engine);
@@ -111,15 +110,15 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
 PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                const PanelOptions& options, const Compute& compute) {
   Rows rows = rows_of(engine, axes, partial, options);
-  rows.blocks = {{0, rows.count}};  // every panel is cut anew
+  rows.blocks = {{0, rows.count}};  // every panel is scattered anew
   const Options fed = piecewise(engine, axes, rows, out.dtype(), options);
   require(partial.shape() == out.shape(), "compute_and_reduce: partial is {}, out is {}; they must be equal",
           to_string(partial.shape()), to_string(out.shape()));
-  const std::vector<Range> panels = panels_as_touched(rows, {});
-  PanelReport report{.panels = static_cast<Index>(panels.size())};
+  const std::vector<Range> made = panels(rows);
+  PanelReport report{.panels = static_cast<Index>(made.size())};
   std::vector<Handle> handles;
   std::vector<Seconds> starts;
-  for (const Range& panel : panels) {
+  for (const Range& panel : made) {
     compute(panel);
     Tensor result = out.rows(panel);
     starts.push_back(now());

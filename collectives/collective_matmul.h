@@ -17,12 +17,12 @@ namespace shardline::collectives {
 // the engine are served, so that panels should take a few milliseconds at most. All of them go by messages: `native`
 // and `direct` are refused by name, and `automatic` is what the engine's Tuning gives without an arena.
 
-/// The order of the panels of a gather. Each row has exactly one panel in all three.
+/// The order of the panels of a gather. Each row has exactly one panel, and panels are cut alike in all three and on
+/// every rank.
 /// - `arrival`: whatever is there. For results of which every element comes from one panel alone;
 /// - `schedule`: the own block, then the others in the order in which the schedule brings them: the same in every run,
-///   but other panels in another order on every rank. For sums over panels that are needed on this rank alone;
-/// - `coordinate`: ascending rows, in the same panels on every rank. For sums over panels whose result must have the
-///   same bits on every rank.
+///   but another one on every rank. For sums over panels that are needed on this rank alone;
+/// - `coordinate`: ascending rows. For sums over panels whose result must have the same bits on every rank.
 enum class Order : std::uint8_t { arrival, schedule, coordinate };
 
 /// Alike on every rank.

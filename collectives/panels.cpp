@@ -1,73 +1,63 @@
 #include "collectives/panels.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "collectives/intervals.h"
 #include "runtime/blocks.h"
 
 namespace shardline::collectives {
 namespace {
 
-/// The rows that a range of elements has a part of.
-Range touched(const Rows& rows, Range elements) {
-  if (elements.size() == 0 || rows.elements == 0) return {0, 0};
-  return {elements.begin / rows.elements, (elements.end + rows.elements - 1) / rows.elements};
+/// Which ranges of an order have elements of a panel.
+struct Place {
+  std::size_t first;
+  std::size_t last;
+};
+
+/// Both are order.size() when there are no elements; so is the last when some are in no range.
+Place place_in(const std::vector<Range>& order, Range elements) {
+  Place place{order.size(), order.size()};
+  Index missing = elements.size();
+  for (std::size_t i = 0; i < order.size() && missing > 0; ++i) {
+    const Index common = std::min(order[i].end, elements.end) - std::max(order[i].begin, elements.begin);
+    if (common <= 0) continue;
+    place.first = std::min(place.first, i);
+    missing -= common;
+    if (missing == 0) place.last = i;
+  }
+  return place;
 }
 
-/// Takes rows in any order and gives them out once, as panels.
-class Cutter {
- public:
-  explicit Cutter(const Rows& rows) : rows_(rows) {}
-
-  void add(Range rows) {
-    for (const Range& fresh : taken_.missing(rows)) {
-      for (const Range& block : rows_.blocks) {
-        cut({std::max(fresh.begin, block.begin), std::min(fresh.end, block.end)});
-      }
-    }
-    taken_.add(rows);
-  }
-  std::vector<Range> finish() && {
-    add({0, rows_.count});
-    return std::move(panels_);
-  }
-
- private:
-  void cut(Range rows) {
-    if (rows.size() <= 0) return;
-    const Index pieces = (rows.size() + rows_.panel - 1) / rows_.panel;
-    for (Index i = 0; i < pieces; ++i) {
-      const Range piece = block(rows.size(), pieces, i);
-      panels_.push_back({rows.begin + piece.begin, rows.begin + piece.end});
-    }
-  }
-
-  const Rows& rows_;
-  Intervals taken_;
-  std::vector<Range> panels_;
-};
+/// The panels by a member of their place in `order`, ascending rows where it is the same.
+std::vector<Range> sorted(const Rows& rows, const std::vector<Range>& order, std::size_t Place::*by) {
+  std::vector<std::pair<std::size_t, Range>> placed;
+  for (const Range& panel : panels(rows)) placed.emplace_back(place_in(order, rows.elements_of(panel)).*by, panel);
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Range> result;
+  for (const auto& [place, panel] : placed) result.push_back(panel);
+  return result;
+}
 
 }  // namespace
 
-std::vector<Range> panels_as_completed(const Rows& rows, const std::vector<Range>& order) {
-  Cutter cutter(rows);
-  Intervals there;
-  for (const Range& elements : order) {
-    there.add(elements);
-    // Only the rows at the ends of the range can lack something.
-    Range complete = touched(rows, elements);
-    const auto lacks = [&](Index row) { return !there.contains(rows.elements_of({row, row + 1})); };
-    if (complete.size() > 0 && lacks(complete.begin)) ++complete.begin;
-    if (complete.size() > 0 && lacks(complete.end - 1)) --complete.end;
-    cutter.add(complete);
+std::vector<Range> panels(const Rows& rows) {
+  std::vector<Range> all;
+  for (const Range& whole : rows.blocks) {
+    const Index pieces = (whole.size() + rows.panel - 1) / rows.panel;
+    for (Index i = 0; i < pieces; ++i) {
+      const Range piece = block(whole.size(), pieces, i);
+      all.push_back({whole.begin + piece.begin, whole.begin + piece.end});
+    }
   }
-  return std::move(cutter).finish();
+  return all;
+}
+
+std::vector<Range> panels_as_completed(const Rows& rows, const std::vector<Range>& order) {
+  return sorted(rows, order, &Place::last);
 }
 
 std::vector<Range> panels_as_touched(const Rows& rows, const std::vector<Range>& order) {
-  Cutter cutter(rows);
-  for (const Range& elements : order) cutter.add(touched(rows, elements));
-  return std::move(cutter).finish();
+  return sorted(rows, order, &Place::first);
 }
 
 }  // namespace shardline::collectives

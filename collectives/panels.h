@@ -17,11 +17,14 @@ struct Rows {
   Range elements_of(Range rows) const { return {rows.begin * elements, rows.end * elements}; }
 };
 
-/// Panels of all rows, each row in one of them, in the order in which `order`, ranges of flat elements, has had all
-/// elements of a row. No panel straddles two blocks. Rows that `order` does not have come last.
+/// Every block cut into near-equal panels, in ascending order: the same at every position. Each row is in one of them.
+std::vector<Range> panels(const Rows& rows);
+
+/// The same panels in the order in which `order`, ranges of flat elements, has had all of their elements. Those of
+/// which it does not have all come last.
 std::vector<Range> panels_as_completed(const Rows& rows, const std::vector<Range>& order);
 
-/// The same in the order in which `order` first touches a row.
+/// The same panels in the order in which `order` first touches them. Those that it does not touch come last.
 std::vector<Range> panels_as_touched(const Rows& rows, const std::vector<Range>& order);
 
 }  // namespace shardline::collectives

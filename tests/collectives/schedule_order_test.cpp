@@ -204,9 +204,9 @@ TEST(Panels, HoldEveryRowOnceAndStayWithinBlocks) {
       std::vector<Range> order;
       for (Index i = 0; i < rows.count * elements; ++i) order.push_back({i, i + 1});
       std::shuffle(order.begin(), order.end(), random);
-      for (const auto& panels : {panels_as_completed(rows, order), panels_as_touched(rows, order)}) {
-        expect_permutation(panels, rows.count);
-        for (const Range& range : panels) {
+      for (const auto& all : {panels(rows), panels_as_completed(rows, order), panels_as_touched(rows, order)}) {
+        expect_permutation(all, rows.count);
+        for (const Range& range : all) {
           EXPECT_LE(range.size(), panel);
           EXPECT_TRUE(std::any_of(rows.blocks.begin(), rows.blocks.end(), [&](const Range& block) {
             return block.begin <= range.begin && range.end <= block.end;
@@ -217,16 +217,21 @@ TEST(Panels, HoldEveryRowOnceAndStayWithinBlocks) {
   }
 }
 
-TEST(Panels, ARowComesWithItsLastElementOrWithItsFirst) {
+TEST(Panels, APanelComesWithItsLastElementOrWithItsFirst) {
   const Rows rows{.count = 4, .elements = 4, .panel = 2, .blocks = {{0, 4}}};
   const std::vector<Range> halves{{10, 16}, {0, 10}};
-  EXPECT_EQ(panels_as_completed(rows, halves), (std::vector<Range>{{3, 4}, {0, 2}, {2, 3}}));
+  EXPECT_EQ(panels_as_completed(rows, halves), (std::vector<Range>{{0, 2}, {2, 4}}));
   EXPECT_EQ(panels_as_touched(rows, halves), (std::vector<Range>{{2, 4}, {0, 2}}));
+  const std::vector<Range> thirds{{8, 16}, {4, 8}, {0, 4}};
+  EXPECT_EQ(panels_as_completed(rows, thirds), (std::vector<Range>{{2, 4}, {0, 2}}));
+  const std::vector<Range> one_element_short{{0, 3}, {4, 16}};
+  EXPECT_EQ(panels_as_completed(rows, one_element_short), (std::vector<Range>{{2, 4}, {0, 2}}));
+  EXPECT_EQ(panels_as_touched(rows, {{9, 10}}), (std::vector<Range>{{2, 4}, {0, 2}}));
 }
 
 TEST(Panels, AreNearEqual) {
   const Rows rows{.count = 9, .elements = 1, .panel = 4, .blocks = {{0, 9}}};
-  EXPECT_EQ(panels_as_touched(rows, {}), (std::vector<Range>{{0, 3}, {3, 6}, {6, 9}}));
+  EXPECT_EQ(panels(rows), (std::vector<Range>{{0, 3}, {3, 6}, {6, 9}}));
 }
 
 }  // namespace

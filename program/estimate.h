@@ -22,7 +22,7 @@ struct StepEstimate {
 std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
                                    const roofline::Hardware& hardware);
 
-/// The price of one step of `program`, as above.
+/// The price of one step of `program`, as above. `memo`: see wire_traffic().
 StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
                       const roofline::Hardware& hardware, ReshardMemo* memo = nullptr);
 

@@ -13,9 +13,8 @@ namespace shardline {
 using ReshardMemo = std::map<std::tuple<Shape, Sharding, Sharding>, Index>;
 
 /// What a conversion moves between ranks: messages one after the other, and bytes leaving the rank that sends most.
-/// Nothing for a slice or an owe. What the schedules and plans that carry it out derive,
-/// a reshard on a mesh of more than 64 ranks by what 64 of them receive.
-/// `memo`, where there is one, is asked first and told.
+/// Nothing for a slice or an owe. It is what the schedules and plans that carry it out derive; for a reshard on a mesh
+/// of more than 64 ranks, what the busiest of 64 of them receives. `memo`, where there is one, is asked first and told.
 collectives::Traffic wire_traffic(const RankProgram& program, const Step& step, Index element_size,
                                   ReshardMemo* memo = nullptr);
 

@@ -46,17 +46,25 @@ void serve(Engine& engine) {
   }
 }
 
-/// Runs `wait` and adds the time it took to what the rank has waited.
-template <class Wait>
-void wait_exposed(PanelReport& report, Wait wait) {
-  const Seconds begin = now();
-  wait();
-  report.exposed += now() - begin;
-}
+/// Tells computing from all else that a call spends its time on.
+class Stopwatch {
+ public:
+  void compute(const Compute& compute, Range rows) {
+    const Seconds begin = now();
+    compute(rows);
+    computing_ += now() - begin;
+  }
+  /// Since this was made, without what was computed.
+  Seconds exposed() const { return now() - begin_ - computing_; }
+
+ private:
+  Seconds begin_ = now();
+  Seconds computing_;
+};
 
 /// Waits for the end and notes what the operation did.
 void finish(Handle& handle, PanelReport& report) {
-  if (!handle.done()) wait_exposed(report, [&] { handle.wait(); });
+  handle.wait();
   report.algorithm = handle.algorithm();
   report.wire = handle.wire();
   report.wire_bytes += handle.wire_bytes();
@@ -66,6 +74,7 @@ void finish(Handle& handle, PanelReport& report) {
 
 PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& in, Tensor& out,
                                const PanelOptions& options, const Compute& compute) {
+  Stopwatch watch;
   const Rows rows = rows_of(engine, axes, out, options);
   Handle handle = start_all_gather(engine, axes, in, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
   handle.supply({0, in.size()});
@@ -81,34 +90,38 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
                           [&](const Range& panel) { return handle.arrived(rows.elements_of(panel)); });
       return next != candidates;
     };
-    if (!find()) wait_exposed(report, [&] { handle.wait_until(find); });
-    compute(*next);
+    if (!find()) handle.wait_until(find);
+    watch.compute(compute, *next);
     left.erase(next);
   }
   finish(handle, report);
   report.transfer = handle.transfer();
+  report.exposed = watch.exposed();
   return report;
 }
 
 PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                 const PanelOptions& options, const Compute& compute) {
+  Stopwatch watch;
   const Rows rows = rows_of(engine, axes, partial, options);
   Handle handle =
       start_reduce_scatter(engine, axes, op, partial, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
   const std::vector<Range> made = panels_as_touched(rows, handle.reading_order());
   PanelReport report{.panels = static_cast<Index>(made.size())};
   for (const Range& panel : made) {
-    compute(panel);
+    watch.compute(compute, panel);
     handle.supply(rows.elements_of(panel));
     serve(engine);
   }
   finish(handle, report);
   report.transfer = handle.transfer();
+  report.exposed = watch.exposed();
   return report;
 }
 
 PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                const PanelOptions& options, const Compute& compute) {
+  Stopwatch watch;
   Rows rows = rows_of(engine, axes, partial, options);
   rows.blocks = {{0, rows.count}};  // every panel is scattered anew
   const Options fed = piecewise(engine, axes, rows, out.dtype(), options);
@@ -119,7 +132,7 @@ PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, co
   std::vector<Handle> handles;
   std::vector<Seconds> starts;
   for (const Range& panel : made) {
-    compute(panel);
+    watch.compute(compute, panel);
     Tensor result = out.rows(panel);
     starts.push_back(now());
     handles.push_back(start_all_reduce(engine, axes, op, partial.rows(panel), result, fed));
@@ -132,6 +145,7 @@ PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, co
     end = std::max(end, starts[i] + handles[i].transfer());
   }
   if (!starts.empty()) report.transfer = end - starts.front();
+  report.exposed = watch.exposed();
   return report;
 }
 

@@ -41,7 +41,7 @@ struct PanelReport {
   Wire wire = Wire::automatic;
   Index panels = 0;
   Index wire_bytes = 0;  ///< see Handle::wire_bytes()
-  Seconds exposed{};     ///< how long the rank waited for messages, with nothing to compute
+  Seconds exposed{};     ///< of the call, all that was not computing: waiting for messages and serving them
   Seconds transfer{};    ///< from the start of the collective to its end, computation included
 };
 

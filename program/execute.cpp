@@ -22,6 +22,7 @@ namespace {
 std::uint64_t hash_of(const RankProgram& program, const ProgramSchedule& schedule, const ElementTypes& types) {
   std::string text;
   for (const std::string& line : lines(program)) text += line + "\n";
+  text += fmt::format("panels of {};", schedule.panel.value);
   for (const Action& action : schedule.actions) {
     text += fmt::format("{} {} {};", static_cast<int>(action.kind), action.polls, fmt::join(action.steps, " "));
   }
@@ -135,6 +136,11 @@ void Executor::run() {
   for (const ArrayId input : program_.program.inputs) {
     SHARDLINE_CHECK(set_[input], "input {} is not set", program_.program.array(input).name);
   }
+  // An exception leaves nothing in flight that outlives it: handles are silent only while it unwinds.
+  const struct Landing {
+    std::map<int, Flight>& flights;
+    ~Landing() { flights.clear(); }
+  } landing{flights_};
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) run_action(static_cast<int>(i));
   replace_state();
 }
@@ -160,22 +166,24 @@ void Executor::run_action(int number) {
 
 void Executor::run_step(int number, bool polls) {
   const Step& s = step(number);
-  if (polls) engine_.poll();
+  if (polls) served_ += poll(engine_);
   const Seconds begin = now();
+  Seconds polling;
   make_results(number);
   if (s.kind == StepKind::compute) {
-    compute(s, polls);
+    polling = compute(s, polls);
   } else if (communicates(s.kind)) {
     start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0])).wait();
   } else {
     run_local_conversion(program_, s, rank_, at(s.operands[0]), at(s.results[0]));
   }
-  const Seconds end = now();
+  const Seconds end = now() - polling;
+  served_ += polling;
   trace_.record(
       {.label = number, .begin = begin, .end = end, .exposed = communicates(s.kind) ? end - begin : Seconds(0)});
 }
 
-void Executor::compute(const Step& step, bool polls) {
+Seconds Executor::compute(const Step& step, bool polls) {
   std::vector<const Tensor*> operands;
   for (const VersionId v : step.operands) operands.push_back(&at(v));
   std::vector<Tensor*> results;
@@ -183,10 +191,10 @@ void Executor::compute(const Step& step, bool polls) {
   const Operation& op = program_.operation_of(step);
   const auto phase = static_cast<std::size_t>(step.phase);
   if (polls && op.phases[phase].kernel == Kernel::einsum) {
-    run_panels(engine_, op, phase, index_ranges(program_, step, 0), operands, *results[0]);
-  } else {
-    run_phase(op, phase, index_ranges(program_, step, rank_), operands, results);
+    return run_panels(engine_, op, phase, index_ranges(program_, step, 0), schedule_.panel, operands, *results[0]);
   }
+  run_phase(op, phase, index_ranges(program_, step, rank_), operands, results);
+  return {};
 }
 
 void Executor::start(const Action& action, int number) {
@@ -195,11 +203,13 @@ void Executor::start(const Action& action, int number) {
   const int first = action.steps[0];
   if (action.steps.size() > 1) {
     flights_.emplace(first, start_bundle(action.steps, number));
+    served_ += now() - begin;
     return;
   }
   const Step& s = step(first);
   collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
   flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
+  served_ += now() - begin;
 }
 
 Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int action) {
@@ -208,8 +218,7 @@ Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int actio
   for (const int s : steps) parts.push_back(&at(step(s).operands[0]));
   const DType type = parts[0]->dtype();
   const Shape shape{bundle_size(parts)};
-  const std::shared_ptr<std::byte> scratch = arena_ ? nullptr : engine_.scratch().take(shape[0] * size_of(type));
-  Tensor bundle = arena_ ? arena_tensor(plan_.bundles.at(action), type, shape) : Tensor(type, shape, scratch);
+  Tensor bundle = arena_ ? arena_tensor(plan_.bundles.at(action), type, shape) : Tensor(type, shape);
   pack_bundle(parts, bundle);
   const Step& s = step(steps[0]);
   const ReduceOp op = program_.version(s.operands[0]).sharding.reduce;
@@ -222,12 +231,13 @@ void Executor::wait(const Action& action) {
   Flight& flight = found->second;
   const Seconds begin = now();
   flight.handle.wait();
-  const Seconds waited = now() - begin;
   if (flight.bundle) {
     std::vector<Tensor*> results;
     for (const int s : action.steps) results.push_back(&at(step(s).results[0]));
     unpack_bundle(*flight.bundle, results);
   }
+  const Seconds waited = served_ + (now() - begin);
+  served_ = Seconds();
   // Those that travelled together share the time.
   const auto count = static_cast<double>(action.steps.size());
   for (const int s : action.steps) {
@@ -245,7 +255,8 @@ void Executor::fuse(const Action& action) {
   const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, computation);
   SHARDLINE_CHECK(fusion.has_value(), "steps {} and {} cannot be fused", collective, computation);
   const Seconds begin = now();
-  const FusedTimes times = run_fused(engine_, program_, *fusion, [&](VersionId v) -> Tensor& { return at(v); });
+  const FusedTimes times =
+      run_fused(engine_, program_, *fusion, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
   const Seconds end = now();
   trace_.record({.label = collective, .begin = begin, .end = begin + times.moving, .exposed = times.exposed});
   trace_.record({.label = computation, .begin = begin, .end = end - times.exposed});
@@ -281,7 +292,7 @@ void Executor::release(int action) {
 void Executor::replace_state() {
   for (const auto& [before, after] : program_.program.updates) {
     Tensor& state = at(program_.inputs.at(before));
-    const Tensor& updated = at(program_.finals.at(after));
+    Tensor& updated = at(program_.finals.at(after));
     if (state.data() == updated.data()) continue;
     const bool shared =
         engine_.arena() != nullptr && (engine_.arena()->contains(state) || engine_.arena()->contains(updated));
@@ -290,6 +301,7 @@ void Executor::replace_state() {
     } else if (state.bytes() > 0) {  // each place of the arena is for its own version
       std::memcpy(state.data(), updated.data(), static_cast<std::size_t>(state.bytes()));
     }
+    updated = state;
   }
 }
 

@@ -43,8 +43,8 @@ class Executor {
 
   const ProgramSchedule& schedule() const { return schedule_; }
   /// One label per step and one span per step and run. The span of a collective in flight reaches from its start to
-  /// where this rank saw that it was done, and is exposed as long as the rank waited; the span of a computation fused
-  /// with a collective lasts as long as the rank did not wait.
+  /// where this rank saw that it was done, and is exposed as long as the rank waited for it or started and polled
+  /// collectives since it last waited; the span of a computation beside them lasts as long as the rank computed.
   const Trace& trace() const { return trace_; }
   void forget_times() { trace_.clear_spans(); }
 
@@ -63,7 +63,7 @@ class Executor {
   Tensor arena_tensor(Index offset, DType dtype, Shape shape);
   void run_action(int number);
   void run_step(int number, bool polls);
-  void compute(const Step& step, bool polls);
+  Seconds compute(const Step& step, bool polls);
   void start(const Action& action, int number);
   void wait(const Action& action);
   Flight start_bundle(const std::vector<int>& steps, int action);
@@ -85,6 +85,7 @@ class Executor {
   std::optional<Tensor> arena_;    ///< room for the places of plan_
   std::vector<Tensor> values_;     ///< by version
   std::map<int, Flight> flights_;  ///< by the first of their steps
+  Seconds served_;                 ///< spent on collectives in flight since one was last waited for
   std::map<ArrayId, bool> set_;
   Trace trace_;
 };

@@ -32,7 +32,7 @@ Subscripts numbered(const Shape& shape) {
 
 class FusedRun {
  public:
-  FusedRun(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,
+  FusedRun(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
            const std::function<Tensor&(VersionId)>& at)
       : engine_(engine),
         collective_(program.steps[static_cast<std::size_t>(fusion.collective)]),
@@ -49,7 +49,7 @@ class FusedRun {
     const std::vector<Range> ranges = index_ranges(program, work, 0);
     const kernels::Cost cost =
         phase_cost(program.operation_of(work), static_cast<std::size_t>(work.phase), ranges, size_of(DType::f32));
-    options_.panel_rows = panel_rows(cost.flops, ranges[static_cast<std::size_t>(fusion.index)].size());
+    options_.panel_rows = panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion.index)].size());
     options_.collective.wire = collective_.wire;
   }
 
@@ -124,9 +124,9 @@ class FusedRun {
 
 }  // namespace
 
-FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,
+FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
                      const std::function<Tensor&(VersionId)>& at) {
-  return FusedRun(engine, program, fusion, at).run();
+  return FusedRun(engine, program, fusion, panel, at).run();
 }
 
 }  // namespace shardline

@@ -17,8 +17,8 @@ struct FusedTimes {
 
 /// Collective over the axes of the fused collective: runs both steps of `fusion`. `at` gives the blocks of their
 /// operands and results, for which there is room already; the array between the two is left laid out with the dim of
-/// the fusion first.
-FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,
+/// the fusion first. Panels have work `panel`.
+FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
                      const std::function<Tensor&(VersionId)>& at);
 
 }  // namespace shardline

@@ -61,12 +61,18 @@ Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
     const Index item = size_of(types.of(program_.program, program_.version(v).array));
     return item * element_count(local_shape(program_, v, rank));
   };
+  const auto bundled = [&](const Action& action) {  // the buffer in which all_reduces travel together
+    Index sum = 0;
+    for (const int number : action.steps) sum += bytes(program_.steps[static_cast<std::size_t>(number)].operands[0]);
+    return action.steps.size() > 1 ? sum : 0;
+  };
   Index live = 0;
   for (const auto& [array, version] : program_.inputs) live += bytes(version);
   Index most = live;
   std::vector<bool> owns(program_.versions.size(), true);  // false once another version has taken the storage
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
     const Action& action = schedule_.actions[i];
+    if (action.kind == ActionKind::start) live += bundled(action);
     for (const int number : action.steps) {
       if (action.kind == ActionKind::wait) break;  // its results were there from the start
       const Step& step = program_.steps[static_cast<std::size_t>(number)];
@@ -80,6 +86,7 @@ Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
       }
     }
     most = std::max(most, live);
+    if (action.kind == ActionKind::wait) live -= bundled(action);
     for (const VersionId v : freed_after(static_cast<int>(i))) {
       if (owns[static_cast<std::size_t>(v)]) live -= bytes(v);
     }

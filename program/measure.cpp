@@ -45,11 +45,6 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
   return result;
 }
 
-double Overlap::share() const {
-  const Seconds transfer = std::min(in_flight, alone);
-  return transfer.value > 0 ? std::clamp(1 - exposed / transfer, 0.0, 1.0) : 0;
-}
-
 Overlap measure_overlap(const Trace& trace, collectives::Engine& engine) {
   std::vector<std::pair<Seconds, Seconds>> flights;
   Overlap overlap;
@@ -66,9 +61,12 @@ Overlap measure_overlap(const Trace& trace, collectives::Engine& engine) {
     if (end > covered) overlap.in_flight += end - std::max(begin, covered);
     covered = std::max(covered, end);
   }
-  const std::vector<double> longest = max_over_ranks(engine, {overlap.in_flight.value, overlap.exposed.value});
-  overlap.in_flight = Seconds(longest[0]);
-  overlap.exposed = Seconds(longest[1]);
+  const Seconds shorter = std::min(overlap.in_flight, overlap.alone);
+  const double hidden = shorter.value > 0 ? std::clamp(1 - overlap.exposed / shorter, 0.0, 1.0) : 0;
+  const std::vector<double> most = max_over_ranks(engine, {overlap.in_flight.value, overlap.exposed.value, -hidden});
+  overlap.in_flight = Seconds(most[0]);
+  overlap.exposed = Seconds(most[1]);
+  overlap.hidden = -most[2];
   return overlap;
 }
 

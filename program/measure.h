@@ -24,12 +24,11 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 struct Overlap {
   Seconds in_flight;  ///< while any collective was in flight, on the rank where that was longest
   Seconds alone;      ///< what they are predicted to take one after the other with nothing beside them
-  Seconds exposed;    ///< that the rank that waited longest waited for them
-
-  /// Share of the transfer time that nobody waited for: transfer time is what they would take alone, at most the time
-  /// that any was in flight, so that standing in a queue or being looked after late never counts as overlap. 0 when
-  /// nothing moved.
-  double share() const;
+  Seconds exposed;    ///< that the rank with most of it spent on them: waiting, starting and polling
+  /// Share of the communication that was hidden, on the rank where it was least. The smaller of two: of the time in
+  /// flight the part that was not exposed, so that a rank which only waits hides nothing; and of the time alone the
+  /// part that exceeds what was exposed, so that standing in a queue or being looked after late is no hiding.
+  double hidden = 0;
 };
 
 /// Collective over the mesh of `engine`, over all spans of the trace.

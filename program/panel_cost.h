@@ -9,23 +9,23 @@ namespace shardline {
 
 /// Work of one panel of a matrix product beside which collectives move: a few milliseconds of a core, so that a link
 /// with some buffers never waits for the next poll, and enough that a product loses little by being cut.
-inline constexpr double kPanelFlops = 5e8;
+inline constexpr Flops kPanelFlops{5e8};
 /// What a product keeps of its speed when it is cut so.
 inline constexpr double kPanelEfficiency = 0.95;
 
-/// Rows of a panel of a product of `flops` over `rows` rows.
-inline Index panel_rows(Flops flops, Index rows) {
-  if (flops.value <= kPanelFlops || rows <= 1) return std::max<Index>(rows, 1);
-  return std::max<Index>(1, static_cast<Index>(static_cast<double>(rows) * kPanelFlops / flops.value));
+/// Rows of a panel of `panel` in a product of `flops` over `rows` rows.
+inline Index panel_rows(Flops panel, Flops flops, Index rows) {
+  if (flops <= panel || rows <= 1) return std::max<Index>(rows, 1);
+  return std::max<Index>(1, static_cast<Index>(static_cast<double>(rows) * (panel / flops)));
 }
 
 /// What a product of this price takes when it is cut into panels.
 inline Seconds in_panels(Seconds product) { return product / kPanelEfficiency; }
 
-/// What a collective beside a product of `flops`, cut into panels, adds to the longer of the two: one panel of the
-/// shorter, at its beginning or its end, when nothing is there yet to go beside.
-inline Seconds one_panel(Seconds product_in_panels, Seconds moving, Flops flops) {
-  return std::min(product_in_panels, moving) / std::max(1.0, flops.value / kPanelFlops);
+/// What a collective beside a product of `flops`, cut into panels of `panel`, adds to the longer of the two: one panel
+/// of the shorter, at its beginning or its end, when nothing is there yet to go beside.
+inline Seconds one_panel(Seconds product_in_panels, Seconds moving, Flops panel, Flops flops) {
+  return std::min(product_in_panels, moving) / std::max(1.0, flops / panel);
 }
 
 }  // namespace shardline

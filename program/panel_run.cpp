@@ -5,28 +5,41 @@
 #include "program/einsum_call.h"
 #include "program/panel_cost.h"
 #include "program/run_phase.h"
+#include "runtime/trace.h"
 
 namespace shardline {
 
-void run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase, const std::vector<Range>& rank_0,
-                const std::vector<const Tensor*>& operands, Tensor& result) {
+Seconds poll(collectives::Engine& engine) {
+  const Seconds begin = now();
+  engine.poll();
+  return now() - begin;
+}
+
+Seconds run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase,
+                   const std::vector<Range>& rank_0, Flops panel, const std::vector<const Tensor*>& operands,
+                   Tensor& result) {
   const Phase& einsum = op.phases[phase];
   const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
   const Subscripts& dims = call.result_subscripts;
   // bf16 operands are widened whole in every call.
   const bool widens = std::any_of(operands.begin(), operands.end(),
                                   [&](const Tensor* operand) { return operand->dtype() != result.dtype(); });
-  if (dims.empty() || widens) return run_einsum(call);
+  if (dims.empty() || widens) {
+    run_einsum(call);
+    return {};
+  }
   const auto rows_of = [&](int index) { return rank_0[static_cast<std::size_t>(index)].size(); };
   const auto longest =
       std::max_element(dims.begin(), dims.end(), [&](int a, int b) { return rows_of(a) < rows_of(b); });
   const kernels::Cost cost = phase_cost(op, phase, rank_0, size_of(result.dtype()));
-  const Index rows = panel_rows(cost.flops, rows_of(*longest));
+  const Index rows = panel_rows(panel, cost.flops, rows_of(*longest));
   const Index extent = result.extent(static_cast<int>(longest - dims.begin()));
+  Seconds polling;
   for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
-    if (begin > 0) engine.poll();
+    if (begin > 0) polling += poll(engine);
     run_einsum(call, kernels::Window{*longest, {begin, std::min(begin + rows, extent)}});
   }
+  return polling;
 }
 
 }  // namespace shardline

@@ -7,15 +7,14 @@
 
 #include "program/estimate.h"
 #include "program/fusion.h"
-#include "program/panel_cost.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
 
 /// Fills in which action begins and which ends every step.
-ProgramSchedule completed(std::vector<Action> actions, std::size_t steps) {
-  ProgramSchedule schedule{std::move(actions), std::vector<int>(steps, -1), std::vector<int>(steps, -1)};
+ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops panel = kPanelFlops) {
+  ProgramSchedule schedule{std::move(actions), std::vector<int>(steps, -1), std::vector<int>(steps, -1), panel};
   for (std::size_t i = 0; i < schedule.actions.size(); ++i) {
     const Action& action = schedule.actions[i];
     for (const int step : action.steps) {
@@ -46,7 +45,7 @@ class Scheduler {
     }
     while (!pending_.empty()) flush(pending_.begin()->second.front());
     while (!in_flight_.empty()) wait_for(in_flight_.front().front());
-    return completed(std::move(actions_), number_.size());
+    return completed(std::move(actions_), number_.size(), options_.panel);
   }
 
  private:
@@ -104,11 +103,11 @@ class Scheduler {
 
   /// What is saved: a collective matmul takes the longer of the two and one panel of the shorter, or where moving needs
   /// the cores both.
-  static Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) {
+  Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) const {
     const Seconds cut = in_panels(computation.price.time);
     const Seconds apart = moving + computation.price.time;
     if (!frees) return apart - (moving + cut);
-    return apart - (std::max(moving, cut) + one_panel(cut, moving, computation.flops));
+    return apart - (std::max(moving, cut) + one_panel(cut, moving, options_.panel, computation.flops));
   }
 
   // What starts early, and what is bundled.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "program/element_types.h"
+#include "program/panel_cost.h"
 #include "program/rank_program.h"
 #include "roofline/hardware.h"
 
@@ -27,8 +28,9 @@ struct Action {
 /// The steps of a per-rank program in the order in which a rank begins and ends them. Pure data, equal on all ranks.
 struct ProgramSchedule {
   std::vector<Action> actions;
-  std::vector<int> begins;  ///< by step: the action that begins it
-  std::vector<int> ends;    ///< by step: the action that ends it
+  std::vector<int> begins;    ///< by step: the action that begins it
+  std::vector<int> ends;      ///< by step: the action that ends it
+  Flops panel = kPanelFlops;  ///< of matrix products beside which collectives move
 };
 
 /// True when a step is one half of a collective matmul.
@@ -48,6 +50,7 @@ struct ScheduleOptions {
   /// Which collectives next to a matrix product are fused with it: none, those that the price favours, or all that can
   /// be.
   enum class Fuse : std::uint8_t { never, priced, always } fuse = Fuse::priced;
+  Flops panel = kPanelFlops;  ///< work between two polls of a product beside which collectives move
 };
 
 /// Every step begun and ended at its place.

@@ -28,7 +28,7 @@ class Timeline {
           wait_until(done_[static_cast<std::size_t>(action.steps[0])]);
           break;
         case ActionKind::fuse:
-          fuse(action.steps[0], action.steps[1]);
+          fuse(action.steps[0], action.steps[1], schedule.panel);
           break;
       }
     }
@@ -73,7 +73,7 @@ class Timeline {
     return begin + time;
   }
 
-  void fuse(int first, int second) {
+  void fuse(int first, int second, Flops panel) {
     const int collective = moves(first) ? first : second;
     const int computation = moves(first) ? second : first;
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
@@ -81,7 +81,7 @@ class Timeline {
     const Seconds end = carry(collective, price(collective));
     now_ += cut;
     wait_until(end);
-    if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), work.flops);
+    if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);
   }
 
   void wait_until(Seconds end) {

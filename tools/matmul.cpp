@@ -133,7 +133,7 @@ Exit code 0: right; 1: wrong; 2: bad usage.)";
 
 void add_matmul(CLI::App& app, Command& run) {
   CLI::App* command =
-      app.add_subcommand("matmul", "Multiply two sharded arrays: derive the program, run, check and time it");
+      app.add_subcommand("matmul", "Multiply sharded arrays: derive the program, run, check and time it");
   const auto options = std::make_shared<MatmulOptions>();
   command
       ->add_option("EXPR", options->expression,
@@ -142,7 +142,7 @@ void add_matmul(CLI::App& app, Command& run) {
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
   command
       ->add_option("--choose", options->choose,
-                   "Run the candidate of this number, as explain lists them; 1 is the cheapest")
+                   "Run the candidate of this number, as explain with the same --hardware lists them")
       ->capture_default_str();
   add_schedule_options(*command, options->schedule, false);
   add_hardware_option(*command, options->hardware, "Choose the program by the prices of");

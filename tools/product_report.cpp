@@ -51,14 +51,11 @@ Json candidate_json(std::size_t number, const Candidate& candidate, const Predic
           {"predicted_s", predicted_json(predicted)}};
 }
 
-/// "AllGather_X(A[I, J_X]) and the product after it go panel by panel".
+/// "fused: A[I, J] = AllGather_X(A[I, J_X]) with C[I, K] = A[I, J] *_J B[J, K]"
 std::string fused_text(const RankProgram& program, const Action& action) {
   const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
   const Step& second = program.steps[static_cast<std::size_t>(action.steps[1])];
-  const bool gathers = communicates(first.kind);
-  const std::string line = to_string(program, gathers ? first : second);
-  return fmt::format("  {} and the product {} it: one collective matmul, panel by panel\n",
-                     line.substr(line.find(" = ") + 3), gathers ? "after" : "before");
+  return fmt::format("fused, panel by panel: {} with {}\n", to_string(program, first), to_string(program, second));
 }
 
 std::string case_text(const AxisCase& axis) {

@@ -52,16 +52,16 @@ std::string overlap_text(const Overlap& overlap, bool needs_the_cores) {
     return "overlap: none; in the memory of a node a copy needs the core, so collectives beside computation cannot "
            "win\n";
   }
-  return fmt::format(
-      "overlap: {} of communication were waited for out of {} in flight, {} predicted alone: {:.0f}% hidden\n",
-      to_string(overlap.exposed), to_string(overlap.in_flight), to_string(overlap.alone), 100 * overlap.share());
+  return fmt::format("overlap: {} spent on communication, {} in flight, {} predicted alone: {:.0f}% hidden\n",
+                     to_string(overlap.exposed), to_string(overlap.in_flight), to_string(overlap.alone),
+                     100 * overlap.hidden);
 }
 
 Json overlap_json(const Overlap& overlap) {
   return {{"in_flight_s", overlap.in_flight.value},
           {"predicted_alone_s", overlap.alone.value},
           {"exposed_s", overlap.exposed.value},
-          {"hidden_share", overlap.share()}};
+          {"hidden_share", overlap.hidden}};
 }
 
 }  // namespace shardline::tools

@@ -94,7 +94,7 @@ void print(const std::vector<Seconds>& math, const std::vector<Seconds>& comms, 
                            "scheduled", "scheduled/max", "speed-up", "hidden");
   std::cout << fmt::format("{:>10} {:>10} {:>12} {:>12} {:>14.3f} {:>9.3f} {:>7.0f}%\n", to_string(t_math),
                            to_string(t_comms), to_string(in_place), to_string(beside),
-                           beside / std::max(t_math, t_comms), in_place / beside, 100 * overlap.share())
+                           beside / std::max(t_math, t_comms), in_place / beside, 100 * overlap.hidden)
             << std::flush;
 }
 

@@ -195,9 +195,10 @@ TEST_F(Training, SchedulesChangeNothing) {
   const std::vector<Layout> some = {{2, "X=2", "fsdp=X"},          {3, "X=3", "zero1=X"},  {3, "Y=3", "tp=Y"},
                                     {4, "X=2,Y=2", "fsdp=X,tp=Y"}, {4, "Y=4", "tp_seq=Y"}, {2, "Y=2", "tp_g=Y"}};
   using Fuse = ScheduleOptions::Fuse;
-  for (const ScheduleOptions& schedule : {ScheduleOptions{.overlap = false, .bundle_bytes = 0, .fuse = Fuse::never},
-                                          ScheduleOptions{.distance = 3, .bundle_bytes = 1 << 30, .fuse = Fuse::always},
-                                          ScheduleOptions{.distance = 0, .bundle_bytes = 500, .fuse = Fuse::always}}) {
+  for (const ScheduleOptions& schedule :
+       {ScheduleOptions{.overlap = false, .bundle_bytes = 0, .fuse = Fuse::never},
+        ScheduleOptions{.distance = 3, .bundle_bytes = 1 << 30, .fuse = Fuse::always, .panel = Flops(2000)},
+        ScheduleOptions{.distance = 0, .bundle_bytes = 500, .fuse = Fuse::always, .panel = Flops(1)}}) {
     for (const Layout& layout : some) {
       on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
         SCOPED_TRACE(std::string(layout.mesh) + " " + layout.strategy);
@@ -227,20 +228,23 @@ TEST_F(Training, LayoutsAreCloseInF32AndTheSameBitsWhenRepeated) {
 
 TEST_F(Training, MemoryIsWhatLivenessPredicts) {
   const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
-  collectives::Engine engine(mesh);
-  TrainingOptions options = small_options(DType::f64);
-  options.prices = any_hardware(mesh.axes());
-  Trainer trainer(engine, small_config(false), options, parse_strategy("", mesh.axes()), options.prices);
   const ByteData data = small_data();
-  trainer.step(data, 0);  // scratch buffers are there from now on
-  const Index before = tensor_memory().now;
-  const double resting = static_cast<double>(before);
-  reset_tensor_peak();
-  trainer.step(data, 1);
-  EXPECT_EQ(tensor_memory().now, before) << "a step must free what it took";
-  EXPECT_GE(trainer.predicted_memory().value, 0.5 * resting);
-  EXPECT_NEAR(static_cast<double>(tensor_memory().peak), trainer.predicted_memory().value,
-              0.1 * trainer.predicted_memory().value);
+  for (const char* strategy : {"dp", "zero1", "fsdp"}) {
+    SCOPED_TRACE(strategy);
+    collectives::Engine engine(mesh);
+    TrainingOptions options = small_options(DType::f64);
+    options.prices = any_hardware(mesh.axes());
+    Trainer trainer(engine, small_config(false), options, parse_strategy(strategy, mesh.axes()), options.prices);
+    for (Index step = 0; step < 2; ++step) trainer.step(data, step);  // scratch buffers are there from now on
+    const Index before = tensor_memory().now;
+    const double resting = static_cast<double>(before);
+    reset_tensor_peak();
+    trainer.step(data, 2);
+    EXPECT_EQ(tensor_memory().now, before) << "a step must free what it took";
+    EXPECT_GE(trainer.predicted_memory().value, 0.5 * resting);
+    EXPECT_NEAR(static_cast<double>(tensor_memory().peak), trainer.predicted_memory().value,
+                0.02 * trainer.predicted_memory().value);
+  }
 }
 
 }  // namespace

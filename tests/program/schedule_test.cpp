@@ -295,17 +295,27 @@ TEST(Schedule, FusesBothEndsOfAChainOfTwoProducts) {
   EXPECT_EQ(made.actions[1], (Action{ActionKind::fuse, {2, 3}, true}));
 }
 
-/// Every product takes 1 s, every collective half a second.
+/// Every computation takes 1 s, every collective half a second.
+struct EvenPrices {
+  std::vector<StepEstimate> estimates;
+  double computing = 0;  ///< of all steps
+  double moving = 0;
+};
+
+EvenPrices evenly_priced(const RankProgram& program) {
+  EvenPrices prices;
+  for (const Step& step : program.steps) {
+    const bool moves = communicates(step.kind);
+    prices.estimates.emplace_back().price.time = Seconds(moves ? 0.5 : 1.0);
+    (moves ? prices.moving : prices.computing) += moves ? 0.5 : 1.0;
+  }
+  return prices;
+}
+
 TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   const TrainingStep step = small_training_step(true, false, 1);
   const RankProgram program = partitioned(step.model.program, "X=2", "fsdp");
-  std::vector<StepEstimate> estimates(program.steps.size());
-  double computing = 0;
-  double moving = 0;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    estimates[i].price.time = Seconds(communicates(program.steps[i].kind) ? 0.5 : 1.0);
-    (communicates(program.steps[i].kind) ? moving : computing) += estimates[i].price.time.value;
-  }
+  const auto [estimates, computing, moving] = evenly_priced(program);
   const ScheduledTime apart = scheduled_time(program, in_order(program), estimates, machine(program, true));
   EXPECT_DOUBLE_EQ(apart.total.value, computing + moving);
   EXPECT_DOUBLE_EQ(apart.exposed.value, moving);
@@ -323,13 +333,7 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
 TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
   const TrainingStep step = small_training_step(true, false, 1);
   const RankProgram program = partitioned(step.model.program, "Y=2", "tp_seq");
-  std::vector<StepEstimate> estimates(program.steps.size());
-  double computing = 0;
-  double moving = 0;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    estimates[i].price.time = Seconds(communicates(program.steps[i].kind) ? 0.5 : 1.0);
-    (communicates(program.steps[i].kind) ? moving : computing) += estimates[i].price.time.value;
-  }
+  const auto [estimates, computing, moving] = evenly_priced(program);
   // Without what starts early or ends late every collective is alone but for its product.
   const ScheduleOptions options{.overlap = false, .bundle_bytes = 0, .fuse = ScheduleOptions::Fuse::always};
   const ProgramSchedule made = schedule(program, kTypes, machine(program, true), options);

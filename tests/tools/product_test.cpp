@@ -88,8 +88,8 @@ class Bench {
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
     expect_right(product, program, in_order(program));
-    const ProgramSchedule fused =
-        schedule(program, {.real = DType::f64}, bandwidth_bound(mesh_.axes()), {.fuse = ScheduleOptions::Fuse::always});
+    const ProgramSchedule fused = schedule(program, {.real = DType::f64}, bandwidth_bound(mesh_.axes()),
+                                           {.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)});
     if (fused.actions == in_order(program).actions) return;
     ++fused_;
     expect_right(product, program, fused);

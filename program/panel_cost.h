@@ -7,9 +7,9 @@
 
 namespace shardline {
 
-/// Work of one panel of a matrix product beside which collectives move: a few milliseconds of a core, so that a link
+/// Work of one panel of a matrix product beside which collectives move: some ten milliseconds of a core, so that a link
 /// with some buffers never waits for the next poll, and enough that a product loses little by being cut.
-inline constexpr Flops kPanelFlops{5e8};
+inline constexpr Flops kPanelFlops{1e9};
 /// What a product keeps of its speed when it is cut so.
 inline constexpr double kPanelEfficiency = 0.95;
 

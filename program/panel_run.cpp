@@ -29,15 +29,19 @@ Seconds run_panels(collectives::Engine& engine, const Operation& op, std::size_t
     return {};
   }
   const auto rows_of = [&](int index) { return rank_0[static_cast<std::size_t>(index)].size(); };
-  const auto longest =
-      std::max_element(dims.begin(), dims.end(), [&](int a, int b) { return rows_of(a) < rows_of(b); });
+  // The outermost dim of more than one row: panels are whole pieces of the result, and products of many rows.
+  const auto outer = std::find_if(dims.begin(), dims.end(), [&](int index) { return rows_of(index) > 1; });
+  if (outer == dims.end()) {
+    run_einsum(call);
+    return {};
+  }
   const kernels::Cost cost = phase_cost(op, phase, rank_0, size_of(result.dtype()));
-  const Index rows = panel_rows(panel, cost.flops, rows_of(*longest));
-  const Index extent = result.extent(static_cast<int>(longest - dims.begin()));
+  const Index rows = panel_rows(panel, cost.flops, rows_of(*outer));
+  const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
   Seconds polling;
   for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
     if (begin > 0) polling += poll(engine);
-    run_einsum(call, kernels::Window{*longest, {begin, std::min(begin + rows, extent)}});
+    run_einsum(call, kernels::Window{*outer, {begin, std::min(begin + rows, extent)}});
   }
   return polling;
 }

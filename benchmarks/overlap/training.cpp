@@ -21,11 +21,24 @@ namespace {
 
 struct Arguments {
   std::string strategy = "fsdp";
-  Index batch = 16;
+  Index batch = 44;
   Index sequence = 128;
+  Index layers = 4;
   int distance = 1;
+  double panel = kPanelFlops.value;
   int runs = 9;
 };
+
+/// Weights of some megabytes each, so that what a link's buffers take at once is little beside them.
+TransformerConfig config_of(const Arguments& arguments) {
+  return {.vocab = 256,
+          .d_model = 768,
+          .layers = arguments.layers,
+          .heads = 6,
+          .kv_heads = 3,
+          .head_dim = 128,
+          .d_ff = 2048};
+}
 
 /// The step's collectives, one after the other, on arrays of their sizes.
 class Communication {
@@ -79,6 +92,7 @@ TrainingOptions training_options(const Arguments& arguments, const roofline::Har
   options.prices = prices;
   options.schedule.overlap = overlap;
   options.schedule.distance = arguments.distance;
+  options.schedule.panel = Flops(arguments.panel);
   if (!overlap) options.schedule.bundle_bytes = 0;
   if (!overlap) options.schedule.fuse = ScheduleOptions::Fuse::never;
   return options;
@@ -105,7 +119,7 @@ void measure_all(const Arguments& arguments) {
   const roofline::Hardware prices = cpu_hardware(mesh, DType::f32);
   const Strategy strategy = parse_strategy(arguments.strategy, mesh.axes());
   const auto trainer = [&](bool overlap) {
-    return Trainer(engine, tiny_config(), training_options(arguments, prices, overlap), strategy, prices);
+    return Trainer(engine, config_of(arguments), training_options(arguments, prices, overlap), strategy, prices);
   };
   Trainer apart = trainer(false);
   Trainer scheduled = trainer(true);
@@ -148,8 +162,12 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--seq", arguments.sequence, "Tokens a sequence")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--layers", arguments.layers, "Of the model")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--prefetch", arguments.distance, "Layers by which gathers run ahead and reductions behind")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--panel", arguments.panel, "FLOPs between two polls")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--runs", arguments.runs, "Timed steps")->check(CLI::PositiveNumber)->capture_default_str();
   try {

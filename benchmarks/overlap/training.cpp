@@ -23,10 +23,10 @@ struct Arguments {
   std::string strategy = "fsdp";
   Index batch = 44;
   Index sequence = 128;
-  Index layers = 4;
+  Index layers = 8;
   int distance = 1;
   double panel = kPanelFlops.value;
-  int runs = 9;
+  int runs = 3;
 };
 
 /// Weights of some megabytes each, so that what a link's buffers take at once is little beside them.

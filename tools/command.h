@@ -6,11 +6,8 @@
 
 namespace shardline::tools {
 
-/// What a subcommand does once its arguments have parsed: runs on every rank and returns the exit code. Bad arguments
-/// are UsageErrors thrown on every rank.
+/// What a subcommand does once its arguments have parsed; returns the exit code. It runs on every rank, and bad
+/// arguments are UsageErrors thrown on every rank; one that does not start MPI runs on the rank that prints.
 using Command = std::function<int()>;
-
-/// The same of a subcommand that does not start MPI. It prints and writes only when `speaks` is true.
-using QuietCommand = std::function<int(bool speaks)>;
 
 }  // namespace shardline::tools

@@ -120,14 +120,13 @@ void write_record(const std::string& path, const Json& record) {
   file.commit();
 }
 
-int explain(const ExplainOptions& options, bool speaks) {
+int explain(const ExplainOptions& options) {
   const AbstractMesh mesh = AbstractMesh::parse(options.common.mesh);
   const DType dtype = dtype_of(options.common);
   const Product product = make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh);
   const ElementTypes types = types_of(product, dtype, options.hardware);
   const roofline::Hardware hardware = roofline::hardware_named(options.hardware, mesh, types.real);
   const std::vector<Candidate> candidates = product.candidates(types, hardware);
-  if (!speaks) return 0;
   const ProgramSchedule scheduled = schedule(candidates[0].program, types, hardware, {});
   if (!options.common.json.empty()) {
     write_record(options.common.json, record_of(options, product, candidates, types, hardware, scheduled));
@@ -150,7 +149,7 @@ No MPI is started and nothing is run: any mesh can be priced. f32 and f64 are pr
 
 }  // namespace
 
-void add_explain(CLI::App& app, QuietCommand& run) {
+void add_explain(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand(
       "explain", "Derive the programs of a product of sharded arrays, price them and say which wins");
   const auto options = std::make_shared<ExplainOptions>();
@@ -167,7 +166,7 @@ void add_explain(CLI::App& app, QuietCommand& run) {
   add_dtype_option(*command, options->common);
   add_json_option(*command, options->common);
   command->footer(kExample);
-  command->callback([options, &run] { run = [options](bool speaks) { return explain(*options, speaks); }; });
+  command->callback([options, &run] { run = [options] { return explain(*options); }; });
 }
 
 }  // namespace shardline::tools

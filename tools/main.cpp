@@ -48,7 +48,7 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
 /// What the arguments ask for.
 struct Request {
   Command run;               ///< to be run on every rank, under MPI
-  QuietCommand quiet;        ///< or to be run without
+  Command quiet;             ///< or to be run without
   std::string text;          ///< or to be printed: help or version
   std::string fault;         ///< or what is wrong with them
   bool quiet_fault = false;  ///< the arguments are of a subcommand that does not start MPI
@@ -97,15 +97,14 @@ bool launched_first() {
   return true;
 }
 
-/// Runs without MPI; errors end as mpi::run_guarded() ends them.
+/// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
+/// a launcher would end the one that prints before it has said why.
 int run_quietly(const Request& request) {
-  const bool speaks = launched_first();
-  const auto complain = [&](const std::exception& error) {
-    if (speaks) std::cerr << "shardline: " << error.what() << std::endl;
-  };
+  if (!launched_first()) return 0;
+  const auto complain = [](const std::exception& error) { std::cerr << "shardline: " << error.what() << std::endl; };
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    return request.quiet(speaks);
+    return request.quiet();
   } catch (const UsageError& error) {
     complain(error);
     return 2;

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <functional>
 #include <iostream>
-#include <sstream>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/command_line.h"
 #include "collectives/collectives.h"
 #include "kernels/einsum.h"
 #include "kernels/gemm.h"
@@ -295,7 +295,7 @@ void run_all(const Arguments& arguments) {
 int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Measures collective matmuls: product and collective alone, one after the other, and panel by panel.",
-               "overlap"};
+               "overlap_benchmark"};
   app.add_option("--rows", arguments.rows, "Rows of the array that moves: gathered, scattered or reduced")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -315,16 +315,7 @@ int run(int argc, char** argv) {
   app.add_option("--window", arguments.window, "Segments in flight; 0: as the collective decides")
       ->capture_default_str();
   app.add_option("--runs", arguments.runs, "Timed runs")->check(CLI::PositiveNumber)->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    std::ostringstream text;
-    app.exit(asked, text, text);
-    if (mpi::Communicator::world().rank() == 0) std::cout << text.str() << std::flush;
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(fmt::format("{}; see --help", error.what()));
-  }
+  if (!parse_arguments(app, argc, argv)) return 0;
   kernels::set_blas_threads(1);
   run_all(arguments);
   return 0;

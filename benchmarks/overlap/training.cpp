@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <sstream>
 #include <vector>
 
+#include "benchmarks/command_line.h"
 #include "kernels/gemm.h"
 #include "models/training.h"
 #include "program/conversion_run.h"
@@ -170,16 +170,7 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--runs", arguments.runs, "Timed steps")->check(CLI::PositiveNumber)->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    std::ostringstream text;
-    app.exit(asked, text, text);
-    if (mpi::Communicator::world().rank() == 0) std::cout << text.str() << std::flush;
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    usage_error("{}; see --help", error.what());
-  }
+  if (!parse_arguments(app, argc, argv)) return 0;
   kernels::set_blas_threads(1);
   measure_all(arguments);
   return 0;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "benchmarks/command_line.h"
 #include "benchmarks/peers/scalapack.h"
 #include "collectives/arena.h"
 #include "kernels/gemm.h"
@@ -316,13 +317,7 @@ int run_command(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--runs", options.runs, "Timed runs of each")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    return mpi::Communicator::world().rank() == 0 ? app.exit(asked) : 0;
-  } catch (const CLI::ParseError& error) {
-    usage_error("{}; see scalapack_gemm --help", error.what());
-  }
+  if (!parse_arguments(app, argc, argv)) return 0;
   return run(options);
 }
 

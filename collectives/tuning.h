@@ -33,6 +33,7 @@ struct Tuning {
     Index most_ranks = kAny;
     Index most_bytes = kAny;
     Algorithm algorithm = Algorithm::ring;
+    bool operator==(const Rule&) const = default;
   };
   static constexpr Index kAny = Index{1} << 62;
 
@@ -44,6 +45,8 @@ struct Tuning {
   Index segment_bytes(LinkKind link) const {
     return link == LinkKind::node ? node_segment_bytes : network_segment_bytes;
   }
+
+  bool operator==(const Tuning&) const = default;
 
   /// Rules that hold well on machines that nobody has measured.
   static Tuning built_in();

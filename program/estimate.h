@@ -17,12 +17,14 @@ struct StepEstimate {
   roofline::Price price;
 };
 
-/// Prices every step for rank 0, which holds the largest blocks. Needs no MPI. Throws Error when an axis that moves has
-/// no link in `hardware`.
+/// Prices every step for rank 0, which holds the largest blocks, in runs of the program one after another: what caches
+/// still hold follows from reuse_distances(). Needs no MPI. Throws Error when an axis that moves has no link in
+/// `hardware`.
 std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
                                    const roofline::Hardware& hardware);
 
-/// The price of one step of `program`, as above. `memo`: see wire_traffic().
+/// The price of one step of `program` by itself: its arrays are where they would be if it ran again and again. `memo`:
+/// see wire_traffic().
 StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
                       const roofline::Hardware& hardware, ReshardMemo* memo = nullptr);
 

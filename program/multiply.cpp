@@ -60,7 +60,7 @@ roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype) {
   for (const Axis& axis : mesh.axes().axes_that_move()) {
     if (mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) > 0) across_nodes.insert(axis);
   }
-  return roofline::cpu_hardware(mesh.axes(), dtype, across_nodes);
+  return roofline::hardware_named("cpu", mesh.axes(), dtype, across_nodes);
 }
 
 Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const DistTensor& b, const std::string& result,

@@ -23,7 +23,7 @@ ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>
 ElementTypes product_types(const Product& product, DType dtype);
 
 /// The built-in prices by which programs for these ranks are chosen, axes being within a node or across nodes as the
-/// ranks lie (see roofline::cpu_hardware()). Equal on every rank. Collective over the mesh.
+/// ranks lie (see roofline::cpu_machine()). Equal on every rank. Collective over the mesh.
 roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype);
 
 /// One step of a program that was run: what it is and was predicted to take, and what it took.

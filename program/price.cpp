@@ -76,12 +76,21 @@ roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& pri
 
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
                    std::size_t first, ReshardMemo* memo) {
-  ProgramPrice price;
-  std::map<int, Loads> operations;
+  std::vector<StepEstimate> estimates;
   for (std::size_t i = first; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
-    price.steps.push_back(estimate(program, step, types, hardware, memo));
-    const StepEstimate& made = price.steps.back();
+    estimates.push_back(estimate(program, program.steps[i], types, hardware, memo));
+  }
+  return price(program, std::move(estimates), hardware, first);
+}
+
+ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
+                   std::size_t first) {
+  ProgramPrice price;
+  price.steps = std::move(estimates);
+  std::map<int, Loads> operations;
+  for (std::size_t i = 0; i < price.steps.size(); ++i) {
+    const Step& step = program.steps[first + i];
+    const StepEstimate& made = price.steps[i];
     operations.try_emplace(operation_of(program, step), hardware).first->second.add(step, made.price.time);
     price.sum += made.price.time;
     price.wire_bytes += made.wire_bytes;

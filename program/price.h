@@ -31,6 +31,10 @@ struct ProgramPrice {
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
                    std::size_t first = 0, ReshardMemo* memo = nullptr);
 
+/// The same from the estimates of these steps on `hardware`.
+ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
+                   std::size_t first = 0);
+
 /// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b);
 

@@ -60,42 +60,49 @@ std::vector<std::string> hardware_names() {
   return names;
 }
 
-Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh) {
-  Hardware hardware{.name = chip.name, .matmul = chip.matmul, .memory = chip.memory, .overhead = Seconds(0)};
-  hardware.bf16_wire = collectives::Wire::hop;
+Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
+  Machine machine{.name = chip.name, .memory = {.capacity = chip.capacity, .triad = chip.memory}};
+  for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) machine.compute[dtype] = {chip.matmul};
+  machine.bf16_wire = collectives::Wire::hop;
   for (const Axis& axis : mesh.axes_that_move()) {
-    Link link{.latency = kHop, .bandwidth = chip.link};
-    if (chip.torus_axes > 0) {
-      link.switched = false;
-      link.two_way = mesh.size(axis) > 2 && wraps(chip, mesh.size(axis));
-    } else {
-      link.resource = "switch";
-    }
-    hardware.links[axis] = link;
+    Resource link{.kind = ResourceKind::switched, .latency = kHop, .one_way = chip.link, .both_ways = 2 * chip.link};
+    if (chip.torus_axes > 0) link.kind = wraps(chip, mesh.size(axis)) ? ResourceKind::ring : ResourceKind::line;
+    const std::string name = chip.torus_axes > 0 ? "torus axis " + axis : "switch";
+    machine.resources[name] = link;
+    machine.axes[axis] = name;
   }
-  return hardware;
+  return machine;
 }
 
-Hardware cpu_hardware(const AbstractMesh& mesh, DType dtype, const std::set<Axis>& across_nodes) {
-  const double flops = dtype == DType::f64 ? 2.5e10 : 5e10;
-  Hardware hardware{
-      .name = kCpu, .matmul = FlopsPerSecond(flops), .memory = BytesPerSecond(1e10), .overhead = Seconds(1e-6)};
-  const Link node{.latency = Seconds(1e-6),
-                  .bandwidth = BytesPerSecond(4e9),
-                  .frees_cores = false,
-                  .resource = "memory of the node"};
-  const Link network{.latency = Seconds(2e-5), .bandwidth = BytesPerSecond(1.25e8), .resource = "network"};
-  for (const Axis& axis : mesh.axes_that_move()) hardware.links[axis] = across_nodes.count(axis) > 0 ? network : node;
-  return hardware;
+Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes) {
+  Machine machine{.name = kCpu, .memory = {.triad = BytesPerSecond(1e10)}, .overhead = Seconds(1e-6)};
+  machine.compute[DType::f32] = {FlopsPerSecond(5e10)};
+  machine.compute[DType::f64] = {FlopsPerSecond(2.5e10)};
+  const Curve moving({{1, 4e9}});
+  const Resource node{.kind = ResourceKind::shared_memory,
+                      .latency = Seconds(1e-6),
+                      .one_way = BytesPerSecond(4e9),
+                      .both_ways = BytesPerSecond(4e9),
+                      .shared = SharedMemory{Seconds(1e-6), moving, moving}};
+  const Resource network{.kind = ResourceKind::switched,
+                         .latency = Seconds(2e-5),
+                         .one_way = BytesPerSecond(1.25e8),
+                         .both_ways = BytesPerSecond(2.5e8)};
+  for (const Axis& axis : mesh.axes_that_move()) {
+    const bool across = across_nodes.count(axis) > 0;
+    machine.axes[axis] = across ? "network" : "memory of the node";
+    machine.resources[machine.axes[axis]] = across ? network : node;
+  }
+  return machine;
 }
 
 Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
                         const std::set<Axis>& across_nodes) {
-  if (name == kCpu) return cpu_hardware(mesh, dtype, across_nodes);
+  if (name == kCpu) return hardware_of(cpu_machine(mesh, across_nodes), mesh, dtype);
   const Chip* chip = find(name);
   if (chip == nullptr)
     usage_error("hardware \"{}\" is not known; there are {}", name, fmt::join(hardware_names(), ", "));
-  return hardware_of(*chip, mesh);
+  return hardware_of(machine_of(*chip, mesh), mesh, dtype);
 }
 
 std::vector<std::string> reservations(const std::string& name, const AbstractMesh& mesh) {

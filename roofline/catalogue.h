@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/hardware.h"
+#include "roofline/machine.h"
 #include "runtime/abstract_mesh.h"
 #include "runtime/base/dtype.h"
 
@@ -32,14 +32,15 @@ std::vector<std::string> hardware_names();
 /// The catalogue's chips laid out as `mesh`. Every mesh axis is one axis of the torus: a ring where that many chips
 /// wrap, otherwise a line; a step takes 1 us (book section 3.2). On a switch all axes share each chip's one link. f32
 /// and f64 are priced at the rate of bf16, since the book gives no other; bf16 is reduced rounding at every hop.
-Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh);
+Machine machine_of(const Chip& chip, const AbstractMesh& mesh);
 
 /// Built-in values for ranks of machines that nobody has measured, one core each: the memory of a node joins the ranks
 /// of an axis, taking turns with each other and with the cores, and a network those of `across_nodes`, in which nodes
 /// differ. They decide what runs, so they must never come from a measurement.
-Hardware cpu_hardware(const AbstractMesh& mesh, DType dtype, const std::set<Axis>& across_nodes = {});
+Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes = {});
 
-/// hardware_of() the chip of this name, or cpu_hardware() for "cpu". Throws UsageError that lists the names.
+/// machine_of() the chip of this name, or cpu_machine() for "cpu", as the ranks of `mesh` see it. Throws UsageError
+/// that lists the names.
 Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
                         const std::set<Axis>& across_nodes = {});
 

@@ -20,14 +20,17 @@ double scattered_share(Index ranks, const Link& link) {
   return link.two_way ? crossing / (2 * p) : crossing / p;
 }
 
+/// Packing, and adding: two arrays read and one written.
+Bytes local_bytes(const Collective& collective) { return collective.packed + 3 * collective.added; }
+
 /// Between neighbours.
 Transfer over_torus(const Collective& collective, const std::vector<const Link*>& links) {
-  Transfer transfer{.local = collective.local};
+  Transfer transfer{.local = local_bytes(collective), .reach = collective.reach};
   double total = 0;
   double slowest = links[0]->bandwidth.value;
   for (std::size_t a = 0; a < links.size(); ++a) {
     transfer.steps += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], *links[a]));
-    total += links[a]->bandwidth.value * (links[a]->two_way ? 2 : 1);
+    total += links[a]->two_way ? links[a]->both_ways.value : links[a]->bandwidth.value;
     slowest = std::min(slowest, links[a]->bandwidth.value);
   }
   transfer.wire = collective.sent * (slowest / total);
@@ -56,10 +59,38 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
     switched = switched || links.back()->switched;
   }
   if (!switched && !links.empty()) return over_torus(collective, links);
-  return {static_cast<double>(collective.rounds * (ranks - 1)), collective.sent, collective.local};
+  return {static_cast<double>(collective.rounds * (ranks - 1)), collective.sent, local_bytes(collective),
+          collective.reach};
+}
+
+bool share_memory(const Axes& axes, const Hardware& hardware) {
+  return std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+    const auto link = hardware.links.find(axis);
+    return link == hardware.links.end() || link->second.shared.has_value();
+  });
+}
+
+Price shared_price(Bytes sent, Bytes added, int rounds, Bytes reach, const Axes& axes, const Hardware& hardware) {
+  const Bytes copied = sent - added;
+  Seconds latency;
+  Seconds wire;
+  for (const Axis& axis : axes) {
+    const auto link = hardware.links.find(axis);
+    if (link == hardware.links.end()) continue;
+    const SharedMemory& memory = *link->second.shared;
+    const auto time = [&](Bytes bytes, const Curve& curve) {
+      return bytes.value > 0 ? bytes / BytesPerSecond(curve.at(std::max(bytes, reach).value)) : Seconds(0);
+    };
+    latency = std::max(latency, hardware.overhead + memory.latency * rounds);
+    wire = std::max(wire, time(copied, memory.copy) + time(added, memory.add));
+  }
+  return moving_price(latency, wire, Seconds(0));
 }
 
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware) {
+  if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
+    return shared_price(collective.sent, collective.added, collective.rounds, collective.reach, axes, hardware);
+  }
   return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);
 }
 

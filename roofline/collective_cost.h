@@ -11,20 +11,31 @@ namespace shardline::roofline {
 struct Collective {
   std::vector<Index> ranks = {};  ///< by axis
   Bytes sent = {};                ///< leaving the busiest rank when every piece takes one step to where it goes
-  Bytes local = {};               ///< read and written in this rank's memory: packing, reducing, copying
+  Bytes added = {};               ///< the part of what arrives that is added to this rank's own
+  Bytes packed = {};              ///< read and written in this rank's memory to pack and unpack, when by messages
   int rounds = 1;                 ///< 2 for an all_reduce: a reduce_scatter, then an all_gather
   /// Every rank has another piece for each of the others (all_to_all, reshard); otherwise all pieces go round to all.
   bool scatters = false;
+  bool by_messages = false;  ///< even where the ranks share memory
+  Bytes reach = {};          ///< touched since the operand was last used
 };
 
-/// The transfer over these axes by the algorithm that suits their links. Through switches: rank by rank, all axes
-/// together. Between neighbours (book section 3.2): one ring for each axis, which share the bytes, both ways round
-/// where the axis wraps; latency counts the longest way, the sum of p / 2 hops on a ring of p and of p - 1 on a line.
-/// Pieces that differ by receiver: p / 8 of what a rank holds crosses each link of a ring both ways round, p / 4 that
-/// of a line (book exercise 3.10). Local bytes count once, through memory.
+/// The transfer by messages over these axes by the algorithm that suits their links. Through switches: rank by rank,
+/// all axes together. Between neighbours (book section 3.2): one ring for each axis, which share the bytes, both ways
+/// round where the axis wraps; latency counts the longest way, the sum of p / 2 hops on a ring of p and of p - 1 on a
+/// line. Pieces that differ by receiver: p / 8 of what a rank holds crosses each link of a ring both ways round, p / 4
+/// that of a line (book exercise 3.10). Packing and adding (two arrays read, one written) go through memory.
 Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware);
 
-/// transfer_price() of transfer_of().
+/// True when the ranks of all axes share memory in which each reads what the others have.
+bool share_memory(const Axes& axes, const Hardware& hardware);
+
+/// The price of reading so many bytes from others in shared memory, `rounds` times after one another, of which `added`
+/// are added to the rank's own. `reach` as in Collective.
+Price shared_price(Bytes sent, Bytes added, int rounds, Bytes reach, const Axes& axes, const Hardware& hardware);
+
+/// shared_price() where the ranks share memory and the collective does not go by messages, otherwise transfer_price()
+/// of transfer_of().
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware);
 
 }  // namespace shardline::roofline

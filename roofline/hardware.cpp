@@ -6,6 +6,32 @@
 
 namespace shardline::roofline {
 
+namespace {
+
+/// The rate at which the arithmetic of a call can go at most.
+FlopsPerSecond ceiling(const Work& work, const Hardware& hardware) {
+  if (work.m > 0) return hardware.gemm_rate(work.m, work.n, work.k);
+  const auto own = hardware.kernels.find(std::string(work.kernel));
+  return own == hardware.kernels.end() ? hardware.matmul : own->second;
+}
+
+Seconds math_time(const Work& work, const Hardware& hardware) {
+  return work.cost.flops.value == 0 ? Seconds(0) : work.cost.flops / ceiling(work, hardware);
+}
+
+Seconds memory_time(const Work& work, const Hardware& hardware) {
+  Bytes touched;
+  Seconds time;
+  for (const Touch& touch : work.touches) {
+    touched += touch.bytes;
+    time += touch.bytes / hardware.memory_rate(touch.reach);
+  }
+  if (touched.value == 0) return work.cost.bytes / hardware.memory_rate(work.cost.bytes);
+  return time * (work.cost.bytes / touched);  // a call need not use all of an array
+}
+
+}  // namespace
+
 std::string_view name_of(Limiter limiter) {
   switch (limiter) {
     case Limiter::compute:
@@ -26,14 +52,22 @@ const Link& Hardware::link(const Axis& axis) const {
   return found->second;
 }
 
-Price kernel_price(const kernels::Cost& cost, const Hardware& hardware) {
-  const Seconds math = cost.flops / hardware.matmul;
-  const Seconds memory = cost.bytes / hardware.memory;
-  const Seconds work = std::max(math, memory);
-  const Limiter limiter = work < hardware.overhead ? Limiter::latency
-                          : math >= memory         ? Limiter::compute
-                                                   : Limiter::memory;
-  return {hardware.overhead + work, limiter};
+FlopsPerSecond Hardware::gemm_rate(Index m, Index n, Index k) const { return gemm.empty() ? matmul : gemm.at(m, n, k); }
+
+BytesPerSecond Hardware::memory_rate(Bytes reach) const {
+  return caches.empty() ? memory : BytesPerSecond(caches.at(reach.value));
+}
+
+Price kernel_price(const Work& work, const Hardware& hardware) {
+  Price price;
+  price.math = math_time(work, hardware);
+  price.memory = memory_time(work, hardware);
+  const Seconds busy = std::max(price.math, price.memory);
+  price.time = hardware.overhead + busy;
+  price.limiter = busy < hardware.overhead     ? Limiter::latency
+                  : price.math >= price.memory ? Limiter::compute
+                                               : Limiter::memory;
+  return price;
 }
 
 Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware) {
@@ -45,10 +79,14 @@ Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware&
   }
   const Seconds latency = hardware.overhead + slowest.latency * transfer.steps;
   const Seconds wire = transfer.wire.value == 0 ? Seconds(0) : transfer.wire / slowest.bandwidth;
-  const Seconds local = transfer.local / hardware.memory;
+  const Seconds local = transfer.local / hardware.memory_rate(std::max(transfer.local, transfer.reach));
+  return moving_price(latency, wire, local);
+}
+
+Price moving_price(Seconds latency, Seconds wire, Seconds local) {
   const Seconds largest = std::max({latency, wire, local});
   const Limiter limiter = largest == latency ? Limiter::latency : largest == wire ? Limiter::link : Limiter::memory;
-  return {latency + wire + local, limiter};
+  return {.time = latency + wire + local, .limiter = limiter, .memory = local, .comms = latency + wire};
 }
 
 }  // namespace shardline::roofline

@@ -1,39 +1,61 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collectives/options.h"
 #include "kernels/cost.h"
+#include "roofline/curve.h"
+#include "roofline/gemm_rates.h"
 #include "runtime/axes.h"
 #include "runtime/base/units.h"
 
 namespace shardline::roofline {
 
+/// Moving through memory that ranks share: each reads what it needs where it lies, without messages.
+struct SharedMemory {
+  Seconds latency;  ///< of agreeing that data is there and that it was read
+  Curve copy;       ///< bytes/s by bytes that a rank reads from others, all at once
+  Curve add;        ///< bytes/s likewise, when they are added to its own as reduce_scatter does it
+  bool operator==(const SharedMemory&) const = default;
+};
+
 /// How the ranks of one mesh axis reach each other, as one message between ring neighbours sees it while all of them
 /// send at once.
 struct Link {
-  Seconds latency;           ///< of one step
-  BytesPerSecond bandwidth;  ///< leaving one rank in one direction
-  bool two_way = false;      ///< both directions carry that at once: the axis wraps and has more than two ranks
-  bool frees_cores = true;   ///< moving leaves the cores free, as networks do and the memory of a node does not
+  Seconds latency;                ///< of one step
+  BytesPerSecond bandwidth;       ///< leaving one rank in one direction
+  BytesPerSecond both_ways = {};  ///< leaving one rank in both directions together; used where `two_way`
+  bool two_way = false;           ///< data may go round in both directions: the axis wraps and has more than two ranks
+  bool frees_cores = true;        ///< moving leaves the cores free, as networks do and the memory of a node does not
   bool switched = true;  ///< any rank reaches any other at once; otherwise messages pass from neighbour to neighbour
   std::string resource = {};  ///< what carries it: axes on one resource take turns; empty for one of the axis' own
+  std::optional<SharedMemory> shared = {};  ///< how collectives move where the ranks share memory
 };
 
-/// What one rank of a machine can do while all ranks are busy.
+/// What one rank of a machine can do while all ranks are busy, for one element type. What is not known by size is taken
+/// to be the same at every size.
 struct Hardware {
   std::string name = {};
-  FlopsPerSecond matmul;            ///< matrix products
-  BytesPerSecond memory;            ///< reading and writing together
+  FlopsPerSecond matmul;            ///< the best that matrix products reach
+  BytesPerSecond memory;            ///< of data beyond the caches, every byte read or written counted once
   Seconds overhead;                 ///< of starting any operation
   std::map<Axis, Link> links = {};  ///< by mesh axis; axes of size 1 have none
+  GemmRates gemm = {};              ///< matrix products by extents
+  std::map<std::string, FlopsPerSecond> kernels = {};  ///< what other kernels reach on data in the caches, by name
+  Curve caches = {};  ///< memory bandwidth by bytes touched since the data was last used
   /// By which partial sums in bf16 are reduced.
   collectives::Wire bf16_wire = collectives::Wire::exchange;
 
   /// The link of an axis; throws Error when it has none.
   const Link& link(const Axis& axis) const;
+  /// What matrix products of these extents reach.
+  FlopsPerSecond gemm_rate(Index m, Index n, Index k) const;
+  /// Memory bandwidth for data since whose last use so many bytes were touched.
+  BytesPerSecond memory_rate(Bytes reach) const;
 };
 
 /// What binds an operation.
@@ -41,25 +63,49 @@ enum class Limiter : std::uint8_t { compute, memory, link, latency };
 
 std::string_view name_of(Limiter limiter);
 
-/// A predicted time and what binds it.
+/// A predicted time, what binds it, and the parts that it was made of.
 struct Price {
   Seconds time;
   Limiter limiter = Limiter::latency;
+  Seconds math = {};    ///< FLOPs over what the operation can reach
+  Seconds memory = {};  ///< bytes over memory bandwidth
+  Seconds comms = {};   ///< between ranks: latency and bytes over the link
+};
+
+/// An array that a kernel reads or writes.
+struct Touch {
+  Bytes bytes;
+  Bytes reach;  ///< touched since it was last used: what caches must hold for it to be there
+};
+
+/// One kernel call as it is priced.
+struct Work {
+  kernels::Cost cost;
+  std::string_view kernel = {};  ///< its name, for a ceiling of its own
+  /// Of the matrix products that it consists of; 0 when it is something else.
+  Index m = 0, n = 0, k = 0;
+  /// How the bytes of `cost` are spread over arrays; without any, what the call touches is what caches must hold.
+  std::vector<Touch> touches = {};
 };
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus the
-/// overhead of a call.
-Price kernel_price(const kernels::Cost& cost, const Hardware& hardware);
+/// overhead of a call. The rate is that of products of its extents or, for other kernels, that of `Hardware::kernels`.
+Price kernel_price(const Work& work, const Hardware& hardware);
 
-/// What a collective moves, beside which it is priced.
+/// What a collective moves by messages, beside which it is priced.
 struct Transfer {
   double steps = 0;  ///< messages one after the other
   Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
-  Bytes local = {};  ///< read and written in this rank's memory: packing, reducing, copying
+  Bytes local = {};  ///< read and written in this rank's memory: packing, adding, copying
+  Bytes reach = {};  ///< touched since the operand was last used
 };
 
 /// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2). Over
 /// several axes the slowest link counts. Throws Error when an axis has no link.
 Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware);
+
+/// The price of moving that takes these parts one after the other: starting and steps, bytes on the link, bytes in this
+/// rank's memory.
+Price moving_price(Seconds latency, Seconds wire, Seconds local);
 
 }  // namespace shardline::roofline

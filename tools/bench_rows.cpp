@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "collectives/traffic.h"
+#include "roofline/collective_cost.h"
 #include "runtime/base/check.h"
 #include "runtime/trace.h"
 #include "tools/statistics.h"
@@ -166,28 +167,26 @@ CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t se
 Seconds predicted_time(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
                        const roofline::Hardware& hardware) {
   const CaseSpec& spec = bench_case.spec();
-  const Index item = size_of(spec.dtype);
   const Index ranks = bench_case.positions();
-  const auto bytes = static_cast<double>(spec.count * item);
-  roofline::Transfer transfer;
-  if (ranks == 1) {
-    transfer.local = Bytes(2 * bytes);  // a copy
-  } else {
-    std::vector<Index> sizes;
-    for (const Axis& axis : spec.axes) {
-      if (mesh.size(axis) > 1) sizes.push_back(mesh.size(axis));
-    }
-    const collectives::Traffic traffic =
-        collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
-    transfer.steps = static_cast<double>(traffic.steps);
-    transfer.wire = Bytes(static_cast<double>(traffic.wire_bytes));
-    // Every chunk but one is added on each rank: two arrays read, one written.
-    if (reduces(spec.kind)) transfer.local = Bytes(3 * (bytes - bytes / static_cast<double>(ranks)));
-  }
+  const Bytes bytes(static_cast<double>(spec.count * size_of(spec.dtype)));
+  // Every chunk but one is added on each rank.
+  const Bytes added = reduces(spec.kind) ? bytes * (1 - 1 / static_cast<double>(ranks)) : Bytes(0);
   Axes moving;
+  std::vector<Index> sizes;
   for (const Axis& axis : spec.axes) {
-    if (mesh.size(axis) > 1) moving.push_back(axis);
+    if (mesh.size(axis) == 1) continue;
+    moving.push_back(axis);
+    sizes.push_back(mesh.size(axis));
   }
+  if (moving.empty()) return roofline::transfer_price({.local = 2 * bytes}, moving, hardware).time;  // a copy
+  const collectives::Traffic traffic =
+      collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
+  const Bytes wire(static_cast<double>(traffic.wire_bytes));
+  if (how.algorithm == Algorithm::direct && roofline::share_memory(moving, hardware)) {
+    const int rounds = spec.kind == Kind::all_reduce ? 2 : 1;
+    return roofline::shared_price(wire, std::min(wire, added), rounds, Bytes(0), moving, hardware).time;
+  }
+  const roofline::Transfer transfer{.steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added};
   return roofline::transfer_price(transfer, moving, hardware).time;
 }
 

@@ -35,7 +35,7 @@ std::string link_text(const Axis& axis, Index ranks, const roofline::Link& link)
   const std::string shape = link.switched  ? ""
                             : link.two_way ? fmt::format("ring of {}, both ways ", ranks)
                                            : fmt::format("line of {}, ", ranks);
-  const std::string shared = link.resource.empty() ? "" : fmt::format(" ({})", link.resource);
+  const std::string shared = link.switched ? fmt::format(" ({})", link.resource) : "";
   return fmt::format("{}: {}{} + {} a step{}", axis, shape, to_string(link.bandwidth), to_string(link.latency), shared);
 }
 

@@ -67,7 +67,7 @@ std::string case_text(const AxisCase& axis) {
 
 Prediction predict(const RankProgram& program, const ElementTypes& types, const ProgramSchedule& schedule,
                    const roofline::Hardware& hardware) {
-  Prediction prediction{price(program, types, hardware), {}};
+  Prediction prediction{price(program, estimate(program, types, hardware), hardware), {}};
   prediction.scheduled = scheduled_time(program, schedule, prediction.price.steps, hardware).total;
   return prediction;
 }

@@ -17,7 +17,7 @@ TEST(AutoStrategy, IsNeverDearerThanANamedStrategy) {
   const ElementTypes types{.real = DType::f64};
   for (const char* mesh_text : {"X=3", "X=2,Y=2"}) {
     const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
-    const roofline::Hardware hardware = roofline::cpu_hardware(mesh, DType::f64);
+    const roofline::Hardware hardware = roofline::hardware_named("cpu", mesh, DType::f64);
     const std::vector<PricedStrategy> priced = price_strategies(program, mesh, {}, types, hardware);
     const std::size_t roles = strategy_table().size();
     const std::size_t ways = mesh.axes().size() == 1 ? roles : roles * (roles + 1) / 2;  // X and Y are alike
@@ -40,7 +40,7 @@ TEST(AutoStrategy, CountsTheMemoryOfTheScheduleThatWillRun) {
   const TrainingStep step = small_training_step(true, false, 3);
   const AbstractMesh mesh = AbstractMesh::parse("X=4");
   const ElementTypes types{.real = DType::f32};
-  const roofline::Hardware hardware = roofline::cpu_hardware(mesh, DType::f32, {"X"});
+  const roofline::Hardware hardware = roofline::hardware_named("cpu", mesh, DType::f32, {"X"});
   const auto peak_of_fsdp = [&](const ScheduleOptions& options) {
     for (const PricedStrategy& each : price_strategies(step.model.program, mesh, {}, types, hardware, options)) {
       if (to_string(each.strategy) == "fsdp=X") return each.peak;

@@ -145,7 +145,7 @@ TEST(Price, RanksThatShareMemoryTakeOnePass) {
   const double half = 512 * 256 * 4;
   for (const bool across_nodes : {false, true}) {
     const roofline::Hardware cpu =
-        roofline::cpu_hardware(mesh, types.real, across_nodes ? std::set<Axis>{"X"} : std::set<Axis>{});
+        roofline::hardware_named("cpu", mesh, types.real, across_nodes ? std::set<Axis>{"X"} : std::set<Axis>{});
     const Priced priced = price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes, cpu, types);
     const roofline::Link& link = cpu.link("X");
     const double packing = across_nodes ? 4 * half / cpu.memory.value : 0;
@@ -153,12 +153,12 @@ TEST(Price, RanksThatShareMemoryTakeOnePass) {
                 cpu.overhead.value + link.latency.value + half / link.bandwidth.value + packing, 1e-9);
   }
   EXPECT_EQ(lines(price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes,
-                            roofline::cpu_hardware(mesh, types.real), types)
+                            roofline::hardware_named("cpu", mesh, types.real), types)
                       .candidates.at(0)
                       .program)
                 .at(0),
             "B[J, K] = AllGather_X(B[J, K_X])");
-  const roofline::Hardware cpu = roofline::cpu_hardware(mesh, types.real);
+  const roofline::Hardware cpu = roofline::hardware_named("cpu", mesh, types.real);
   const Priced reduced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=2", sizes, cpu, types);
   EXPECT_NEAR(reduced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value,
               cpu.overhead.value + 2 * (cpu.link("X").latency.value + half / cpu.link("X").bandwidth.value), 1e-9);

@@ -24,7 +24,7 @@ std::string refusal(const std::string& text, const std::map<std::string, Index>&
 
 int case_of(const std::string& text, const Axis& axis, const std::map<std::string, Index>& sizes = kSizes) {
   const Product product = make(text, sizes);
-  const roofline::Hardware hardware = roofline::cpu_hardware(product.mesh, DType::f32);
+  const roofline::Hardware hardware = roofline::hardware_named("cpu", product.mesh, DType::f32);
   for (const AxisCase& each : cases(product, product.candidates({}, hardware).at(0).program)) {
     if (each.axis == axis) return each.number;
   }

@@ -1,16 +1,29 @@
 #pragma once
 
+#include <vector>
+
 #include "collectives/progress.h"
-#include "roofline/hardware.h"
+#include "roofline/machine.h"
 #include "runtime/base/dtype.h"
 
 namespace shardline::roofline {
 
-/// Measures this machine in about a second plus a quarter for each axis, all ranks at once, for predictions only: the
-/// rate of a matrix product of 512 in `dtype` (f32 or f64), memory bandwidth of a triad over arrays beyond the caches
-/// (the store's own read counted), and on each axis latency and bandwidth of ring steps, from an all_gather of a few
-/// bytes and one of megabytes. Every rank returns the same figures: those of the slowest rank. Collective over the mesh
-/// of `engine`.
+/// What calibrate() measures, and how long.
+struct CalibrationOptions {
+  std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
+  std::vector<Index> gemm_sizes = {32, 96, 256, 768, 2048};
+  int rounds = 5;        ///< everything is measured so often, and the median counts
+  Seconds budget{3e-3};  ///< for each figure in each round
+};
+
+/// Measures the machine that the ranks of `mesh` run on, all of them busy: what they compute with, their memory, what
+/// joins them, and what they leave each other. Each figure is that of the slowest rank. Says nothing about where and
+/// when (`measured`), but for the figures that are not to be relied on. Every rank returns the same. Collective over
+/// `mesh`.
+Machine calibrate(const Mesh& mesh, const CalibrationOptions& options);
+
+/// The same in about a second, for predictions only, as the ranks compute in `dtype`. Collective over the mesh of
+/// `engine`.
 Hardware measure_briefly(collectives::Engine& engine, DType dtype);
 
 }  // namespace shardline::roofline

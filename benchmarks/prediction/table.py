@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Measured beside predicted for every record of a folder: one line per row of a `shardline bench` record, one per product
+(the whole of it, as scheduled) and one per training run (its median step)."""
+
+import json
+import pathlib
+import statistics
+import sys
+
+
+def rows_of(name, record):
+    command = record["command"]
+    if command == "bench":
+        for row in record["rows"]:
+            if row["predicted_s"] is not None:
+                yield f"{row['collective']} {row['bytes']:.0f} B", row["time_s"]["median"], row["predicted_s"]
+    elif command == "matmul":
+        yield name, record["measured_s"]["median"], record["predicted_s"]["scheduled"]
+    elif command == "train":
+        steps = record["steps"]
+        warm = steps[2:] if len(steps) > 4 else steps
+        yield name, statistics.median(s["step_s"] for s in warm), steps[0]["predicted_step_s"]
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: table.py FOLDER")
+    rows = []
+    machine = None
+    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if "command" in record:
+            machine = record["machine"]
+            rows.extend(rows_of(path.stem, record))
+    if not rows:
+        sys.exit("prediction: no records in " + sys.argv[1])
+    print(f"{machine['host']}, {machine['cores']} cores, {machine['ranks_per_node']} ranks a node, {machine['blas']}")
+    print(f"{'configuration':<36}{'measured':>12}{'predicted':>12}{'ratio':>8}")
+    for name, measured, predicted in rows:
+        print(f"{name:<36}{measured * 1e3:>9.3f} ms{predicted * 1e3:>9.3f} ms{measured / predicted:>8.3f}")
+    off = [abs(measured / predicted - 1) for _, measured, predicted in rows]
+    print(f"{len(rows)} configurations: |measured / predicted - 1| is {statistics.median(off):.3f} in the median, "
+          f"{max(off):.3f} at most")
+
+
+if __name__ == "__main__":
+    main()

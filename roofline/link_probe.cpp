@@ -1,0 +1,149 @@
+#include "roofline/link_probe.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "collectives/all_gather.h"
+#include "collectives/arena.h"
+#include "collectives/reduce_scatter.h"
+#include "collectives/shift.h"
+#include "roofline/repeat.h"
+#include "runtime/base/check.h"
+
+namespace shardline::roofline {
+namespace {
+
+using collectives::Algorithm;
+using collectives::Engine;
+
+constexpr std::array<Index, 7> kMessages{64, 1024, 8192, 65536, 262144, 1048576, 4194304};
+/// Bytes that a rank reads from the others.
+constexpr std::array<Index, 6> kPieces{Index{16} << 10, Index{64} << 10, Index{256} << 10,
+                                       Index{1} << 20,  Index{4} << 20,  Index{16} << 20};
+
+struct Sample {
+  double bytes = 0;
+  Seconds time;
+};
+
+/// A message of some bytes to the next rank of the axis, and with `both` another to the one before.
+Seconds message_time(Engine& engine, const Axis& axis, Index bytes, bool both, Seconds budget) {
+  const Tensor in = Tensor::zeros(DType::f32, {bytes / 4});
+  Tensor forward = Tensor::zeros(DType::f32, {bytes / 4});
+  Tensor backward = Tensor::zeros(DType::f32, {bytes / 4});
+  const collectives::Options ring{.algorithm = Algorithm::ring};
+  return time_together(engine.mesh().comm(), {budget, 3}, [&] {
+    collectives::Handle there = collectives::start_shift(engine, {axis}, in, 1, forward, ring);
+    if (both) collectives::start_shift(engine, {axis}, in, -1, backward, ring).wait();
+    there.wait();
+  });
+}
+
+/// latency + bytes / bandwidth with the least sum of squared relative differences.
+struct Line {
+  Seconds latency;
+  BytesPerSecond bandwidth;
+  double residual = 0;
+};
+
+Line fit(const std::vector<Sample>& samples) {
+  // Weights 1 / t^2 turn squared differences into squared relative ones.
+  double w = 0, wx = 0, wxx = 0, wt = 0, wxt = 0;
+  for (const auto& [bytes, time] : samples) {
+    const double weight = 1 / (time.value * time.value);
+    w += weight, wx += weight * bytes, wxx += weight * bytes * bytes;
+    wt += weight * time.value, wxt += weight * bytes * time.value;
+  }
+  const double slope = (w * wxt - wx * wt) / (w * wxx - wx * wx);
+  const double least = samples.front().time.value;
+  Line line{Seconds(std::max((wt - slope * wx) / w, least * 0.1)), BytesPerSecond(1 / slope)};
+  for (const auto& [bytes, time] : samples) {
+    const Seconds fitted = line.latency + Bytes(bytes) / line.bandwidth;
+    line.residual = std::max(line.residual, std::abs(time / fitted - 1));
+  }
+  return line;
+}
+
+std::vector<Sample> message_samples(Engine& engine, const Axis& axis, bool both, Seconds budget) {
+  std::vector<Sample> samples;
+  for (const Index bytes : kMessages) {
+    samples.push_back({static_cast<double>(bytes), message_time(engine, axis, bytes, both, budget)});
+  }
+  return samples;
+}
+
+/// Reads `received` bytes from the other ranks of an axis, by gathering or by adding.
+Seconds shared_time(Engine& engine, const Axis& axis, Index received, bool adds, Seconds budget) {
+  const Index ranks = engine.mesh().axes().size(axis);
+  const Index piece = std::max<Index>(1, received / 4 / (ranks - 1));
+  collectives::Arena& arena = *engine.arena();
+  const Tensor small = arena.allocate(DType::f32, {piece});
+  const Tensor large = arena.allocate(DType::f32, {piece * ranks});
+  Tensor in = adds ? large : small;
+  Tensor out = adds ? small : large;
+  std::fill_n(in.view<float>().begin(), in.size(), 1.0F);
+  const collectives::Options direct{.algorithm = Algorithm::direct};
+  return time_together(engine.mesh().comm(), {budget, 5}, [&] {
+    if (adds) {
+      collectives::reduce_scatter(engine, {axis}, ReduceOp::sum, in, 0, out, direct);
+    } else {
+      collectives::all_gather(engine, {axis}, in, 0, out, direct);
+    }
+  });
+}
+
+Curve shared_curve(Engine& engine, const Axis& axis, bool adds, Seconds latency, Seconds budget) {
+  std::vector<Curve::Point> points;
+  for (const Index bytes : kPieces) {
+    const Seconds time = shared_time(engine, axis, bytes, adds, budget);
+    const Seconds moving = std::max(time - latency, time * 0.05);
+    points.push_back({static_cast<double>(bytes), (Bytes(static_cast<double>(bytes)) / moving).value});
+  }
+  return Curve(std::move(points));
+}
+
+SharedMemory probe_shared_memory(Engine& engine, const Axis& axis, Seconds budget) {
+  const Seconds latency = shared_time(engine, axis, 64, false, budget);
+  return {latency, shared_curve(engine, axis, false, latency, budget),
+          shared_curve(engine, axis, true, latency, budget)};
+}
+
+bool on_one_node(const Mesh& mesh, const Axis& axis) {
+  return mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) == 0;
+}
+
+Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
+  const Line one_way = fit(message_samples(engine, axis, false, budget));
+  const Line both_ways = fit(message_samples(engine, axis, true, budget));
+  Resource resource{.kind = ResourceKind::switched,
+                    .latency = one_way.latency,
+                    .one_way = one_way.bandwidth,
+                    .both_ways = 2 * both_ways.bandwidth,
+                    .residual = std::max(one_way.residual, both_ways.residual)};
+  if (!on_one_node(engine.mesh(), axis)) return resource;
+  resource.kind = ResourceKind::shared_memory;
+  if (engine.arena() != nullptr) resource.shared = probe_shared_memory(engine, axis, budget);
+  return resource;
+}
+
+}  // namespace
+
+Links probe_links(const Mesh& mesh, Seconds budget) {
+  Engine engine(mesh);
+  const Axes axes = mesh.axes().axes_that_move();
+  // Both arrays of the largest exchange on two ranks, which hold most beside what they read.
+  const bool shares = std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return on_one_node(mesh, axis); });
+  if (shares) collectives::give_arena(engine, 4 * kPieces.back());
+  Links links;
+  for (const Axis& axis : axes) {
+    const std::string name = fmt::format("{} {}", on_one_node(mesh, axis) ? "node memory" : "network", axis);
+    links.axes[axis] = name;
+    links.resources[name] = probe_axis(engine, axis, budget);
+  }
+  return links;
+}
+
+}  // namespace shardline::roofline

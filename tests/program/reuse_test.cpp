@@ -1,0 +1,48 @@
+// How long ago arrays were used, against distances counted by hand.
+
+#include "program/reuse.h"
+
+#include <gtest/gtest.h>
+
+#include "program/multiply.h"
+#include "program/product.h"
+#include "roofline/catalogue.h"
+
+namespace shardline {
+namespace {
+
+/// A product on one rank: both operands were last used in the run before, A first.
+TEST(Reuse, OperandsOfTheRunBefore) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=1");
+  const Product product =
+      make_product(parse_product("A[I, J] * B[J, K] -> C[I, K]"), {{"I", 2}, {"J", 3}, {"K", 5}}, mesh);
+  const ElementTypes types{.real = DType::f32};
+  const RankProgram program =
+      product.candidates(types, roofline::hardware_named("cpu", mesh, DType::f32)).at(0).program;
+  const std::vector<std::vector<Bytes>> distances = reuse_distances(program, types);
+  ASSERT_EQ(distances.size(), 1U);
+  const double a = 4.0 * 2 * 3, b = 4.0 * 3 * 5, c = 4.0 * 2 * 5;
+  EXPECT_EQ(distances[0][0].value, a + b + c);
+  EXPECT_EQ(distances[0][1].value, b + c);
+}
+
+/// A gathered copy is used at once; what it was gathered from was used a run ago.
+TEST(Reuse, WhatAStepHasJustMade) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=2");
+  const Product product =
+      make_product(parse_product("A[I, J_X] * B[J, K] -> C[I, K]"), {{"I", 2}, {"J", 4}, {"K", 6}}, mesh);
+  const ElementTypes types{.real = DType::f64};
+  for (const Candidate& each : product.candidates(types, roofline::hardware_named("cpu", mesh, DType::f64))) {
+    if (each.program.steps.size() != 2 || each.program.steps[0].kind != StepKind::all_gather) continue;
+    const std::vector<std::vector<Bytes>> distances = reuse_distances(each.program, types);
+    const double block = 8.0 * 2 * 2, gathered = 8.0 * 2 * 4, b = 8.0 * 4 * 6, c = 8.0 * 2 * 6;
+    EXPECT_EQ(distances[0][0].value, block + gathered + gathered + b + c);
+    EXPECT_EQ(distances[1][0].value, gathered);
+    EXPECT_EQ(distances[1][1].value, b + c + block + gathered);
+    return;
+  }
+  FAIL() << "no candidate gathers A first";
+}
+
+}  // namespace
+}  // namespace shardline

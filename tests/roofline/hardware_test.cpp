@@ -1,0 +1,120 @@
+// Prices of single calls and transfers, by the roofline worked out by hand.
+
+#include "roofline/hardware.h"
+
+#include <gtest/gtest.h>
+
+#include "roofline/collective_cost.h"
+#include "roofline/machine.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline::roofline {
+namespace {
+
+Hardware simple() {
+  Hardware hardware{
+      .name = "simple", .matmul = FlopsPerSecond(1e9), .memory = BytesPerSecond(1e8), .overhead = Seconds(1e-3)};
+  return hardware;
+}
+
+TEST(KernelPrice, IsTheLargerOfArithmeticAndMemory) {
+  const Price math = kernel_price({.cost = {Flops(2e9), Bytes(1e8)}}, simple());
+  EXPECT_DOUBLE_EQ(math.math.value, 2);
+  EXPECT_DOUBLE_EQ(math.memory.value, 1);
+  EXPECT_DOUBLE_EQ(math.time.value, 2.001);
+  EXPECT_EQ(math.limiter, Limiter::compute);
+  const Price memory = kernel_price({.cost = {Flops(5e8), Bytes(1e8)}}, simple());
+  EXPECT_DOUBLE_EQ(memory.time.value, 1.001);
+  EXPECT_EQ(memory.limiter, Limiter::memory);
+  EXPECT_EQ(kernel_price({.cost = {Flops(10), Bytes(10)}}, simple()).limiter, Limiter::latency);
+}
+
+TEST(KernelPrice, OtherKernelsHaveTheirOwnCeiling) {
+  Hardware hardware = simple();
+  hardware.kernels["rope"] = FlopsPerSecond(1e6);
+  EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(2e6), Bytes(8)}, .kernel = "rope"}, hardware).math.value, 2);
+  EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(2e6), Bytes(8)}, .kernel = "gelu"}, hardware).math.value, 2e-3);
+}
+
+TEST(KernelPrice, ProductsGoByTheirExtents) {
+  Hardware hardware = simple();
+  hardware.gemm = GemmRates({10}, {FlopsPerSecond(5e8)});
+  const Work product{.cost = {Flops(1e9), Bytes(8)}, .kernel = "einsum", .m = 100, .n = 100, .k = 100};
+  EXPECT_DOUBLE_EQ(kernel_price(product, hardware).math.value, 2);
+  EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(1e9), Bytes(8)}, .kernel = "einsum"}, hardware).math.value, 1);
+}
+
+/// An operand that the caches still hold is read at their rate, one that they lost at that of memory.
+TEST(KernelPrice, ReachDecidesWhereOperandsAre) {
+  Hardware hardware = simple();
+  hardware.caches = Curve({{1e3, 1e10}, {1e6, 1e10}, {1e7, 1e8}});
+  const auto price = [&](const std::vector<Touch>& touches) {
+    return kernel_price({.cost = {Flops(0), Bytes(4e5)}, .touches = touches}, hardware).memory.value;
+  };
+  EXPECT_NEAR(price({{Bytes(2e5), Bytes(4e5)}, {Bytes(2e5), Bytes(4e5)}}), 4e5 / 1e10, 1e-12);
+  EXPECT_NEAR(price({{Bytes(2e5), Bytes(1e8)}, {Bytes(2e5), Bytes(4e5)}}), 2e5 / 1e8 + 2e5 / 1e10, 1e-12);
+  EXPECT_NEAR(price({}), 4e5 / 1e10, 1e-12);
+  // Of a table four times as large a quarter is read.
+  EXPECT_NEAR(price({{Bytes(1.6e6), Bytes(1e8)}}), 4e5 / 1e8, 1e-12);
+}
+
+Hardware sharing() {
+  Hardware hardware = simple();
+  const SharedMemory memory{Seconds(1e-2), Curve({{1, 1e6}}), Curve({{1, 5e5}})};
+  hardware.links["X"] = {.latency = Seconds(1), .bandwidth = BytesPerSecond(1), .frees_cores = false, .shared = memory};
+  return hardware;
+}
+
+TEST(SharedPrice, CopiesAndAdds) {
+  const Hardware hardware = sharing();
+  const Collective gather{.ranks = {4}, .sent = Bytes(3e6)};
+  EXPECT_NEAR(collective_price(gather, {"X"}, hardware).time.value, 1e-3 + 1e-2 + 3, 1e-9);
+  const Collective reduction{.ranks = {4}, .sent = Bytes(6e6), .added = Bytes(3e6), .rounds = 2};
+  EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).time.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
+  EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).comms.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
+}
+
+TEST(SharedPrice, MessagesGoTheirOwnWay) {
+  const Hardware hardware = sharing();
+  const Collective by_messages{.ranks = {2}, .sent = Bytes(5), .added = Bytes(1e8), .by_messages = true};
+  EXPECT_NEAR(collective_price(by_messages, {"X"}, hardware).time.value, 1e-3 + 1 + 5 + 3, 1e-9);
+}
+
+Machine machine() {
+  Machine machine{.name = "m"};
+  machine.compute[DType::f32] = {FlopsPerSecond(7)};
+  machine.memory.triad = BytesPerSecond(11);
+  machine.resources["wire"] = {.kind = ResourceKind::ring,
+                               .latency = Seconds(1),
+                               .one_way = BytesPerSecond(10),
+                               .both_ways = BytesPerSecond(15)};
+  machine.axes = {{"X", "wire"}, {"Y", "wire"}};
+  return machine;
+}
+
+TEST(MachineView, RingsGoBothWaysWithMoreThanTwo) {
+  const Hardware hardware = hardware_of(machine(), AbstractMesh::parse("X=2,Y=4"), DType::f32);
+  EXPECT_EQ(hardware.matmul, FlopsPerSecond(7));
+  EXPECT_EQ(hardware.memory, BytesPerSecond(11));
+  EXPECT_FALSE(hardware.link("X").two_way);
+  EXPECT_TRUE(hardware.link("Y").two_way);
+  EXPECT_EQ(hardware.link("X").resource, hardware.link("Y").resource);
+  // Two hops; 30 of 40 bytes at what both directions carry together, which is less than twice one.
+  const Collective gather{.ranks = {4}, .sent = Bytes(30)};
+  EXPECT_NEAR(collective_price(gather, {"Y"}, hardware).time.value, 2 + 2, 1e-12);
+}
+
+TEST(MachineView, NamesWhatIsMissing) {
+  EXPECT_EQ(usage_message([] { hardware_of(machine(), AbstractMesh::parse("Z=2"), DType::f32); }),
+            "machine m has no link for axis Z; it has links for X, Y");
+  EXPECT_EQ(usage_message([] { hardware_of(machine(), AbstractMesh::parse("X=2"), DType::f64); }),
+            "machine m has no figures for f64; it has f32");
+  EXPECT_EQ(hardware_of(machine(), AbstractMesh::parse("Z=1"), DType::bf16).matmul, FlopsPerSecond(7));
+  Machine loose = machine();
+  loose.axes["X"] = "rope";
+  EXPECT_EQ(usage_message([&] { hardware_of(loose, AbstractMesh::parse("X=2"), DType::f32); }),
+            "machine m: axis X uses the resource \"rope\", which is not there");
+}
+
+}  // namespace
+}  // namespace shardline::roofline

@@ -20,19 +20,19 @@ class Loads {
       busy_[kCores] += time;
       return;
     }
-    std::map<std::string, bool> used;  // links by the resource that carries them; whether they free the cores
+    std::map<std::string, double> used;  // links by the resource that carries them; what they take of a core
     for (const Axis& axis : step.axes) {
       const roofline::Link& link = hardware_.link(axis);
-      const auto [entry, added] = used.emplace(link.resource.empty() ? "axis " + axis : link.resource, true);
-      entry->second = entry->second && link.frees_cores;
+      double& share = used[link.resource.empty() ? "axis " + axis : link.resource];
+      share = std::max(share, link.frees_cores ? link.core_share : 1.0);
     }
-    bool free = true;
-    for (const auto& [resource, frees] : used) {
+    double taken = 0;
+    for (const auto& [resource, share] : used) {
       moving_[resource] += time;
-      if (frees) busy_[resource] += time;
-      free = free && frees;
+      if (share < 1) busy_[resource] += time;
+      taken = std::max(taken, share);
     }
-    if (!free) busy_[kCores] += time;
+    busy_[kCores] += taken * time;
   }
 
   Seconds math() const { return math_; }

@@ -24,10 +24,10 @@ struct ProgramPrice {
 };
 
 /// Prices a program, or its steps from number `first` on. For each operation, its resources are the cores and the links
-/// over which its conversions and the debts it settles go; a link that does not free the cores is one with them. What
-/// lies on different resources overlaps: max(T_math, T_comms) where moving leaves the cores free (book section 1.1),
-/// T_math + T_comms where the ranks move through the memory of a node. `memo`: see wire_traffic(). Throws Error as
-/// estimate().
+/// over which its conversions and the debts it settles go; a link that does not free the cores is one with them, one
+/// that takes a share of them adds that. What lies on different resources overlaps: max(T_math, T_comms) where moving
+/// leaves the cores free (book section 1.1), T_math + T_comms where the ranks move through the memory of a node.
+/// `memo`: see wire_traffic(). Throws Error as estimate().
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
                    std::size_t first = 0, ReshardMemo* memo = nullptr);
 

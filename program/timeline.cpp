@@ -46,8 +46,7 @@ class Timeline {
       now_ += price(number);
       return;
     }
-    start({number});
-    wait_until(done_[static_cast<std::size_t>(number)]);
+    wait_until(carry(number, price(number), false));
   }
 
   /// Several steps that travel as one take what the longest of them takes alone: they are small, so that the latency,
@@ -55,12 +54,13 @@ class Timeline {
   void start(const std::vector<int>& steps) {
     Seconds longest;
     for (const int number : steps) longest = std::max(longest, price(number));
-    const Seconds end = carry(steps[0], longest);
+    const Seconds end = carry(steps[0], longest, true);
     for (const int number : steps) done_[static_cast<std::size_t>(number)] = end;
   }
 
-  /// Puts a collective on its links; when it ends.
-  Seconds carry(int number, Seconds time) {
+  /// Puts a collective on its links, with or without something computed `beside` it, from which moving takes its share
+  /// of the core; when it ends.
+  Seconds carry(int number, Seconds time, bool beside) {
     result_.moving += time;
     if (!frees_cores(step(number), hardware_)) {
       now_ += time;
@@ -68,8 +68,13 @@ class Timeline {
       return now_;
     }
     Seconds begin = now_;
-    for (const Axis& axis : step(number).axes) begin = std::max(begin, free_[resource(axis)]);
+    double taken = 0;
+    for (const Axis& axis : step(number).axes) {
+      begin = std::max(begin, free_[resource(axis)]);
+      taken = std::max(taken, hardware_.link(axis).core_share);
+    }
     for (const Axis& axis : step(number).axes) free_[resource(axis)] = begin + time;
+    if (beside) now_ += taken * time;
     return begin + time;
   }
 
@@ -78,7 +83,7 @@ class Timeline {
     const int computation = moves(first) ? second : first;
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
     const Seconds cut = in_panels(work.price.time);
-    const Seconds end = carry(collective, price(collective));
+    const Seconds end = carry(collective, price(collective), true);
     now_ += cut;
     wait_until(end);
     if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);

@@ -83,6 +83,7 @@ Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes
                       .latency = Seconds(1e-6),
                       .one_way = BytesPerSecond(4e9),
                       .both_ways = BytesPerSecond(4e9),
+                      .core_share = 1,
                       .shared = SharedMemory{Seconds(1e-6), moving, moving}};
   const Resource network{.kind = ResourceKind::switched,
                          .latency = Seconds(2e-5),

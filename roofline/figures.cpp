@@ -52,6 +52,7 @@ void visit_resource(Resource& resource, const std::string& path, const Visit& vi
   visit(path + "/latency_s", resource.latency.value);
   visit(path + "/bandwidth_one_way", resource.one_way.value);
   visit(path + "/bandwidth_two_way", resource.both_ways.value);
+  visit(path + "/core_share", resource.core_share);
   if (!resource.shared) return;
   visit(path + "/shared/latency_s", resource.shared->latency.value);
   visit_curve(resource.shared->copy, path + "/shared/copy", visit);

@@ -31,7 +31,8 @@ struct Link {
   BytesPerSecond both_ways = {};  ///< leaving one rank in both directions together; used where `two_way`
   bool two_way = false;           ///< data may go round in both directions: the axis wraps and has more than two ranks
   bool frees_cores = true;        ///< moving leaves the cores free, as networks do and the memory of a node does not
-  bool switched = true;  ///< any rank reaches any other at once; otherwise messages pass from neighbour to neighbour
+  double core_share = 0;  ///< where it leaves the cores free, what it takes of one that computes meanwhile all the same
+  bool switched = true;   ///< any rank reaches any other at once; otherwise messages pass from neighbour to neighbour
   std::string resource = {};  ///< what carries it: axes on one resource take turns; empty for one of the axis' own
   std::optional<SharedMemory> shared = {};  ///< how collectives move where the ranks share memory
 };

@@ -10,6 +10,7 @@
 #include "collectives/arena.h"
 #include "collectives/reduce_scatter.h"
 #include "collectives/shift.h"
+#include "kernels/gemm.h"
 #include "roofline/repeat.h"
 #include "runtime/base/check.h"
 
@@ -115,6 +116,43 @@ bool on_one_node(const Mesh& mesh, const Axis& axis) {
   return mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) == 0;
 }
 
+/// What moving takes of the core of a rank that computes meanwhile: how much longer products take beside messages, by
+/// the time that the messages take alone.
+double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seconds budget) {
+  const mpi::Communicator& comm = engine.mesh().comm();
+  // Some milliseconds of messages beside products that take longer.
+  const Seconds wanted = 5 * budget;
+  const double most = static_cast<double>(kMessages.back());
+  const auto bytes = static_cast<Index>(comm.min(std::min(most, wanted.value * line.bandwidth.value))) / 4 * 4;
+  const Seconds moving = message_time(engine, axis, bytes, false, budget);
+
+  constexpr Index kSize = 128;  // a product of some hundred microseconds between two polls
+  const std::vector<float> a(kSize * kSize, 0.5F), b(kSize * kSize, 0.25F);
+  std::vector<float> c(kSize * kSize);
+  const kernels::GemmShape shape{
+      kernels::Transpose::no, kernels::Transpose::no, kSize, kSize, kSize, kSize, kSize, kSize};
+  const auto multiply = [&](Index times) {
+    for (Index i = 0; i < times; ++i) {
+      kernels::gemm<float>(shape, 1.0F, a.data(), b.data(), 0.0F, c.data());
+      engine.poll();
+    }
+  };
+  const Seconds one = time_busy(comm, {budget, 10}, [&] { multiply(1); });
+  const auto times = static_cast<Index>(2 * (moving / one)) + 1;
+  const Seconds alone = time_together(comm, {budget, 3}, [&] { multiply(times); });
+  const Tensor in = Tensor::zeros(DType::f32, {bytes / 4});
+  Tensor out = Tensor::zeros(DType::f32, {bytes / 4});
+  const Seconds beside = time_together(comm, {budget, 3}, [&] {
+    collectives::Handle there = collectives::start_shift(engine, {axis}, in, 1, out, {.algorithm = Algorithm::ring});
+    multiply(times);
+    there.wait();
+  });
+  return std::clamp((beside - alone) / moving, 0.0, 1.0);
+}
+
+/// Data that goes both ways at once at more than this times the rate of one way has a link for each way.
+constexpr double kTwoLinks = 1.5;
+
 Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
   const Line one_way = fit(message_samples(engine, axis, false, budget));
   const Line both_ways = fit(message_samples(engine, axis, true, budget));
@@ -123,8 +161,14 @@ Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
                     .one_way = one_way.bandwidth,
                     .both_ways = 2 * both_ways.bandwidth,
                     .residual = std::max(one_way.residual, both_ways.residual)};
-  if (!on_one_node(engine.mesh(), axis)) return resource;
+  if (!on_one_node(engine.mesh(), axis)) {
+    const bool ring = engine.mesh().axes().size(axis) > 2 && resource.both_ways > kTwoLinks * resource.one_way;
+    if (ring) resource.kind = ResourceKind::ring;
+    resource.core_share = probe_core_share(engine, axis, one_way, budget);
+    return resource;
+  }
   resource.kind = ResourceKind::shared_memory;
+  resource.core_share = 1;
   if (engine.arena() != nullptr) resource.shared = probe_shared_memory(engine, axis, budget);
   return resource;
 }

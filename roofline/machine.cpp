@@ -40,6 +40,7 @@ Link link_of(const Machine& machine, const Axis& axis, Index ranks) {
           .both_ways = resource.both_ways,
           .two_way = resource.kind == ResourceKind::ring && ranks > 2,
           .frees_cores = resource.kind != ResourceKind::shared_memory,
+          .core_share = resource.core_share,
           .switched = !by_neighbours,
           .resource = machine.axes.at(axis),
           .shared = resource.shared};

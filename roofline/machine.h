@@ -22,10 +22,11 @@ std::string_view name_of(ResourceKind kind);
 /// Something that carries data between the ranks of one or more mesh axes, which take turns.
 struct Resource {
   ResourceKind kind = ResourceKind::switched;
-  Seconds latency;                          ///< of one message from a rank to its neighbour
-  BytesPerSecond one_way;                   ///< leaving one rank while all send to the next
-  BytesPerSecond both_ways;                 ///< leaving one rank while all send to both neighbours
-  double residual = 0;                      ///< largest |measured / fitted - 1| of the times these were fitted to
+  Seconds latency;           ///< of one message from a rank to its neighbour
+  BytesPerSecond one_way;    ///< leaving one rank while all send to the next
+  BytesPerSecond both_ways;  ///< leaving one rank while all send to both neighbours
+  double residual = 0;       ///< largest |measured / fitted - 1| of the times these were fitted to
+  double core_share = 0;     ///< of the time that data moves, what it takes of a core that computes: 0 to 1
   std::optional<SharedMemory> shared = {};  ///< only of shared_memory
   bool operator==(const Resource&) const = default;
 };

@@ -9,7 +9,7 @@
 #include "collectives/reduce_scatter.h"
 #include "runtime/base/check.h"
 #include "runtime/blocks.h"
-#include "runtime/trace.h"
+#include "runtime/clock.h"
 
 namespace shardline::collectives {
 namespace {
@@ -65,6 +65,7 @@ class Stopwatch {
 /// Waits for the end and notes what the operation did.
 void finish(Handle& handle, PanelReport& report) {
   handle.wait();
+  report.ended = std::max(report.ended, handle.ended());
   report.algorithm = handle.algorithm();
   report.wire = handle.wire();
   report.wire_bytes += handle.wire_bytes();
@@ -80,7 +81,7 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
   handle.supply({0, in.size()});
   std::vector<Range> left =
       options.order == Order::coordinate ? panels(rows) : panels_as_completed(rows, handle.arrival_order());
-  PanelReport report{.panels = static_cast<Index>(left.size())};
+  PanelReport report{.panels = static_cast<Index>(left.size()), .started = handle.started()};
   while (!left.empty()) {
     serve(engine);
     const auto candidates = options.order == Order::arrival ? left.end() : left.begin() + 1;
@@ -95,7 +96,6 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
     left.erase(next);
   }
   finish(handle, report);
-  report.transfer = handle.transfer();
   report.exposed = watch.exposed();
   return report;
 }
@@ -107,14 +107,13 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
   Handle handle =
       start_reduce_scatter(engine, axes, op, partial, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
   const std::vector<Range> made = panels_as_touched(rows, handle.reading_order());
-  PanelReport report{.panels = static_cast<Index>(made.size())};
+  PanelReport report{.panels = static_cast<Index>(made.size()), .started = handle.started()};
   for (const Range& panel : made) {
     watch.compute(compute, panel);
     handle.supply(rows.elements_of(panel));
     serve(engine);
   }
   finish(handle, report);
-  report.transfer = handle.transfer();
   report.exposed = watch.exposed();
   return report;
 }
@@ -130,21 +129,16 @@ PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, co
   const std::vector<Range> made = panels(rows);
   PanelReport report{.panels = static_cast<Index>(made.size())};
   std::vector<Handle> handles;
-  std::vector<Seconds> starts;
   for (const Range& panel : made) {
     watch.compute(compute, panel);
     Tensor result = out.rows(panel);
-    starts.push_back(now());
     handles.push_back(start_all_reduce(engine, axes, op, partial.rows(panel), result, fed));
     handles.back().supply({0, result.size()});
     serve(engine);
   }
-  Seconds end = starts.empty() ? Seconds() : starts.front();
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    finish(handles[i], report);
-    end = std::max(end, starts[i] + handles[i].transfer());
-  }
-  if (!starts.empty()) report.transfer = end - starts.front();
+  report.started = handles.empty() ? now() : handles.front().started();
+  report.ended = report.started;
+  for (Handle& handle : handles) finish(handle, report);
   report.exposed = watch.exposed();
   return report;
 }

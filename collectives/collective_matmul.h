@@ -42,7 +42,8 @@ struct PanelReport {
   Index panels = 0;
   Index wire_bytes = 0;  ///< see Handle::wire_bytes()
   Seconds exposed{};     ///< of the call, all that was not computing: waiting for messages and serving them
-  Seconds transfer{};    ///< from the start of the collective to its end, computation included
+  Seconds started{};     ///< when the collective, or the first of them, was started, by now()
+  Seconds ended{};       ///< when the last was seen to have ended
 };
 
 /// Computes with, or makes, the rows [begin, end) of dim 0. What it throws ends the call.

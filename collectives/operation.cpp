@@ -1,7 +1,7 @@
 #include "collectives/operation.h"
 
 #include "runtime/base/check.h"
-#include "runtime/trace.h"
+#include "runtime/clock.h"
 
 namespace shardline::collectives {
 

@@ -65,8 +65,10 @@ class Operation {
   bool advance();
   bool done() const { return done_; }
   const Job& job() const { return job_; }
-  /// Time from the start until advance() saw the end; once done().
-  Seconds transfer() const { return ended_ - started_; }
+  /// When it was made, by now().
+  Seconds started() const { return started_; }
+  /// When advance() saw the end; once done().
+  Seconds ended() const { return ended_; }
   /// See Handle.
   void supply(Range elements);
   bool arrived(Range elements) const;

@@ -52,8 +52,10 @@ class Handle {
   /// The output in the order in which arrived() becomes true if all ranks go at the same pace; empty where it cannot
   /// tell.
   std::vector<Range> arrival_order() const { return operation_->arrival_order(); }
-  /// Time from the start to the poll that saw the end; once done() has been true.
-  Seconds transfer() const { return operation_->transfer(); }
+  /// When it was started, by now().
+  Seconds started() const { return operation_->started(); }
+  /// When the poll that saw the end did so; once done() has been true.
+  Seconds ended() const { return operation_->ended(); }
   /// Who carries it out: what `automatic` was resolved to.
   Algorithm algorithm() const { return operation_->job().algorithm; }
   /// That bf16 was reduced over; `automatic` when none was.

@@ -69,6 +69,8 @@ class Trainer {
   const RankProgram& program() const { return step_program_; }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }
+  /// Collective over the mesh: see Executor::align().
+  void align() { step_->align(); }
   /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
   /// What a step takes by the prices of its operations and its schedule.

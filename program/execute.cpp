@@ -56,6 +56,7 @@ Executor::Executor(const RankProgram& program, ProgramSchedule schedule, collect
                   engine.mesh().axes().to_string());
   compare_ranks();
   describe(estimates);
+  align();
   take_arena();
 }
 
@@ -92,7 +93,7 @@ void Executor::describe(const std::vector<StepEstimate>& estimates) {
     const StepEstimate& e = estimates[i];
     trace_.describe({.name = to_string(program_, step),
                      .kind = kind_name(program_, step),
-                     .axis = step.axes.empty() ? "" : to_string(step.axes),
+                     .axes = step.axes,
                      .limiter = std::string(roofline::name_of(e.price.limiter)),
                      .communicates = communicates(step.kind),
                      .fused = is_fused(schedule_, i),
@@ -238,11 +239,13 @@ void Executor::wait(const Action& action) {
   }
   const Seconds waited = served_ + (now() - begin);
   served_ = Seconds();
-  // Those that travelled together share the time.
-  const auto count = static_cast<double>(action.steps.size());
+  const auto count = static_cast<int>(action.steps.size());
   for (const int s : action.steps) {
-    const Seconds end = flight.begin + flight.handle.transfer() / count;
-    trace_.record({.label = s, .begin = flight.begin, .end = end, .exposed = waited / count});
+    trace_.record({.label = s,
+                   .begin = flight.begin,
+                   .end = flight.handle.ended(),
+                   .exposed = waited / static_cast<double>(count),
+                   .together = count});
   }
   flights_.erase(found);
 }
@@ -258,7 +261,7 @@ void Executor::fuse(const Action& action) {
   const FusedTimes times =
       run_fused(engine_, program_, *fusion, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
   const Seconds end = now();
-  trace_.record({.label = collective, .begin = begin, .end = begin + times.moving, .exposed = times.exposed});
+  trace_.record({.label = collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
   trace_.record({.label = computation, .begin = begin, .end = end - times.exposed});
 }
 

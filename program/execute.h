@@ -23,8 +23,9 @@ namespace shardline {
 /// collectives are in flight the engine is polled between steps and between the panels of matrix products.
 class Executor {
  public:
-  /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule over the ranks and
-  /// throws Error when they differ. `estimates` (of the same steps) stand beside the measured times.
+  /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule over the ranks,
+  /// throws Error when they differ, and compares the ranks' clocks. `estimates` (of the same steps) stand beside the
+  /// measured times.
   Executor(const RankProgram& program, ProgramSchedule schedule, collectives::Engine& engine, ElementTypes types,
            const std::vector<StepEstimate>& estimates);
 
@@ -42,10 +43,15 @@ class Executor {
   void run();
 
   const ProgramSchedule& schedule() const { return schedule_; }
-  /// One label per step and one span per step and run. The span of a collective in flight reaches from its start to
-  /// where this rank saw that it was done, and is exposed as long as the rank waited for it or started and polled
-  /// collectives since it last waited; the span of a computation beside them lasts as long as the rank computed.
+  /// One label per step and one span per step and run. The span of a collective reaches from where this rank entered
+  /// it to where it left, which for one in flight is from its start to where the rank saw that it was done; it is
+  /// exposed as long as the rank waited for it or started and polled collectives since it last waited. The span of a
+  /// computation beside them lasts as long as the rank computed. Clocks are compared when the executor is made and in
+  /// align().
   const Trace& trace() const { return trace_; }
+  /// Collective over the mesh: compares the clocks of the ranks once more, so that their drift over the spans recorded
+  /// since the last time is known.
+  void align() { trace_.align(compare_clocks(engine_.mesh())); }
   void forget_times() { trace_.clear_spans(); }
 
  private:

@@ -110,7 +110,9 @@ class FusedRun {
     return {dtype, shape, engine_.scratch().take(element_count(shape) * size_of(dtype))};
   }
 
-  static FusedTimes times(const collectives::PanelReport& report) { return {report.transfer, report.exposed}; }
+  static FusedTimes times(const collectives::PanelReport& report) {
+    return {report.started, report.ended, report.exposed};
+  }
 
   collectives::Engine& engine_;
   const Step& collective_;

@@ -11,7 +11,8 @@ namespace shardline {
 
 /// What a collective matmul took on this rank.
 struct FusedTimes {
-  Seconds moving;   ///< from the first message to the last
+  Seconds started;  ///< when the collective was, by now()
+  Seconds ended;    ///< when it was seen to have ended
   Seconds exposed;  ///< that the rank waited for rows
 };
 

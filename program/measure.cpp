@@ -12,34 +12,52 @@
 namespace shardline {
 namespace {
 
-/// Collective over the mesh: the largest value over all ranks, element by element.
-std::vector<double> max_over_ranks(collectives::Engine& engine, const std::vector<double>& values) {
+/// Collective over `axes`: the largest value over their ranks, element by element.
+std::vector<double> max_over(collectives::Engine& engine, const Axes& axes, const std::vector<double>& values) {
   Tensor tensor(DType::f64, {static_cast<Index>(values.size())});
   std::copy(values.begin(), values.end(), tensor.view<double>().begin());
-  collectives::all_reduce(engine, engine.mesh().axes().axes(), ReduceOp::max, tensor, tensor);
+  collectives::all_reduce(engine, axes, ReduceOp::max, tensor, tensor);
   const View<double> result = tensor.view<double>();
   return {result.begin(), result.end()};
+}
+
+std::vector<double> max_over_ranks(collectives::Engine& engine, const std::vector<double>& values) {
+  return max_over(engine, engine.mesh().axes().axes(), values);
+}
+
+/// Collective over the mesh: what each span took on this rank or, of a collective, on the ranks of its axes together.
+std::vector<double> times_of(const Trace& trace, collectives::Engine& engine) {
+  const std::vector<Span>& spans = trace.spans();
+  std::vector<double> times(spans.size());
+  std::map<Axes, std::vector<std::size_t>> collectives;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const Label& label = trace.labels()[static_cast<std::size_t>(spans[i].label)];
+    if (label.communicates) collectives[label.axes].push_back(i);
+    times[i] = (spans[i].end - spans[i].begin).value;
+  }
+  for (const auto& [axes, numbers] : collectives) {
+    std::vector<double> ends;  // entries, then exits
+    for (const std::size_t i : numbers) ends.push_back(trace.clock().common(spans[i].begin).value);
+    for (const std::size_t i : numbers) ends.push_back(trace.clock().common(spans[i].end).value);
+    ends = max_over(engine, axes, ends);
+    for (std::size_t k = 0; k < numbers.size(); ++k) times[numbers[k]] = ends[numbers.size() + k] - ends[k];
+  }
+  return times;
 }
 
 }  // namespace
 
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
-  std::vector<double> slowest;
-  std::vector<double> shortest;  // negated, so that one maximum serves both
   std::vector<double> exposed(trace.labels().size(), 0);
-  for (const Span& span : trace.spans()) {
-    slowest.push_back((span.end - span.begin).value);
-    shortest.push_back(-slowest.back());
-    exposed[static_cast<std::size_t>(span.label)] += span.exposed.value;
-  }
-  slowest = max_over_ranks(engine, slowest);
-  shortest = max_over_ranks(engine, shortest);
+  for (const Span& span : trace.spans()) exposed[static_cast<std::size_t>(span.label)] += span.exposed.value;
   exposed = max_over_ranks(engine, exposed);
+  const std::vector<double> slowest = max_over_ranks(engine, times_of(trace, engine));
   std::vector<Measured> result(trace.labels().size());
   for (std::size_t i = 0; i < trace.spans().size(); ++i) {
-    const auto label = static_cast<std::size_t>(trace.spans()[i].label);
-    ++result[label].count;
-    result[label].total += Seconds(trace.labels()[label].communicates ? -shortest[i] : slowest[i]);
+    const Span& span = trace.spans()[i];
+    Measured& sum = result[static_cast<std::size_t>(span.label)];
+    ++sum.count;
+    sum.total += Seconds(slowest[i] / span.together);
   }
   for (std::size_t label = 0; label < result.size(); ++label) result[label].exposed = Seconds(exposed[label]);
   return result;
@@ -77,10 +95,10 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
     const double count = measured[i].count;
-    const auto key = std::pair(label.kind, label.axis);
+    const auto key = std::pair(label.kind, to_string(label.axes));
     KindSummary& sum = by_kind[key];
     sum.kind = label.kind;
-    sum.axis = label.axis;
+    sum.axis = key.second;
     sum.count += measured[i].count;
     sum.bytes += label.bytes * count;
     sum.wire_bytes += label.wire_bytes * count;

@@ -16,8 +16,10 @@ struct Measured {
 };
 
 /// Collective over the mesh of `engine`; every rank must have recorded the same sequence of labels. A computation
-/// counts with the slowest rank; a collective from the last rank's entry to the last exit, for which the shortest span
-/// of all ranks stands, since the rank that comes last waits for nobody. One result per label, equal on every rank.
+/// counts with the slowest rank; a collective from the last entry to the last exit over the ranks of its axes, by
+/// clocks that the trace has aligned, and with the slowest of such groups. That is never less than what the rank that
+/// entered last took, so not negative, and may be wrong by twice the uncertainty of the clocks. Operations that ran as
+/// one share its time. One result per label, equal on every rank.
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 
 /// How far collectives went on beside computation.

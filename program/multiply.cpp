@@ -78,6 +78,7 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   executor.set(product.operands[0], a.local());
   executor.set(product.operands[1], b.local());
   executor.run();
+  executor.align();
 
   const std::vector<Measured> measured = measure(executor.trace(), engine);
   std::vector<TimedStep> steps;

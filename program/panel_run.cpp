@@ -5,7 +5,7 @@
 #include "program/einsum_call.h"
 #include "program/panel_cost.h"
 #include "program/run_phase.h"
-#include "runtime/trace.h"
+#include "runtime/clock.h"
 
 namespace shardline {
 

@@ -34,6 +34,8 @@ class Mesh {
   const Coordinates& coordinates() const { return coordinates_; }
   /// All ranks of the mesh.
   const mpi::Communicator& comm() const { return comm_; }
+  /// By rank: the lowest rank of its node.
+  const std::vector<int>& nodes() const { return nodes_; }
   /// This rank's node has fewer cores than ranks of the mesh, which must take turns.
   bool crowded() const { return crowded_; }
   /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
@@ -47,7 +49,7 @@ class Mesh {
   AbstractMesh axes_;
   mpi::Communicator comm_;
   Coordinates coordinates_;
-  std::vector<int> nodes_;  ///< by rank: the lowest rank of its node
+  std::vector<int> nodes_;
   bool crowded_ = false;
   mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> comms_;  ///< by axes in mesh order
   mutable std::map<Axes, Group> groups_;                              ///< by axes as written

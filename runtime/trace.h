@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/axes.h"
 #include "runtime/base/units.h"
+#include "runtime/clock.h"
 
 namespace shardline {
 
@@ -12,7 +14,7 @@ namespace shardline {
 struct Label {
   std::string name{};
   std::string kind{};     ///< such as "einsum" or "all_gather"
-  std::string axis{};     ///< mesh axes of a collective, as printed
+  Axes axes{};            ///< of the mesh, that a collective goes over
   std::string limiter{};  ///< what the prediction says binds it
   bool communicates = false;
   bool fused = false;  ///< runs as one with its neighbour, panel by panel
@@ -28,9 +30,10 @@ struct Span {
   Seconds begin{};
   Seconds end{};
   Seconds exposed{};  ///< how long the rank really waited
+  int together = 1;   ///< operations that ran as one, each with a span of its own: they share the time equally
 };
 
-/// The spans of one rank, in the order in which they were recorded.
+/// The spans of one rank, in the order in which they were recorded, and what is known of its clock.
 class Trace {
  public:
   /// Adds a label; returns its number.
@@ -44,12 +47,14 @@ class Trace {
   /// Forgets the spans and keeps the labels.
   void clear_spans() { spans_.clear(); }
 
+  void align(const ClockReading& reading) { clock_.add(reading); }
+  /// The clock by which the spans were timed.
+  const ClockAlignment& clock() const { return clock_; }
+
  private:
   std::vector<Label> labels_;
   std::vector<Span> spans_;
+  ClockAlignment clock_;
 };
-
-/// Time of this process's steady clock. Only differences mean anything, and only within one process.
-Seconds now();
 
 }  // namespace shardline

@@ -7,7 +7,7 @@
 #include "collectives/traffic.h"
 #include "roofline/collective_cost.h"
 #include "runtime/base/check.h"
-#include "runtime/trace.h"
+#include "runtime/clock.h"
 #include "tools/statistics.h"
 
 namespace shardline::tools {

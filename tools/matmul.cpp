@@ -63,6 +63,7 @@ void run(Job& job, MatmulRecord& record) {
   const int count = repetitions(timed_run(executor, job));
   executor.forget_times();
   for (int i = 0; i < count; ++i) record.runs.push_back(timed_run(executor, job));
+  executor.align();
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});

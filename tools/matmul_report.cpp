@@ -29,7 +29,7 @@ Json operation_json(const TimedStep& step) {
   const auto& [label, measured] = step;
   return {{"text", label.name},
           {"kind", label.kind},
-          {"axis", label.axis},
+          {"axis", to_string(label.axes)},
           {"bytes", label.bytes.value},
           {"wire_bytes", label.wire_bytes.value},
           {"flops", label.flops.value},

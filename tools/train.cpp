@@ -193,6 +193,7 @@ Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const Trainin
   Outcome outcome;
   outcome.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
+  trainer.align();
   const Trace& trace = trainer.executor().trace();
   outcome.kinds = summarise(trace.labels(), measure(trace, job.engine()));
   outcome.overlap = measure_overlap(trace, job.engine());

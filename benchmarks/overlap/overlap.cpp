@@ -17,9 +17,9 @@
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
+#include "runtime/clock.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
-#include "runtime/trace.h"
 #include "tools/statistics.h"
 
 namespace shardline {

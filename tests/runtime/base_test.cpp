@@ -172,12 +172,12 @@ TEST(Check, SaysTheConditionThePlaceAndTheValues) {
 TEST(Trace, KeepsSpansInOrderUnderTheirLabels) {
   Trace trace;
   const int product = trace.describe({.name = "first", .kind = "einsum", .flops = Flops(8)});
-  const int gather = trace.describe({.name = "second", .kind = "all_gather", .axis = "X"});
+  const int gather = trace.describe({.name = "second", .kind = "all_gather", .axes = {"X"}});
   const Seconds begin = now();
   trace.record({.label = gather, .begin = begin, .end = now()});
   trace.record({.label = product, .begin = now(), .end = now()});
   ASSERT_EQ(trace.spans().size(), 2U);
-  EXPECT_EQ(trace.labels().at(static_cast<std::size_t>(trace.spans()[0].label)).axis, "X");
+  EXPECT_EQ(trace.labels().at(static_cast<std::size_t>(trace.spans()[0].label)).axes, Axes{"X"});
   EXPECT_LE(trace.spans()[0].begin, trace.spans()[0].end);
   EXPECT_LE(trace.spans()[0].end, trace.spans()[1].begin);
   trace.clear_spans();

@@ -1,0 +1,124 @@
+// Clocks that are wrong by a known amount: what the comparison finds is within the uncertainty that it states.
+#include "runtime/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "runtime/base/check.h"
+#include "runtime/mesh.h"
+
+namespace shardline {
+namespace {
+
+using mpi::Communicator;
+
+/// Every rank has a clock of its own.
+std::vector<int> own_clocks(int ranks) {
+  std::vector<int> clocks(static_cast<std::size_t>(ranks));
+  std::iota(clocks.begin(), clocks.end(), 0);
+  return clocks;
+}
+
+/// A clock made from now(), which the ranks of this test share as they run on one machine; that of rank 0 is right.
+struct WrongClock {
+  double offset = 0;
+  double rate = 1;  ///< seconds that it counts in one
+
+  explicit WrongClock(int rank, double drift = 0) : offset(1000.25 * rank), rate(1 + drift * rank) {}
+  Seconds at(Seconds time) const { return Seconds(offset + rate * time.value); }
+  Seconds operator()() const { return at(now()); }
+};
+
+/// What doubles may lose of such times.
+constexpr double kRounding = 1e-8;
+
+TEST(Clock, OffsetsAreFoundWithinTheUncertainty) {
+  const Communicator world = Communicator::world();
+  const WrongClock clock(world.rank());
+  const ClockReading reading = compare_clocks(world, own_clocks(world.size()), clock);
+  EXPECT_NEAR(reading.behind.value, -clock.offset, reading.uncertainty.value + kRounding);
+  EXPECT_LE(reading.at, clock());
+  EXPECT_LT(reading.uncertainty, Seconds(10));
+  if (world.rank() == 0) {
+    EXPECT_EQ(reading.behind, Seconds(0));
+    EXPECT_EQ(reading.uncertainty, Seconds(0));
+  } else {
+    EXPECT_GT(reading.uncertainty, Seconds(0)) << "a round trip takes time";
+  }
+}
+
+TEST(Clock, DriftIsInterpolated) {
+  const Communicator world = Communicator::world();
+  const WrongClock clock(world.rank(), 1e-2);
+  ClockAlignment alignment;
+  alignment.add(compare_clocks(world, own_clocks(world.size()), clock));
+  std::vector<Seconds> moments;
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    moments.push_back(now());
+  }
+  alignment.add(compare_clocks(world, own_clocks(world.size()), clock));
+  // A clock that runs by a hundredth too fast is also wrong by that much of a round trip.
+  const double allowed = 1.1 * alignment.uncertainty().value + kRounding;
+  for (const Seconds moment : moments) {
+    EXPECT_NEAR(alignment.common(clock.at(moment)).value, moment.value, allowed) << "rank " << world.rank();
+  }
+}
+
+TEST(Clock, RanksThatShareOneAreAskedOnce) {
+  const Communicator world = Communicator::world();
+  std::vector<int> clocks;
+  for (int rank = 0; rank < world.size(); ++rank) clocks.push_back(rank / 2 * 2);
+  const WrongClock clock(world.rank() / 2 * 2);
+  const ClockReading reading = compare_clocks(world, clocks, clock);
+  const std::vector<double> behind = world.all_gather(reading.behind.value);
+  EXPECT_EQ(reading.behind.value, behind.at(static_cast<std::size_t>(world.rank() / 2 * 2)));
+  EXPECT_NEAR(reading.behind.value, -clock.offset, reading.uncertainty.value + kRounding);
+  if (world.rank() < 2) {
+    EXPECT_EQ(reading.behind, Seconds(0));
+  }
+}
+
+TEST(Clock, RanksOfANodeReadTheSameClockAndOtherNodesAreAsked) {
+  const Communicator world = Communicator::world();
+  const Mesh mesh(AbstractMesh({{"X", world.size()}}), world);
+  const ClockReading reading = compare_clocks(mesh);
+  if (mesh.nodes().at(static_cast<std::size_t>(mesh.rank())) == 0) {
+    EXPECT_EQ(reading.behind, Seconds(0));
+    EXPECT_EQ(reading.uncertainty, Seconds(0));
+  } else {
+    EXPECT_GT(reading.uncertainty, Seconds(0));
+  }
+  EXPECT_NEAR(reading.behind.value, 0, reading.uncertainty.value + kRounding) << "hosts of a lab share a clock";
+  EXPECT_LE(reading.at, now());
+}
+
+TEST(Clock, ClocksOfRanksThatAreNotThereAreRefused) {
+  const Communicator world = Communicator::world();
+  EXPECT_THROW(compare_clocks(world, std::vector<int>(static_cast<std::size_t>(world.size()) + 1, 0)), Error);
+  EXPECT_THROW(compare_clocks(world, std::vector<int>(static_cast<std::size_t>(world.size()), -1)), Error);
+}
+
+TEST(ClockAlignment, IsThatOfTheNearestReadingsAndKeepsTheOrder) {
+  ClockAlignment alignment;
+  EXPECT_EQ(alignment.common(Seconds(7)), Seconds(7));
+  EXPECT_EQ(alignment.uncertainty(), Seconds(0));
+  alignment.add({Seconds(10), Seconds(100), Seconds(0.25)});
+  EXPECT_EQ(alignment.common(Seconds(0)), Seconds(100));
+  EXPECT_EQ(alignment.common(Seconds(30)), Seconds(130));
+  alignment.add({Seconds(20), Seconds(104), Seconds(0.5)});
+  alignment.add({Seconds(28), Seconds(100), Seconds(0.125)});
+  EXPECT_EQ(alignment.common(Seconds(0)), Seconds(100));
+  EXPECT_EQ(alignment.common(Seconds(10)), Seconds(110));
+  EXPECT_EQ(alignment.common(Seconds(15)), Seconds(117));
+  EXPECT_EQ(alignment.common(Seconds(20)), Seconds(124));
+  EXPECT_EQ(alignment.common(Seconds(24)), Seconds(126));
+  EXPECT_EQ(alignment.common(Seconds(40)), Seconds(140));
+  EXPECT_EQ(alignment.uncertainty(), Seconds(0.5));
+  EXPECT_THROW(alignment.add({Seconds(27), Seconds(0), Seconds(0)}), Error);
+}
+
+}  // namespace
+}  // namespace shardline

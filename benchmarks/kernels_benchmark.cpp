@@ -12,30 +12,42 @@ namespace shardline::kernels {
 namespace {
 
 constexpr Index kElementSize = 4;
-const Shape kQueries{8, 256, 4, 2, 64};
-const Shape kKeys{8, 256, 4, 64};
-const Shape kRows{8, 256, 4, 2};
-const Shape kHidden{8, 256, 1536};
-const Shape kStream{8, 256, 512};
-const Shape kLogits{8, 256, 4096};
-const Shape kTokens{8, 256};
+const Shape kTokens{4, 128};
+const Shape kHidden{4, 128, 512};
+const Shape kStream{4, 128, 192};
+const Shape kLogits{4, 128, 256};
+
+/// Arrays of attention over sequences of range(0) positions in heads of range(1), three queries to a key: 1024
+/// positions in all, but one sequence at least.
+struct Heads {
+  Shape q, k, lse;
+
+  explicit Heads(const benchmark::State& state) {
+    const Index length = state.range(0), width = state.range(1), batch = std::max<Index>(1, 1024 / length);
+    q = {batch, length, 2, 3, width};
+    k = {batch, length, 2, width};
+    lse = {batch, length, 2, 3};
+  }
+};
 
 void attention_forward(benchmark::State& state) {
-  const BenchmarkArray<float> q("q", kQueries), k("k", kKeys), v("v", kKeys);
-  BenchmarkArray<float> o("o", kQueries), lse("lse", kRows);
+  const Heads heads(state);
+  const BenchmarkArray<float> q("q", heads.q), k("k", heads.k), v("v", heads.k);
+  BenchmarkArray<float> o("o", heads.q), lse("lse", heads.lse);
   for (auto _ : state) attention<float>(q.view(), k.view(), v.view(), {}, o.view(), lse.view());
-  report_rates(state, attention_cost(kQueries, kKeys, {}, kElementSize));
+  report_rates(state, attention_cost(heads.q, heads.k, {}, kElementSize));
 }
 
 void attention_backward(benchmark::State& state) {
-  const BenchmarkArray<float> q("q", kQueries), k("k", kKeys), v("v", kKeys), d_o("do", kQueries);
-  BenchmarkArray<float> o("o", kQueries), lse("lse", kRows), dq("dq", kQueries), dk("dk", kKeys), dv("dv", kKeys);
+  const Heads heads(state);
+  const BenchmarkArray<float> q("q", heads.q), k("k", heads.k), v("v", heads.k), d_o("do", heads.q);
+  BenchmarkArray<float> o("o", heads.q), lse("lse", heads.lse), dq("dq", heads.q), dk("dk", heads.k), dv("dv", heads.k);
   attention<float>(q.view(), k.view(), v.view(), {}, o.view(), lse.view());
   for (auto _ : state) {
     attention_grad<float>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), {}, dq.view(), dk.view(),
                           dv.view());
   }
-  report_rates(state, attention_grad_cost(kQueries, kKeys, {}, kElementSize));
+  report_rates(state, attention_grad_cost(heads.q, heads.k, {}, kElementSize));
 }
 
 void silu_mul_forward(benchmark::State& state) {
@@ -107,23 +119,55 @@ void norm_backward(benchmark::State& state) {
   report_rates(state, norm_grad_cost(kStream, kElementSize));
 }
 
+void norm_dots(benchmark::State& state) {
+  const BenchmarkArray<float> dy("dy", kStream), w("w", {kStream.back()}), x("x", kStream);
+  BenchmarkArray<float> dot("dot", kTokens);
+  for (auto _ : state) norm_dot<float>(dy.view(), w.view(), x.view(), dot.view());
+  report_rates(state, norm_dot_cost(kStream, kElementSize));
+}
+
 void rope_forward(benchmark::State& state) {
-  const BenchmarkArray<float> x("x", kQueries);
-  BenchmarkArray<float> y("y", kQueries);
-  for (auto _ : state) rope<float>(x.view(), {.time_dim = 1, .positions = {0, kQueries[1]}}, y.view());
+  const Shape shape{4, 128, state.range(0), state.range(1)};
+  const BenchmarkArray<float> x("x", shape);
+  BenchmarkArray<float> y("y", shape);
+  for (auto _ : state) rope<float>(x.view(), {.time_dim = 1, .positions = {0, shape[1]}}, y.view());
   report_rates(state, rope_cost(y.view().size(), kElementSize));
+}
+
+void row_maxima(benchmark::State& state) {
+  const BenchmarkArray<float> logits("logits", kLogits);
+  BenchmarkArray<float> max("max", kTokens);
+  for (auto _ : state) row_max<float>(logits.view(), max.view());
+  report_rates(state, row_max_cost(kLogits, kElementSize));
 }
 
 void softmax_sums(benchmark::State& state) {
   const BenchmarkArray<float> logits("logits", kLogits);
   BenchmarkArray<float> max("max", kTokens), z("z", kTokens);
+  row_max<float>(logits.view(), max.view());
+  for (auto _ : state) sum_exp<float>(logits.view(), max.view(), z.view());
+  report_rates(state, sum_exp_cost(kLogits, kElementSize));
+}
+
+void cross_entropy_backward(benchmark::State& state) {
+  const BenchmarkArray<float> logits("logits", kLogits), dloss("dloss", {});
+  BenchmarkArray<float> max("max", kTokens), z("z", kTokens), dlogits("dlogits", kLogits);
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(element_count(kTokens)), 1);
+  row_max<float>(logits.view(), max.view());
+  sum_exp<float>(logits.view(), max.view(), z.view());
   for (auto _ : state) {
-    row_max<float>(logits.view(), max.view());
-    sum_exp<float>(logits.view(), max.view(), z.view());
+    cross_entropy_grad<float>(logits.view(), {labels.data(), kTokens}, max.view(), z.view(), dloss.view(),
+                              {0, kLogits.back()}, 1, dlogits.view());
   }
-  const Cost maxima = row_max_cost(kLogits, kElementSize);
-  const Cost sums = sum_exp_cost(kLogits, kElementSize);
-  report_rates(state, {maxima.flops + sums.flops, maxima.bytes + sums.bytes});
+  report_rates(state, cross_entropy_grad_cost(kLogits, kElementSize));
+}
+
+void likelihood(benchmark::State& state) {
+  const BenchmarkArray<float> max("max", kTokens), picked("picked", kTokens);
+  BenchmarkArray<float> z("z", kTokens), loss("loss", {});
+  std::fill(z.values.begin(), z.values.end(), 3.0F);
+  for (auto _ : state) negative_log_likelihood<float>(z.view(), max.view(), picked.view(), 1, loss.view());
+  report_rates(state, negative_log_likelihood_cost(z.view().size(), kElementSize));
 }
 
 void adamw_update(benchmark::State& state) {
@@ -137,8 +181,8 @@ void adamw_update(benchmark::State& state) {
   report_rates(state, adamw_cost(p.view().size(), kElementSize));
 }
 
-BENCHMARK(attention_forward)->Unit(benchmark::kMillisecond);
-BENCHMARK(attention_backward)->Unit(benchmark::kMillisecond);
+BENCHMARK(attention_forward)->ArgsProduct({{128, 512, 2048}, {32, 64, 128}})->Unit(benchmark::kMillisecond);
+BENCHMARK(attention_backward)->ArgsProduct({{128, 512, 2048}, {32, 64, 128}})->Unit(benchmark::kMillisecond);
 BENCHMARK(silu_mul_forward)->Unit(benchmark::kMillisecond);
 BENCHMARK(silu_mul_backward)->Unit(benchmark::kMillisecond);
 BENCHMARK(gelu_forward)->Unit(benchmark::kMillisecond);
@@ -147,8 +191,12 @@ BENCHMARK(combine_sum)->Unit(benchmark::kMillisecond);
 BENCHMARK(combine_bf16)->Unit(benchmark::kMillisecond);
 BENCHMARK(norm_forward)->Unit(benchmark::kMillisecond);
 BENCHMARK(norm_backward)->Unit(benchmark::kMillisecond);
-BENCHMARK(rope_forward)->Unit(benchmark::kMillisecond);
+BENCHMARK(norm_dots)->Unit(benchmark::kMillisecond);
+BENCHMARK(rope_forward)->ArgsProduct({{2, 6}, {32, 64, 128}})->Unit(benchmark::kMillisecond);
+BENCHMARK(row_maxima)->Unit(benchmark::kMillisecond);
 BENCHMARK(softmax_sums)->Unit(benchmark::kMillisecond);
+BENCHMARK(cross_entropy_backward)->Unit(benchmark::kMillisecond);
+BENCHMARK(likelihood)->Unit(benchmark::kMillisecond);
 BENCHMARK(adamw_update)->Unit(benchmark::kMillisecond);
 
 }  // namespace

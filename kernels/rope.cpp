@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/lanes.h"
 #include "kernels/rows.h"
 #include "runtime/base/check.h"
 
@@ -21,40 +20,69 @@ void check_rope(const Shape& x, const RopeOptions& options) {
   SHARDLINE_CHECK(options.sign == 1 || options.sign == -1, "rope: sign is {}; 1 and -1 are legal", options.sign);
 }
 
-/// Cosines and sines for every position and pair, [T, H/2] each.
+/// Positions between two whose rotations are computed from their angles.
+constexpr Index kStride = 16;
+
+/// Cosines and sines for every position of a range and every pair, [positions, H/2] each.
 template <class T>
 struct Rotations {
   std::vector<T> cosine;
   std::vector<T> sine;
+
+  Rotations(Index positions, Index half)
+      : cosine(static_cast<std::size_t>(positions * half)), sine(static_cast<std::size_t>(positions * half)) {}
 };
 
+/// Rotations by positions 0, step, 2 step, ... after `first`.
+Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, Index first, Index step, Index count) {
+  Rotations<double> rotations(count, static_cast<Index>(frequencies.size()));
+  std::size_t at = 0;
+  for (Index i = 0; i < count; ++i) {
+    for (const double frequency : frequencies) {
+      const double angle = static_cast<double>(first + i * step) * frequency;
+      rotations.cosine[at] = std::cos(angle);
+      rotations.sine[at++] = std::sin(angle);
+    }
+  }
+  return rotations;
+}
+
+/// Cosines and sines are dear, so they are taken for few positions: the rotation by position p is that by the multiple
+/// of kStride at or below it followed by that by the rest. This depends on p alone, not on where the range begins.
 template <class T>
 Rotations<T> make_rotations(const RopeOptions& options, Index half) {
   std::vector<double> frequencies;
   for (Index i = 0; i < half; ++i) {
     frequencies.push_back(std::pow(options.theta, -static_cast<double>(i) / static_cast<double>(half)));
   }
-  Rotations<T> rotations;
-  for (Index position = options.positions.begin; position < options.positions.end; ++position) {
-    for (const double frequency : frequencies) {
-      const double angle = static_cast<double>(position) * frequency;
-      rotations.cosine.push_back(static_cast<T>(std::cos(angle)));
-      rotations.sine.push_back(static_cast<T>(options.sign * std::sin(angle)));
+  const Index first = options.positions.begin / kStride;
+  const Index strides = (options.positions.end + kStride - 1) / kStride - first;
+  const Rotations<double> whole = rotations_by_angle(frequencies, first * kStride, kStride, strides);
+  const Rotations<double> rest = rotations_by_angle(frequencies, 0, 1, kStride);
+  Rotations<T> rotations(options.positions.size(), half);
+  for (Index t = 0; t < options.positions.size(); ++t) {
+    const Index position = options.positions.begin + t;
+    const Index major = (position / kStride - first) * half, minor = position % kStride * half;
+    const double *c1 = whole.cosine.data() + major, *s1 = whole.sine.data() + major;
+    const double *c2 = rest.cosine.data() + minor, *s2 = rest.sine.data() + minor;
+    T *cosine = rotations.cosine.data() + t * half, *sine = rotations.sine.data() + t * half;
+    for (Index i = 0; i < half; ++i) {
+      cosine[i] = static_cast<T>(c1[i] * c2[i] - s1[i] * s2[i]);
+      sine[i] = static_cast<T>(options.sign * (s1[i] * c2[i] + c1[i] * s2[i]));
     }
   }
   return rotations;
 }
 
+/// `y` may be `x`. Every head is taken from its first element on, so a pair's result does not depend on where it lies.
 template <class T>
 void rotate(const T* x, const T* cosine, const T* sine, Index half, T* y) {
-  for_lanes(half, [&](Index begin, auto count) {
-    const Lanes<T> low = load(x + begin, count);
-    const Lanes<T> high = load(x + half + begin, count);
-    const Lanes<T> c = load(cosine + begin, count);
-    const Lanes<T> s = load(sine + begin, count);
-    store<T>(low * c - high * s, y + begin, count);
-    store<T>(high * c + low * s, y + half + begin, count);
-  });
+#pragma GCC ivdep
+  for (Index i = 0; i < half; ++i) {
+    const T low = x[i], high = x[half + i];
+    y[i] = low * cosine[i] - high * sine[i];
+    y[half + i] = high * cosine[i] + low * sine[i];
+  }
 }
 
 }  // namespace

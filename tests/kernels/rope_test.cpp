@@ -10,6 +10,7 @@ using testing::Array;
 using testing::expect_close;
 using testing::inner_product;
 using testing::kGradientTolerance;
+using testing::kTolerance;
 using testing::numeric_gradient;
 using testing::random_array;
 using testing::slice;
@@ -88,6 +89,32 @@ TEST(RopeSplitTest, BlocksOfTheSequenceGiveTheWhole) {
     rope<double>(x_block.view(), {.positions = block}, y_block.view());
     expect_close(y_block, slice(whole, 1, block));
   }
+}
+
+/// A position is turned by the same bits wherever its block begins: ranks that split the sequence agree with one.
+TYPED_TEST(RopeTest, TurnsAPositionAlikeInEveryBlock) {
+  using T = TypeParam;
+  for (const Index width : {6, 64}) {
+    const auto x = random_array<T>("x", {2, 75, 2, width});
+    auto whole = unwritten<T>(x.shape);
+    rope<T>(x.view(), {.positions = {1000, 1075}}, whole.view());
+    for (const Range block : {Range{0, 1}, {1, 9}, {9, 24}, {24, 75}}) {
+      const auto x_block = slice(x, 1, block);
+      auto y_block = unwritten<T>(x_block.shape);
+      rope<T>(x_block.view(), {.positions = {1000 + block.begin, 1000 + block.end}}, y_block.view());
+      const auto expected = slice(whole, 1, block);
+      for (Index i = 0; i < expected.size(); ++i) ASSERT_EQ(y_block[i], expected[i]) << "element " << i;
+    }
+  }
+}
+
+/// Angles of far positions carry the rounding of position times frequency, whatever computes them.
+TYPED_TEST(RopeTest, TurnsFarPositions) {
+  using T = TypeParam;
+  const auto x = random_array<T>("x", {1, 40, 1, 16});
+  auto y = unwritten<T>(x.shape);
+  rope<T>(x.view(), {.positions = {100000, 100040}}, y.view());
+  expect_close(y, rope_plainly(x, 100000, 10000), std::max(kTolerance<T>, 1e-10));
 }
 
 TEST(RopeErrorTest, RefusesWhatItCannotTurn) {

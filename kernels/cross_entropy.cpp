@@ -43,7 +43,7 @@ void sum_exp(View<const T> logits_TV, View<const T> max_T, View<T> z_T) {
     const T* logits = logits_TV.data + t * columns;
     const T max = max_T[t];
     z_T[t] = sum_lanes<T>(
-        columns, [&](Index begin, auto count) -> Lanes<T> { return (load(logits + begin, count) - max).exp(); });
+        columns, [&](Index begin, auto count) -> Lanes<T> { return exp_lanes<T>(load(logits + begin, count) - max); });
   }
 }
 
@@ -90,7 +90,7 @@ void cross_entropy_grad(View<const T> logits_TV, View<const std::int32_t> labels
     const T max = max_T[t];
     const T factor = incoming / z_T[t];
     for_lanes(columns, [&](Index begin, auto count) {
-      store<T>((load(logits + begin, count) - max).exp() * factor, dlogits + begin, count);
+      store<T>(exp_lanes<T>(load(logits + begin, count) - max) * factor, dlogits + begin, count);
     });
     const Index label = labels_T[t];
     if (holds(vocabulary, label)) dlogits[label - vocabulary.begin] -= incoming;

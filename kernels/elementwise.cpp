@@ -10,8 +10,8 @@ namespace shardline::kernels {
 namespace {
 
 template <class T>
-Lanes<T> sigmoid(const Lanes<T>& x) {
-  return (T(1) + (-x).exp()).inverse();
+[[gnu::always_inline]] inline Lanes<T> sigmoid(const Lanes<T>& x) {
+  return (T(1) + exp_lanes<T>(-x)).inverse();
 }
 
 /// 2 sqrt(2/pi) and the weight of the cube. As (1 + tanh(z)) / 2 = sigmoid(2 z), GELU is x sigmoid(2 z).

@@ -4,10 +4,11 @@
 #include <array>
 #include <type_traits>
 
+#include "kernels/exp.h"
 #include "runtime/base/shape.h"
 
 /// How the elementwise kernels vectorise. Eigen's whole-array expressions treat the elements before the first aligned
-/// address and after the last full vector with scalar code whose exp differs in the last bit, so their result depends
+/// address and after the last full vector with scalar code that may differ in the last bit, so their result depends
 /// on where an array happens to lie. Here an array is taken in pieces of kLanes elements, copied through the registers
 /// (or the first-level cache), and every element, the last few included, goes through the same vector code: equal
 /// inputs give equal bits on every rank and in every run. Only kernel sources include this header.
@@ -56,7 +57,7 @@ void add_lanes(Lanes<T>& sum, const Lanes<T>& term, Count count) {
 /// Calls body(begin, count) for consecutive pieces of `size` elements; `count` is a FullCount for all but a partial
 /// last piece.
 template <class Body>
-void for_lanes(Index size, Body&& body) {
+[[gnu::always_inline]] inline void for_lanes(Index size, Body&& body) {
   Index begin = 0;
   for (; begin + kLanes <= size; begin += kLanes) body(begin, FullCount());
   if (begin < size) body(begin, size - begin);
@@ -69,6 +70,14 @@ T sum_lanes(Index size, Piece&& piece) {
   Lanes<T> sum = Lanes<T>::Zero();
   for_lanes(size, [&](Index begin, auto count) { add_lanes<T>(sum, piece(begin, count), count); });
   return sum.sum();
+}
+
+/// The exponential of every lane.
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> exp_lanes(const Lanes<T>& x) {
+  Lanes<T> y;
+  for (Index i = 0; i < kLanes; ++i) y[i] = vector_exp(x[i]);
+  return y;
 }
 
 /// The larger of two, NaN if one of them is: `a != a` finds one on the left, and against one on the right `a > b`

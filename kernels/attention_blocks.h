@@ -1,0 +1,139 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/attention.h"
+#include "kernels/lanes.h"
+#include "kernels/tile_product.h"
+
+/// What the forward and the backward pass of attention share: how the arrays are cut into blocks, and the blocks. Only
+/// their sources include this header.
+namespace shardline::kernels {
+
+/// Rows and keys of a block. A row is one query of one head: those of the G heads of a key-value head follow each
+/// other, position by position, so that every head that a key serves is in one product. The operands of a block stay in
+/// the second-level cache; both extents are whole tiles as rows and as columns, and whole pieces of lanes.
+inline constexpr Index kRowBlock = 192;
+inline constexpr Index kGradRowBlock = 96;
+inline constexpr Index kKeyBlock = 96;
+static_assert(kRowBlock % kTileRows == 0 && kGradRowBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0);
+static_assert(kKeyBlock % kTileColumns<float> == 0 && kKeyBlock % kLanes == 0);
+template <class T>
+inline constexpr Index kKeyDistance = row_distance<T>(kKeyBlock);
+
+/// The extents of a call, and where the rows of one key-value head of one sequence lie.
+struct Heads {
+  Index B, T, S, K, G, H;
+  AttentionOptions options;
+
+  Index key_stride() const { return K * H; }
+  Index query_rows() const { return B * T * K * G; }
+  Index head_rows() const { return T * G; }
+  /// Where a row lies among those of all key-value heads.
+  Index row_place(Index row) const { return row / G * K * G + row % G; }
+  double scale() const { return 1 / std::sqrt(static_cast<double>(H)); }
+
+  /// Keys that query `t` sees: the first so many.
+  Index visible(Index t) const { return std::clamp<Index>(options.query_begin + t + 1 - options.key_begin, 0, S); }
+  /// Of `keys`, how many of the first `row` sees.
+  Index visible(Index row, Range keys) const {
+    return std::clamp<Index>(visible(row / G) - keys.begin, 0, keys.size());
+  }
+  /// The first row that sees key `s`.
+  Index first_seeing(Index s) const { return G * std::clamp<Index>(options.key_begin + s - options.query_begin, 0, T); }
+};
+
+/// Throws Error when the shapes of q and k do not belong together.
+Heads check_heads(const Shape& q, const Shape& k, const AttentionOptions& options);
+/// Throws Error unless the array called `name` has the shape expected.
+void check_shape(const char* name, const Shape& shape, const Shape& expected);
+/// Checks v, o and lse.
+void check_forward(const Heads& heads, const Shape& q, const Shape& k, const Shape& v, const Shape& o,
+                   const Shape& lse);
+
+/// Where one key-value head of one sequence begins in the arrays.
+struct HeadOffsets {
+  Index query;  ///< in [B, T, K, G, H]
+  Index key;    ///< in [B, S, K, H]
+  Index row;    ///< in [B, T, K, G]
+};
+
+template <class Body>
+void for_each_head(const Heads& heads, Body&& body) {
+  for (Index b = 0; b < heads.B; ++b) {
+    for (Index k = 0; k < heads.K; ++k) {
+      const Index row = (b * heads.T * heads.K + k) * heads.G;
+      body(HeadOffsets{row * heads.H, (b * heads.S * heads.K + k) * heads.H, row});
+    }
+  }
+}
+
+/// A block copied out of the arrays: rows of H numbers and zeros up to whole tiles, or the same transposed.
+template <class T>
+using Block = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+template <class T>
+Block<T> zero_block(Index rows, Index columns) {
+  return Block<T>::Zero(rows, row_distance<T>(columns));
+}
+
+template <class T>
+T* row_of(Block<T>& block, Index row) {
+  return block.data() + row * block.cols();
+}
+template <class T>
+const T* row_of(const Block<T>& block, Index row) {
+  return block.data() + row * block.cols();
+}
+
+/// The rows of a query array, times `scale`.
+template <class T>
+void take_rows(const Heads& heads, const T* queries, Range rows, T scale, Block<T>& block) {
+  for (Index r = 0; r < rows.size(); ++r) {
+    const T* from = queries + heads.row_place(rows.begin + r) * heads.H;
+    T* to = row_of(block, r);
+    for (Index h = 0; h < heads.H; ++h) to[h] = scale * from[h];
+  }
+}
+
+template <class T>
+void take_keys(const Heads& heads, const T* from, Range keys, Block<T>& block) {
+  for (Index s = 0; s < keys.size(); ++s) {
+    std::copy_n(from + (keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
+  }
+}
+
+template <class T>
+void take_keys_transposed(const Heads& heads, const T* from, Range keys, Block<T>& block) {
+  const T* first = from + keys.begin * heads.key_stride();
+  for (Index h = 0; h < heads.H; ++h) {
+    T* to = row_of(block, h);
+    for (Index s = 0; s < keys.size(); ++s) to[s] = first[s * heads.key_stride() + h];
+  }
+}
+
+/// The scores of a tile of rows, or the products of any other rows of H numbers with transposed keys.
+template <class T>
+void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T>& transposed, Index keys, T* scores) {
+  multiply_tiles<TileResult::set, T>({.depth = heads.H,
+                                      .columns = keys,
+                                      .a = rows,
+                                      .a_row = width,
+                                      .b = transposed.data(),
+                                      .b_row = kKeyDistance<T>,
+                                      .c = scores,
+                                      .c_row = kKeyDistance<T>});
+}
+
+/// Fills a row of scores up to a whole piece of lanes with scores that add nothing, and gives the padded length.
+template <class T>
+Index pad_row(T* scores, Index visible) {
+  const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
+  std::fill(scores + visible, scores + padded, std::numeric_limits<T>::lowest());
+  return padded;
+}
+
+}  // namespace shardline::kernels

@@ -1,0 +1,166 @@
+#include <array>
+
+#include "kernels/attention_blocks.h"
+
+namespace shardline::kernels {
+namespace {
+
+/// One key-value head of one sequence in the backward pass; the pointers are to its first elements.
+template <class T>
+struct HeadGrad {
+  const T *q, *k, *v, *o, *lse, *d_o;
+  T *dq, *dk, *dv;
+};
+
+/// Buffers of the backward pass for one block of rows and one of keys.
+template <class T>
+struct GradBlock {
+  explicit GradBlock(Index width)
+      : q(zero_block<T>(kGradRowBlock, width)),
+        d_o(q),
+        weights(zero_block<T>(kGradRowBlock, kKeyBlock)),
+        d_scores(weights),
+        keys(zero_block<T>(kKeyBlock, width)),
+        d_keys(keys),
+        d_values(keys),
+        keys_transposed(zero_block<T>(width, kKeyBlock)),
+        values_transposed(keys_transposed),
+        d_queries(zero_block<T>(kTileRows, width)) {}
+
+  Block<T> q, d_o;                              ///< [rows, H], q scaled
+  Block<T> weights, d_scores;                   ///< the probabilities and the gradients of the scores [rows, keys]
+  Block<T> keys, d_keys, d_values;              ///< [keys, H]
+  Block<T> keys_transposed, values_transposed;  ///< [H, keys]
+  Block<T> d_queries;                           ///< [a tile of rows, H], not scaled yet
+  std::array<T, kGradRowBlock> lse, delta;      ///< of each row; delta = sum over H of do o
+
+  Index width() const { return q.cols(); }
+};
+
+template <class T>
+void take_grad_rows(const Heads& heads, const HeadGrad<T>& head, Range rows, GradBlock<T>& block) {
+  take_rows(heads, head.q, rows, static_cast<T>(heads.scale()), block.q);
+  take_rows(heads, head.d_o, rows, T(1), block.d_o);
+  for (Index r = 0; r < rows.size(); ++r) {
+    const Index place = heads.row_place(rows.begin + r);
+    const T *o = head.o + place * heads.H, *d_o = head.d_o + place * heads.H;
+    block.lse[static_cast<std::size_t>(r)] = head.lse[place];
+    block.delta[static_cast<std::size_t>(r)] = sum_lanes<T>(
+        heads.H, [&](Index h, auto count) -> Lanes<T> { return load(o + h, count) * load(d_o + h, count); });
+  }
+}
+
+/// From scores and gradients of the probabilities to probabilities and gradients of the scores; zero beyond the keys
+/// that the row sees.
+template <class T>
+void soften_grad_row(GradBlock<T>& block, Index r, Index visible) {
+  T *weights = row_of(block.weights, r), *d_scores = row_of(block.d_scores, r);
+  const T lse = block.lse[static_cast<std::size_t>(r)], delta = block.delta[static_cast<std::size_t>(r)];
+  const Index padded = pad_row(weights, visible);
+  for (Index s = 0; s < padded; s += kLanes) {
+    const Lanes<T> weight = exp_lanes<T>(load(weights + s, FullCount()) - lse);
+    store(weight, weights + s, FullCount());
+    store<T>(weight * (load(d_scores + s, FullCount()) - delta), d_scores + s, FullCount());
+  }
+  std::fill(weights + visible, weights + kKeyBlock, T(0));
+  std::fill(d_scores + visible, d_scores + kKeyBlock, T(0));
+}
+
+/// Fills `weights` and `d_scores` and adds to the gradients of the queries, a tile of rows at a time.
+template <class T>
+void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& block, T* dq) {
+  for (Index r = 0; r < rows.size(); r += kTileRows) {
+    const Index end = std::min(r + kTileRows, rows.size());
+    const Index visible = heads.visible(rows.begin + end - 1, keys);
+    multiply_keys(heads, row_of(block.q, r), block.width(), block.keys_transposed, visible, row_of(block.weights, r));
+    multiply_keys(heads, row_of(block.d_o, r), block.width(), block.values_transposed, visible,
+                  row_of(block.d_scores, r));
+    for (Index i = r; i < end; ++i) soften_grad_row(block, i, heads.visible(rows.begin + i, keys));
+    multiply_tiles<TileResult::set, T>({.depth = visible,
+                                        .columns = heads.H,
+                                        .a = row_of(block.d_scores, r),
+                                        .a_row = kKeyDistance<T>,
+                                        .b = block.keys.data(),
+                                        .b_row = block.width(),
+                                        .c = block.d_queries.data(),
+                                        .c_row = block.width()});
+    for (Index i = r; i < end; ++i) {
+      T* to = dq + heads.row_place(rows.begin + i) * heads.H;
+      const T *from = row_of(block.d_queries, i - r), scale = static_cast<T>(heads.scale());
+      for (Index h = 0; h < heads.H; ++h) to[h] += scale * from[h];
+    }
+  }
+}
+
+/// Adds to the gradients of the keys or values what the rows of `of_rows` [rows, H] give with `factors` [rows, keys];
+/// no row before `first_seeing` a tile of keys has part in it.
+template <class T>
+void add_key_grad(const Heads& heads, Range rows, Range keys, const Block<T>& factors, const Block<T>& of_rows,
+                  Block<T>& gradient) {
+  for (Index s = 0; s < keys.size(); s += kTileRows) {
+    const Index first = std::clamp<Index>(heads.first_seeing(keys.begin + s) - rows.begin, 0, rows.size());
+    multiply_tiles<TileResult::add, T>({.depth = rows.size() - first,
+                                        .columns = heads.H,
+                                        .a = factors.data() + first * kKeyDistance<T> + s,
+                                        .a_row = 1,
+                                        .a_step = kKeyDistance<T>,
+                                        .b = of_rows.data() + first * of_rows.cols(),
+                                        .b_row = of_rows.cols(),
+                                        .c = row_of(gradient, s),
+                                        .c_row = gradient.cols()});
+  }
+}
+
+template <class T>
+void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>& block) {
+  for (Index s = 0; s < heads.S; s += kKeyBlock) {
+    const Range keys{s, std::min(heads.S, s + kKeyBlock)};
+    take_keys(heads, head.k, keys, block.keys);
+    take_keys_transposed(heads, head.k, keys, block.keys_transposed);
+    take_keys_transposed(heads, head.v, keys, block.values_transposed);
+    block.d_keys.setZero();
+    block.d_values.setZero();
+    for (Index r = heads.first_seeing(s); r < heads.head_rows(); r += kGradRowBlock) {
+      const Range rows{r, std::min(heads.head_rows(), r + kGradRowBlock)};
+      take_grad_rows(heads, head, rows, block);
+      add_query_grad(heads, rows, keys, block, head.dq);
+      add_key_grad(heads, rows, keys, block.weights, block.d_o, block.d_values);
+      add_key_grad(heads, rows, keys, block.d_scores, block.q, block.d_keys);
+    }
+    for (Index i = 0; i < keys.size(); ++i) {
+      const Index place = (s + i) * heads.key_stride();
+      std::copy_n(row_of(block.d_keys, i), heads.H, head.dk + place);
+      std::copy_n(row_of(block.d_values, i), heads.H, head.dv + place);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
+                    View<const T> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options, View<T> dq_BTKGH,
+                    View<T> dk_BSKH, View<T> dv_BSKH) {
+  const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
+  check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
+  check_shape("do", do_BTKGH.shape, q_BTKGH.shape);
+  check_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
+  check_shape("dk", dk_BSKH.shape, k_BSKH.shape);
+  check_shape("dv", dv_BSKH.shape, k_BSKH.shape);
+  std::fill_n(dq_BTKGH.data, dq_BTKGH.size(), T(0));
+  GradBlock<T> block(heads.H);
+  for_each_head(heads, [&](const HeadOffsets& at) {
+    const HeadGrad<T> head{q_BTKGH.data + at.query,  k_BSKH.data + at.key,   v_BSKH.data + at.key,
+                           o_BTKGH.data + at.query,  lse_BTKG.data + at.row, do_BTKGH.data + at.query,
+                           dq_BTKGH.data + at.query, dk_BSKH.data + at.key,  dv_BSKH.data + at.key};
+    attend_head_grad(heads, head, block);
+  });
+}
+
+#define SHARDLINE_INSTANTIATE(T)                                                                          \
+  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const T>, \
+                               View<const T>, const AttentionOptions&, View<T>, View<T>, View<T>);
+SHARDLINE_INSTANTIATE(float)
+SHARDLINE_INSTANTIATE(double)
+
+}  // namespace shardline::kernels

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstring>
+
+#include "runtime/base/shape.h"
+
+/// Products of blocks that lie in the caches, for kernels that take many small ones: the BLAS copies its operands
+/// before it multiplies, which products over 32 numbers do not pay back, and takes no ragged block. A tile of results
+/// stays in registers while its terms are added in order, so a result depends on its own row and column alone. Only
+/// kernel sources include this header.
+namespace shardline::kernels {
+
+#if defined(__AVX512F__)
+inline constexpr Index kVectorBytes = 64;
+#elif defined(__AVX__)
+inline constexpr Index kVectorBytes = 32;
+#else
+inline constexpr Index kVectorBytes = 16;
+#endif
+
+/// A tile is kTileRows rows of two vectors: 12 accumulators, two vectors of B and one of A fill 16 registers.
+inline constexpr Index kTileRows = 6;
+template <class T>
+inline constexpr Index kVectorLanes = kVectorBytes / static_cast<Index>(sizeof(T));
+template <class T>
+inline constexpr Index kTileColumns = 2 * kVectorLanes<T>;
+
+/// How far apart the rows of a block of `columns` lie: whole tiles, and an odd number of them, since rows a power of two
+/// apart would share few sets of the first-level cache.
+template <class T>
+constexpr Index row_distance(Index columns) {
+  return ((columns + kTileColumns<T> - 1) / kTileColumns<T> | 1) * kTileColumns<T>;
+}
+
+/// C = A B, or C += A B, for kTileRows rows of C, which is row-major as B is; element (i, k) of A lies `row` i + `step`
+/// k behind its first, so that A may be stored transposed. Whole tiles are read and written: `columns` is rounded up.
+template <class T>
+struct TileProduct {
+  Index depth = 0, columns = 0;
+  const T* a = nullptr;
+  Index a_row = 0, a_step = 1;
+  const T* b = nullptr;
+  Index b_row = 0;
+  T* c = nullptr;
+  Index c_row = 0;
+};
+
+enum class TileResult : bool { set, add };
+
+template <class T>
+struct VectorOf {
+  // An alias template cannot carry the attribute.
+  typedef T Type __attribute__((vector_size(kVectorBytes)));  // NOLINT(modernize-use-using)
+};
+
+/// The tile whose first column is `column`.
+template <TileResult result, class T>
+[[gnu::always_inline]] inline void multiply_tile(const TileProduct<T>& product, Index column) {
+  using Vector = typename VectorOf<T>::Type;
+  const T *a = product.a, *b = product.b + column;
+  T* c = product.c + column;
+  Vector sum[kTileRows][2] = {};
+  if constexpr (result == TileResult::add) {
+#pragma GCC unroll 6
+    for (Index r = 0; r < kTileRows; ++r) std::memcpy(sum[r], c + r * product.c_row, sizeof sum[r]);
+  }
+  for (Index k = 0; k < product.depth; ++k, a += product.a_step, b += product.b_row) {
+    Vector low, high;
+    std::memcpy(&low, b, sizeof low);
+    std::memcpy(&high, b + kVectorLanes<T>, sizeof high);
+#pragma GCC unroll 6
+    for (Index r = 0; r < kTileRows; ++r) {
+      sum[r][0] += a[r * product.a_row] * low;
+      sum[r][1] += a[r * product.a_row] * high;
+    }
+  }
+#pragma GCC unroll 6
+  for (Index r = 0; r < kTileRows; ++r) std::memcpy(c + r * product.c_row, sum[r], sizeof sum[r]);
+}
+
+template <TileResult result, class T>
+void multiply_tiles(const TileProduct<T>& product) {
+  for (Index column = 0; column < product.columns; column += kTileColumns<T>) multiply_tile<result>(product, column);
+}
+
+}  // namespace shardline::kernels

@@ -62,27 +62,52 @@ struct RowBlock {
   }
 };
 
-/// Turns the scores of row `r`, of which the first `visible` of `keys` count, into exp(score - largest), and brings
-/// what the row has summed so far to the new largest score. A NaN among the scores need not become the largest, it
+/// The larger of `start` and the first `count` scores, whole pieces of lanes. A NaN among them need not be the result: it
 /// stays one as a weight.
 template <class T>
-void soften_row(RowBlock<T>& block, Index r, T* scores, Index visible, Index keys) {
-  const auto row = static_cast<std::size_t>(r);
-  const Index padded = pad_row(scores, visible);
-  Lanes<T> lanes = Lanes<T>::Constant(block.largest[row]);
-  for (Index s = 0; s < padded; s += kLanes) lanes = lanes.max(load(scores + s, FullCount()));
-  const T largest = lanes.maxCoeff();
-  const T shrink = vector_exp(block.largest[row] - largest);
-  lanes.setZero();
-  for (Index s = 0; s < padded; s += kLanes) {
+T largest_score(const T* scores, Index count, T start) {
+  if (count == 0) return start;
+  Lanes<T> lanes = load(scores, FullCount());
+  for (Index s = kLanes; s < count; s += kLanes) lanes = lanes.max(load(scores + s, FullCount()));
+  return std::max(start, lanes.maxCoeff());
+}
+
+/// Turns `count` scores, whole pieces of lanes, into exp(score - largest), and gives their sum.
+template <class T>
+T weigh_scores(T* scores, Index count, T largest) {
+  const auto weigh = [&](Index s) -> Lanes<T> {
     const Lanes<T> weight = exp_lanes<T>(load(scores + s, FullCount()) - largest);
     store(weight, scores + s, FullCount());
-    lanes += weight;
+    return weight;
+  };
+  if (count == 0) return T(0);
+  Lanes<T> sum = weigh(0);
+  for (Index s = kLanes; s < count; s += kLanes) sum += weigh(s);
+  return sum.sum();
+}
+
+/// Turns the scores of the tile of rows from `r` on into exp(score - largest), and brings what the rows have summed so
+/// far to their new largest scores. All maxima come first: they then need not wait for the exponentials of other rows.
+template <class T>
+void soften_tile(const Heads& heads, Range rows, Range keys, Index r, RowBlock<T>& block) {
+  std::array<Index, kTileRows> padded;
+  std::array<T, kTileRows> largest;
+  const Index count = std::min(kTileRows, rows.size() - r);
+  for (Index i = 0; i < count; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    T* scores = block.scores.data() + i * kKeyDistance<T>;
+    padded[row] = pad_row(scores, heads.visible(rows.begin + r + i, keys));
+    largest[row] = largest_score(scores, padded[row], block.largest[static_cast<std::size_t>(r + i)]);
+    std::fill(scores + padded[row], scores + std::max(padded[row], keys.size()), T(0));
   }
-  std::fill(scores + visible, scores + std::max(keys, visible), T(0));
-  block.sum[row] = block.sum[row] * shrink + lanes.sum();
-  block.largest[row] = largest;
-  if (shrink != T(1)) block.output.row(r) *= shrink;
+  for (Index i = 0; i < count; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    T &former = block.largest[static_cast<std::size_t>(r + i)], &sum = block.sum[static_cast<std::size_t>(r + i)];
+    const T shrink = vector_exp(former - largest[row]);
+    sum = sum * shrink + weigh_scores(block.scores.data() + i * kKeyDistance<T>, padded[row], largest[row]);
+    former = largest[row];
+    if (shrink != T(1)) block.output.row(r + i) *= shrink;
+  }
 }
 
 /// Adds one block of keys to a block of rows, a tile of rows at a time; only tiles that see some of the keys are
@@ -91,13 +116,11 @@ template <class T>
 void attend_block(const Heads& heads, Range rows, Range keys, RowBlock<T>& block) {
   const Index first = std::max<Index>(0, heads.first_seeing(keys.begin) - rows.begin) / kTileRows * kTileRows;
   for (Index r = first; r < rows.size(); r += kTileRows) {
-    const Index end = std::min(r + kTileRows, rows.size());
-    const Index visible = heads.visible(rows.begin + end - 1, keys);
+    const Index last = std::min(r + kTileRows, rows.size()) - 1;
+    const Index visible = heads.visible(rows.begin + last, keys);
     T* scores = block.scores.data();
     multiply_keys(heads, row_of(block.q, r), block.width(), block.keys, visible, scores);
-    for (Index i = r; i < end; ++i) {
-      soften_row(block, i, scores + (i - r) * kKeyDistance<T>, heads.visible(rows.begin + i, keys), visible);
-    }
+    soften_tile(heads, rows, {keys.begin, keys.begin + visible}, r, block);
     multiply_tiles<TileResult::add, T>({.depth = visible,
                                         .columns = heads.H,
                                         .a = scores,

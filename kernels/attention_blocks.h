@@ -128,11 +128,11 @@ void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T
                                       .c_row = kKeyDistance<T>});
 }
 
-/// Fills a row of scores up to a whole piece of lanes with scores that add nothing, and gives the padded length.
+/// Fills a row of scores up to a whole piece of lanes with scores whose exponential is 0, and gives the padded length.
 template <class T>
 Index pad_row(T* scores, Index visible) {
   const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
-  std::fill(scores + visible, scores + padded, std::numeric_limits<T>::lowest());
+  for (Index s = visible; s < padded; ++s) scores[s] = std::numeric_limits<T>::lowest();
   return padded;
 }
 

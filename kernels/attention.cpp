@@ -62,8 +62,8 @@ struct RowBlock {
   }
 };
 
-/// The larger of `start` and the first `count` scores, whole pieces of lanes. A NaN among them need not be the result: it
-/// stays one as a weight.
+/// The larger of `start` and the first `count` scores, whole pieces of lanes. A NaN among them need not be the result:
+/// it stays one as a weight.
 template <class T>
 T largest_score(const T* scores, Index count, T start) {
   if (count == 0) return start;

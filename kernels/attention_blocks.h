@@ -18,7 +18,7 @@ namespace shardline::kernels {
 /// the second-level cache; both extents are whole tiles as rows and as columns, and whole pieces of lanes.
 inline constexpr Index kRowBlock = 192;
 inline constexpr Index kGradRowBlock = 96;
-inline constexpr Index kKeyBlock = 96;
+inline constexpr Index kKeyBlock = 192;
 static_assert(kRowBlock % kTileRows == 0 && kGradRowBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0);
 static_assert(kKeyBlock % kTileColumns<float> == 0 && kKeyBlock % kLanes == 0);
 template <class T>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "collectives/all_reduce.h"
@@ -45,6 +46,38 @@ std::vector<double> times_of(const Trace& trace, collectives::Engine& engine) {
   return times;
 }
 
+/// Collective over the mesh: by label, what each rank spent on all its spans.
+std::vector<std::vector<Seconds>> times_of_ranks(const Trace& trace, const mpi::Communicator& comm) {
+  std::vector<double> own(trace.labels().size(), 0);
+  for (const Span& span : trace.spans()) own[static_cast<std::size_t>(span.label)] += (span.end - span.begin).value;
+  std::vector<std::vector<Seconds>> times(own.size());
+  const std::string mine(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double));
+  for (const std::string& bytes : comm.all_gather_bytes(mine)) {
+    std::vector<double> of_rank(own.size());
+    std::memcpy(of_rank.data(), bytes.data(), bytes.size());
+    for (std::size_t label = 0; label < own.size(); ++label) times[label].emplace_back(of_rank[label]);
+  }
+  return times;
+}
+
+void sort_worst_first(std::vector<KindSummary>& kinds) {
+  Seconds all;
+  for (const KindSummary& kind : kinds) all += kind.measured;
+  const auto small = [&](const KindSummary& kind) { return kind.measured < kSmallShare * all; };
+  std::stable_sort(kinds.begin(), kinds.end(), [&](const KindSummary& a, const KindSummary& b) {
+    return small(a) != small(b) ? small(b) : a.ratio() > b.ratio();
+  });
+}
+
+/// Which ranks spent most and least.
+void compare_ranks(const std::vector<Seconds>& of_rank, KindSummary& kind) {
+  if (of_rank.empty()) return;
+  const auto [least, most] = std::minmax_element(of_rank.begin(), of_rank.end());
+  kind.slowest_rank = static_cast<int>(most - of_rank.begin());
+  kind.slowest = *most;
+  kind.fastest = *least;
+}
+
 }  // namespace
 
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
@@ -59,7 +92,11 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
     ++sum.count;
     sum.total += Seconds(slowest[i] / span.together);
   }
-  for (std::size_t label = 0; label < result.size(); ++label) result[label].exposed = Seconds(exposed[label]);
+  std::vector<std::vector<Seconds>> of_ranks = times_of_ranks(trace, engine.mesh().comm());
+  for (std::size_t label = 0; label < result.size(); ++label) {
+    result[label].exposed = Seconds(exposed[label]);
+    result[label].of_rank = std::move(of_ranks[label]);
+  }
   return result;
 }
 
@@ -92,6 +129,7 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
   SHARDLINE_CHECK(labels.size() == measured.size(), "{} measurements of {} labels", measured.size(), labels.size());
   std::map<std::pair<std::string, std::string>, KindSummary> by_kind;
   std::map<std::pair<std::string, std::string>, std::map<std::string, double>> share;
+  std::map<std::pair<std::string, std::string>, std::vector<Seconds>> of_rank;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
     const double count = measured[i].count;
@@ -107,6 +145,9 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
     sum.measured += measured[i].total;
     sum.exposed += measured[i].exposed;
     share[key][label.limiter] += label.predicted.value * count;
+    std::vector<Seconds>& spent = of_rank[key];
+    spent.resize(std::max(spent.size(), measured[i].of_rank.size()));
+    for (std::size_t rank = 0; rank < measured[i].of_rank.size(); ++rank) spent[rank] += measured[i].of_rank[rank];
   }
   std::vector<KindSummary> result;
   for (auto& [key, sum] : by_kind) {
@@ -114,10 +155,10 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
     sum.limiter = std::max_element(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
                     return a.second < b.second;
                   })->first;
+    compare_ranks(of_rank[key], sum);
     result.push_back(sum);
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const KindSummary& a, const KindSummary& b) { return a.measured > b.measured; });
+  sort_worst_first(result);
   return result;
 }
 

@@ -10,9 +10,10 @@ namespace shardline {
 
 /// What the ranks measured of one label, over all its spans.
 struct Measured {
-  int count = 0;    ///< spans
-  Seconds total;    ///< of all spans together
-  Seconds exposed;  ///< of the rank that waited longest, all spans together
+  int count = 0;                      ///< spans
+  Seconds total;                      ///< of all spans together
+  Seconds exposed;                    ///< of the rank that waited longest, all spans together
+  std::vector<Seconds> of_rank = {};  ///< all spans together, as each rank of the mesh saw them
 };
 
 /// Collective over the mesh of `engine`; every rank must have recorded the same sequence of labels. A computation
@@ -47,14 +48,21 @@ struct KindSummary {
   Seconds measured;
   Seconds exposed;
   Seconds predicted;
-  std::string limiter;  ///< that of the largest share of the predicted time
+  std::string limiter;   ///< that of the largest share of the predicted time
+  int slowest_rank = 0;  ///< that spent most on them
+  Seconds slowest;       ///< what it spent
+  Seconds fastest;       ///< what the rank spent that spent least
   double ratio() const { return predicted.value > 0 ? measured.value / predicted.value : 0; }
 };
 
-/// Sums by kind and axis, longest measured first.
+/// Below this share of the measured time operations are listed apart: a ratio says little of what takes no time.
+inline constexpr double kSmallShare = 0.01;
+
+/// Sums by kind and axis, worst first: of those that take at least kSmallShare of the measured time the largest ratio
+/// first, then likewise the others.
 std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::vector<Measured>& measured);
 
-/// The table of summaries: count, bytes, FLOPs, measured, predicted, ratio and limiter by kind.
+/// The table of summaries, in their order: count, bytes, FLOPs, measured, predicted, ratio and limiter by kind.
 std::string table(const std::vector<KindSummary>& summaries);
 
 }  // namespace shardline

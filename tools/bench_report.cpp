@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "tools/statistics.h"
 
@@ -12,8 +13,9 @@ using collectives::Algorithm;
 namespace {
 
 constexpr const char* kNone = "n/a";
+constexpr std::size_t kWorstListed = 5;  ///< rows that are listed by their ratio
 constexpr const char* kLine =
-    "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n";
+    "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>7} {:<8}{:>9}{:>8}\n";
 
 const char* op_of(const BenchPlan& plan, const BenchRow& row) { return reduces(row.kind) ? name_of(plan.op) : "-"; }
 
@@ -23,6 +25,10 @@ std::string shown(const std::optional<T>& quantity) {
 }
 
 std::string ratio_text(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.2f}", *ratio) : kNone; }
+
+std::string limiter_text(const BenchRow& row) {
+  return row.predicted ? std::string(roofline::name_of(row.predicted->limiter)) : kNone;
+}
 
 template <class T>
 Json json_of(const std::optional<T>& quantity) {
@@ -51,7 +57,9 @@ Json row_json(const BenchPlan& plan, const BenchRow& row) {
           {"algbw", row.bus_bandwidth ? Json(row.algorithm_bandwidth.value) : Json(nullptr)},
           {"busbw", json_of(row.bus_bandwidth)},
           {"wire_bytes", json_of(row.wire_bytes)},
-          {"predicted_s", json_of(row.predicted)},
+          {"predicted_s", row.predicted ? Json(row.predicted->time.value) : Json(nullptr)},
+          {"ratio", json_of(row.ratio())},
+          {"limiter", row.predicted ? Json(roofline::name_of(row.predicted->limiter)) : Json(nullptr)},
           {"times_native", json_of(row.times_native)},
           {"wrong", row.wrong}};
 }
@@ -131,6 +139,26 @@ std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
            {largest, plotted(*best)}}};
 }
 
+/// What the row that is farthest from its prediction tells.
+std::string bench_diagnosis(const BenchRow& worst) {
+  constexpr double kNear = 1.1;
+  const double ratio = *worst.ratio();
+  if (ratio < kNear) return "No row takes much longer than predicted.\n";
+  const std::string row =
+      fmt::format("{} by {} of {}", name_of(worst.kind), algorithm_text(worst), size_tick(worst.bytes.value));
+  if (worst.predicted->limiter == roofline::Limiter::latency) {
+    return fmt::format(
+        "Farthest from its prediction is {}: a call takes {:.2f} times as long. Ranks that wait for a core, or a slower"
+        " link, make latency longer; larger messages would feel it less.\n",
+        row, ratio);
+  }
+  const Bytes wire(static_cast<double>(worst.wire_bytes.value_or(0)));
+  return fmt::format(
+      "Farthest from its prediction is {}: {} where {} were expected. The link, or the memory that the ranks share, is"
+      " slower or busier than when it was measured.\n",
+      row, to_string(wire / worst.times.median), to_string(wire / worst.predicted->time));
+}
+
 }  // namespace
 
 std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows) {
@@ -160,7 +188,8 @@ std::string header_text(const BenchPlan& plan, const AbstractMesh& mesh) {
                                  to_string(plan.axes), plan.ranks, plan.ranks == 1 ? "" : "s", name_of(plan.dtype),
                                  plan.cold ? ", cold caches" : "");
   return text + fmt::format(fmt::runtime(kLine), "collective", "algorithm", "bytes", "count", "type", "op", "median",
-                            "min", "p99", "max", "algbw", "busbw", "wire", "predicted", "x native", "wrong");
+                            "min", "p99", "max", "algbw", "busbw", "wire", "predicted", "ratio", "limiter", "x native",
+                            "wrong");
 }
 
 std::string row_text(const BenchPlan& plan, const BenchRow& row) {
@@ -170,7 +199,8 @@ std::string row_text(const BenchPlan& plan, const BenchRow& row) {
                      to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
                      alone ? kNone : to_string(row.algorithm_bandwidth), shown(row.bus_bandwidth),
                      row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
-                     shown(row.predicted), ratio_text(row.times_native), row.wrong);
+                     row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()), limiter_text(row),
+                     ratio_text(row.times_native), row.wrong);
 }
 
 std::string summary_text(const std::vector<BenchRow>& rows) {
@@ -183,6 +213,33 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong > 0; });
   return text + (wrong == 0 ? fmt::format("all {} rows are right\n", rows.size())
                             : fmt::format("WRONG: {} of {} rows\n", wrong, rows.size()));
+}
+
+std::string comparison_text(const std::vector<BenchRow>& rows) {
+  std::vector<const BenchRow*> predicted;
+  std::vector<double> ratios;
+  std::map<std::string, int> limiters;
+  for (const BenchRow& row : rows) {
+    if (!row.predicted) continue;
+    predicted.push_back(&row);
+    ratios.push_back(*row.ratio());
+    ++limiters[limiter_text(row)];
+  }
+  if (predicted.empty()) return "";
+  std::stable_sort(predicted.begin(), predicted.end(),
+                   [](const BenchRow* a, const BenchRow* b) { return *a->ratio() > *b->ratio(); });
+  std::string text = fmt::format("measured / predicted is {:.2f} in the median of {} rows; worst first:\n",
+                                 median(ratios), rows.size());
+  for (std::size_t i = 0; i < std::min(predicted.size(), kWorstListed); ++i) {
+    const BenchRow& row = *predicted[i];
+    text += fmt::format("  {:>5.2f}  {} {} of {}: {} instead of {}, {}\n", *row.ratio(), name_of(row.kind),
+                        algorithm_text(row), size_tick(row.bytes.value), to_string(row.times.median),
+                        to_string(row.predicted->time), limiter_text(row));
+  }
+  const auto most = std::max_element(limiters.begin(), limiters.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  text += fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size());
+  return text + bench_diagnosis(*predicted.front());
 }
 
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows) {

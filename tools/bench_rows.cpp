@@ -135,8 +135,8 @@ BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& ben
   if (algorithm != Algorithm::native) {
     row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(runner.wire_bytes())));
     row.carried_by = runner.algorithm();
-    row.predicted = predicted_time(bench_case, {.algorithm = row.carried_by, .wire = runner.wire()}, job.mesh().axes(),
-                                   setting.hardware);
+    row.predicted = predicted_price(bench_case, {.algorithm = row.carried_by, .wire = runner.wire()}, job.mesh().axes(),
+                                    setting.hardware);
   }
   runner.clear_results();
   row.times = summarise(runner.timed_runs(plan.budget));
@@ -155,6 +155,10 @@ void compare_with_native(std::vector<BenchRow>& rows) {
 
 }  // namespace
 
+std::optional<double> BenchRow::ratio() const {
+  return predicted ? std::optional(times.median / predicted->time) : std::nullopt;
+}
+
 RowTimes summarise(const std::vector<Seconds>& times) {
   const auto [least, most] = std::minmax_element(times.begin(), times.end());
   return {static_cast<Index>(times.size()), *least, median(times), quantile(times, 0.99), *most};
@@ -164,8 +168,8 @@ CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t se
   return {kind, plan.axes, plan.dtype, plan.op, count, seed};
 }
 
-Seconds predicted_time(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
-                       const roofline::Hardware& hardware) {
+roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
+                                const roofline::Hardware& hardware) {
   const CaseSpec& spec = bench_case.spec();
   const Index ranks = bench_case.positions();
   const Bytes bytes(static_cast<double>(spec.count * size_of(spec.dtype)));
@@ -178,16 +182,16 @@ Seconds predicted_time(const BenchCase& bench_case, const collectives::Options& 
     moving.push_back(axis);
     sizes.push_back(mesh.size(axis));
   }
-  if (moving.empty()) return roofline::transfer_price({.local = 2 * bytes}, moving, hardware).time;  // a copy
+  if (moving.empty()) return roofline::transfer_price({.local = 2 * bytes}, moving, hardware);  // a copy
   const collectives::Traffic traffic =
       collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
   const Bytes wire(static_cast<double>(traffic.wire_bytes));
   if (how.algorithm == Algorithm::direct && roofline::share_memory(moving, hardware)) {
     const int rounds = spec.kind == Kind::all_reduce ? 2 : 1;
-    return roofline::shared_price(wire, std::min(wire, added), rounds, Bytes(0), moving, hardware).time;
+    return roofline::shared_price(wire, std::min(wire, added), rounds, Bytes(0), moving, hardware);
   }
   const roofline::Transfer transfer{.steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added};
-  return roofline::transfer_price(transfer, moving, hardware).time;
+  return roofline::transfer_price(transfer, moving, hardware);
 }
 
 std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const KindPlan& kind, Index count,

@@ -33,9 +33,12 @@ struct BenchRow {
   BytesPerSecond algorithm_bandwidth;           ///< bytes over the median time
   std::optional<BytesPerSecond> bus_bandwidth;  ///< none for one rank
   std::optional<Index> wire_bytes;              ///< leaving the busiest rank; none for `native`, which does not tell
-  std::optional<Seconds> predicted;             ///< none for `native`
+  std::optional<roofline::Price> predicted;     ///< none for `native`
   Index wrong = 0;                              ///< elements over all ranks, in the worse of two checks
   std::optional<double> times_native;           ///< how many times faster than `native`, when that was measured too
+
+  /// Median over predicted time.
+  std::optional<double> ratio() const;
 };
 
 /// Everything that the rows of one run share.
@@ -50,8 +53,8 @@ CaseSpec case_of(const BenchPlan& plan, collectives::Kind kind, Index count, std
 
 /// What an algorithm, which is one of ours and not `auto`, is predicted to take, bf16 over the wire given. Talks to
 /// nobody.
-Seconds predicted_time(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
-                       const roofline::Hardware& hardware);
+roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
+                                const roofline::Hardware& hardware);
 
 /// Collective over all ranks: measures one collective at one size with each of its algorithms, one after the other.
 /// Each is run once on arrays that hold no result and checked, timed, and checked again.

@@ -22,14 +22,10 @@ using direct::CopyPass;
 using direct::mix;
 using direct::Moves;
 
-/// Below these bytes every rank combines whole arrays that are not in place, which saves a wait for the others. With
-/// two ranks that reads no more than two passes do; beyond, their half of the traffic with the main memory tells. With
-/// more ranks two passes read less of what the others have just written.
-constexpr Index kOnePassBytesOfTwo = Index{1} << 20;
-constexpr Index kOnePassBytesOfMore = Index{8} << 10;
-
-bool one_pass(const Job& job, Index bytes) {
-  return job.input != job.output && bytes < (job.positions() == 2 ? kOnePassBytesOfTwo : kOnePassBytesOfMore);
+/// Whether all_reduce combines whole arrays on every rank.
+bool one_pass(const Tuning& tuning, const Job& job, Index bytes) {
+  const Index limit = job.positions() == 2 ? tuning.one_pass_bytes_of_two : tuning.one_pass_bytes_of_more;
+  return job.input != job.output && bytes < limit;
 }
 
 std::string name_positions(const Job& job, const std::vector<Index>& positions) {
@@ -265,7 +261,7 @@ std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, cons
 std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out) {
   check_possible(engine, job, in, out);
   const Call call{.kind = Kind::all_reduce, .elements = in.size(), .layout = mix(0, in.shape())};
-  if (one_pass(job, in.bytes())) {
+  if (one_pass(engine.tuning(), job, in.bytes())) {
     return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {}));
   }
   std::vector<Range> chunks;

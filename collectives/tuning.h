@@ -24,7 +24,8 @@ struct Question {
   Wire wire = Wire::automatic;
 };
 
-/// Rules by which `automatic` chooses and the sizes of segments: plain data, to be filled by whoever has measured.
+/// Rules by which `automatic` chooses, and the sizes at which collectives go on in another way: plain data, to be
+/// filled by whoever has measured.
 struct Tuning {
   /// `algorithm` for `kind` on `link`, for 2 to `most_ranks` ranks and up to `most_bytes` bytes.
   struct Rule {
@@ -41,6 +42,11 @@ struct Tuning {
   std::vector<Rule> rules;
   Index node_segment_bytes = Index{512} << 10;
   Index network_segment_bytes = Index{256} << 10;
+  /// Below these bytes `direct` all_reduce has every rank combine whole arrays that are not in place, which saves a
+  /// wait for the others. With two ranks that reads no more than two passes do; beyond, their half of the traffic with
+  /// the main memory tells. With more ranks two passes read less of what the others have just written. The same bits.
+  Index one_pass_bytes_of_two = Index{1} << 20;
+  Index one_pass_bytes_of_more = Index{8} << 10;
 
   Index segment_bytes(LinkKind link) const {
     return link == LinkKind::node ? node_segment_bytes : network_segment_bytes;

@@ -13,13 +13,14 @@
 #include "program/print.h"
 #include "program/run_phase.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 
 namespace shardline {
 namespace {
 
-/// FNV-1a over the printed program, its schedule, the sizes and types of its arrays and the constants of its
+/// Over the printed program, its schedule, the sizes and types of its arrays and the constants of its
 /// operations: enough to see that two ranks derived different ones.
-std::uint64_t hash_of(const RankProgram& program, const ProgramSchedule& schedule, const ElementTypes& types) {
+std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule, const ElementTypes& types) {
   std::string text;
   for (const std::string& line : lines(program)) text += line + "\n";
   text += fmt::format("panels of {};", schedule.panel.value);
@@ -35,9 +36,7 @@ std::uint64_t hash_of(const RankProgram& program, const ProgramSchedule& schedul
     text += fmt::format("{} {} {} {} {} {} {} {} {};", a.epsilon, a.theta, a.sign, a.scale, a.adamw.beta1,
                         a.adamw.beta2, a.adamw.eps, a.adamw.weight_decay, a.adamw.clip_norm);
   }
-  std::uint64_t hash = 0xCBF29CE484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return hash;
+  return hash_of(text);
 }
 
 }  // namespace
@@ -78,7 +77,7 @@ Tensor Executor::in_arena(VersionId input, Tensor block) {
 
 void Executor::compare_ranks() const {
   const mpi::Communicator& comm = engine_.mesh().comm();
-  const std::uint64_t hash = hash_of(program_, schedule_, types_);
+  const std::uint64_t hash = program_hash(program_, schedule_, types_);
   const std::string mine(reinterpret_cast<const char*>(&hash), sizeof hash);
   const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
   SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different programs (rank {} {} rank 0)", rank_,

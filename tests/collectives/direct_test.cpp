@@ -310,5 +310,24 @@ TEST(Direct, CountsTheBytesReadFromOthers) {
   });
 }
 
+/// With two ranks one pass reads as much as two do.
+TEST(Direct, HowManyPassesIsUpToTheTuning) {
+  for_each_arena(kArena, [](Stage& stage) {
+    const Index p = stage.positions();
+    if (p <= 2) return;
+    const Index n = 100 * p;
+    const Tensor in = in_arena(stage, whole_numbers(DType::f32, {n}, "summed"));
+    Tensor out = spoiled_in_arena(stage, DType::f32, {n});
+    for (const Index limit : {in.bytes(), in.bytes() + 1}) {
+      Tuning tuning = Tuning::built_in();
+      tuning.one_pass_bytes_of_more = limit;
+      stage.engine.set_tuning(tuning);
+      Handle handle = start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, in, out, kDirect);
+      handle.wait();
+      EXPECT_EQ(handle.wire_bytes(), (p - 1) * (limit > in.bytes() ? in.bytes() : 2 * in.bytes() / p));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace shardline::collectives

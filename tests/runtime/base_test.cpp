@@ -10,6 +10,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/units.h"
 #include "runtime/trace.h"
 
@@ -155,6 +156,13 @@ TEST(Shape, CountsElements) {
   EXPECT_EQ(to_string(Shape{4, 8}), "[4, 8]");
   EXPECT_THROW(static_cast<void>(element_count({2, -1})), Error);
   EXPECT_THROW(static_cast<void>(element_count({Index{1} << 62, 2})), Error);
+}
+
+/// Values of the published test suite of FNV-1a.
+TEST(Hash, IsTheOnePublished) {
+  EXPECT_EQ(hash_of(""), 0xCBF29CE484222325ULL);
+  EXPECT_EQ(hash_of("a"), 0xAF63DC4C8601EC8CULL);
+  EXPECT_EQ(hash_of("foobar"), 0x85944171F73967E8ULL);
 }
 
 TEST(Check, SaysTheConditionThePlaceAndTheValues) {

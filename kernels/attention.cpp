@@ -16,15 +16,15 @@ Heads check_heads(const Shape& q, const Shape& k, const AttentionOptions& option
   return {q[0], q[1], k[1], q[2], q[3], q[4], options};
 }
 
-void check_shape(const char* name, const Shape& shape, const Shape& expected) {
+void check_attention_shape(const char* name, const Shape& shape, const Shape& expected) {
   SHARDLINE_CHECK(shape == expected, "attention: {} has shape {}, not {}", name, to_string(shape), to_string(expected));
 }
 
 void check_forward(const Heads& heads, const Shape& q, const Shape& k, const Shape& v, const Shape& o,
                    const Shape& lse) {
-  check_shape("v", v, k);
-  check_shape("o", o, q);
-  check_shape("lse", lse, {heads.B, heads.T, heads.K, heads.G});
+  check_attention_shape("v", v, k);
+  check_attention_shape("o", o, q);
+  check_attention_shape("lse", lse, {heads.B, heads.T, heads.K, heads.G});
 }
 
 namespace {

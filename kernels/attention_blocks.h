@@ -49,7 +49,7 @@ struct Heads {
 /// Throws Error when the shapes of q and k do not belong together.
 Heads check_heads(const Shape& q, const Shape& k, const AttentionOptions& options);
 /// Throws Error unless the array called `name` has the shape expected.
-void check_shape(const char* name, const Shape& shape, const Shape& expected);
+void check_attention_shape(const char* name, const Shape& shape, const Shape& expected);
 /// Checks v, o and lse.
 void check_forward(const Heads& heads, const Shape& q, const Shape& k, const Shape& v, const Shape& o,
                    const Shape& lse);
@@ -108,10 +108,11 @@ void take_keys(const Heads& heads, const T* from, Range keys, Block<T>& block) {
 
 template <class T>
 void take_keys_transposed(const Heads& heads, const T* from, Range keys, Block<T>& block) {
-  const T* first = from + keys.begin * heads.key_stride();
-  for (Index h = 0; h < heads.H; ++h) {
-    T* to = row_of(block, h);
-    for (Index s = 0; s < keys.size(); ++s) to[s] = first[s * heads.key_stride() + h];
+  for (Index s = 0; s < keys.size(); ++s) {
+    const T* key = from + (keys.begin + s) * heads.key_stride();
+    T* to = block.data() + s;
+#pragma GCC unroll 8
+    for (Index h = 0; h < heads.H; ++h) to[h * kKeyDistance<T>] = key[h];
   }
 }
 

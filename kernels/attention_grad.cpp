@@ -143,10 +143,10 @@ void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v
                     View<T> dk_BSKH, View<T> dv_BSKH) {
   const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
-  check_shape("do", do_BTKGH.shape, q_BTKGH.shape);
-  check_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
-  check_shape("dk", dk_BSKH.shape, k_BSKH.shape);
-  check_shape("dv", dv_BSKH.shape, k_BSKH.shape);
+  check_attention_shape("do", do_BTKGH.shape, q_BTKGH.shape);
+  check_attention_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
+  check_attention_shape("dk", dk_BSKH.shape, k_BSKH.shape);
+  check_attention_shape("dv", dv_BSKH.shape, k_BSKH.shape);
   std::fill_n(dq_BTKGH.data, dq_BTKGH.size(), T(0));
   GradBlock<T> block(heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {

@@ -25,8 +25,8 @@ inline constexpr Index kVectorLanes = kVectorBytes / static_cast<Index>(sizeof(T
 template <class T>
 inline constexpr Index kTileColumns = 2 * kVectorLanes<T>;
 
-/// How far apart the rows of a block of `columns` lie: whole tiles, and an odd number of them, since rows a power of two
-/// apart would share few sets of the first-level cache.
+/// How far apart the rows of a block of `columns` lie: whole tiles, and an odd number of them, since rows a power of
+/// two apart would share few sets of the first-level cache.
 template <class T>
 constexpr Index row_distance(Index columns) {
   return ((columns + kTileColumns<T> - 1) / kTileColumns<T> | 1) * kTileColumns<T>;

@@ -69,7 +69,8 @@ struct Case {
 const std::vector<Case> kCases{{2, 5, 5, 2, 3, 4, {}},          {1, 300, 300, 1, 2, 8, {}},
                                {1, 1, 1, 1, 1, 1, {}},          {1, 40, 200, 2, 1, 8, {160, 0}},
                                {1, 200, 40, 1, 1, 8, {0, 160}}, {1, 140, 150, 1, 2, 6, {100, 90}},
-                               {2, 6, 5, 1, 2, 4, {0, 9}},      {1, 130, 270, 1, 1, 3, {7, 0}}};
+                               {2, 6, 5, 1, 2, 4, {0, 9}},      {1, 130, 270, 1, 1, 3, {7, 0}},
+                               {2, 100, 100, 2, 3, 20, {}},     {1, 70, 400, 1, 7, 33, {330, 5}}};
 
 TYPED_TEST(AttentionTest, EqualsItsDefinition) {
   using T = TypeParam;
@@ -93,6 +94,18 @@ TYPED_TEST(AttentionTest, StaysFiniteOnLargeScores) {
   const auto result = attend(q, k, k, {});
   for (const T value : result.o.values) ASSERT_TRUE(std::isfinite(value));
   for (const T value : result.lse.values) ASSERT_TRUE(std::isfinite(value));
+}
+
+/// Rows are computed several at a time, and stay apart.
+TYPED_TEST(AttentionTest, KeepsANanInItsRow) {
+  using T = TypeParam;
+  auto q = random_array<T>("q", {1, 40, 1, 2, 8});
+  const auto k = random_array<T>("k", {1, 40, 1, 8});
+  const Index row = 51;
+  q[row * 8 + 3] = std::numeric_limits<T>::quiet_NaN();
+  const auto result = attend(q, k, k, {});
+  for (Index i = 0; i < result.o.size(); ++i) ASSERT_EQ(std::isnan(result.o[i]), i / 8 == row) << "element " << i;
+  for (Index i = 0; i < result.lse.size(); ++i) ASSERT_EQ(std::isnan(result.lse[i]), i == row) << "row " << i;
 }
 
 TYPED_TEST(AttentionTest, TakesEmptyExtents) {

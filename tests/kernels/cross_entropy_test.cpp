@@ -114,6 +114,44 @@ TYPED_TEST(CrossEntropyTest, SurvivesLargeLogits) {
   for (const T value : outcome.dlogits[0].values) EXPECT_TRUE(std::isfinite(value));
 }
 
+/// Rows of one logit: their sums are exponentials as the kernels compute them.
+template <class T>
+Array<T> exponentials(const Array<T>& x) {
+  const Array<T> max(x.shape);
+  auto z = unwritten<T>(x.shape);
+  sum_exp<T>({x.values.data(), {x.size(), 1}}, max.view(), z.view());
+  return z;
+}
+
+TYPED_TEST(CrossEntropyTest, ExponentialsAreRightToTheLastPlaces) {
+  using T = TypeParam;
+  const T lowest = std::log(std::numeric_limits<T>::min()), highest = std::log(std::numeric_limits<T>::max());
+  const Index count = 100003;
+  Array<T> x({count});
+  for (Index i = 0; i < count; ++i) {
+    x[i] = lowest * T(0.9999) + (highest - lowest) * T(0.9998) * static_cast<T>(i) / static_cast<T>(count);
+  }
+  const auto y = exponentials(x);
+  for (Index i = 0; i < count; ++i) {
+    const long double expected = std::exp(static_cast<long double>(x[i]));
+    const long double unit = std::numeric_limits<T>::epsilon() * expected;
+    ASSERT_LE(std::abs(static_cast<long double>(y[i]) - expected), 2 * unit) << "exp(" << x[i] << ")";
+  }
+}
+
+TYPED_TEST(CrossEntropyTest, ExponentialsEndInZeroInfinityAndNan) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  Array<T> x({8});
+  x.values = {-Limits::infinity(), Limits::lowest(), std::log(Limits::min()) - T(1), T(0), Limits::infinity(),
+              Limits::quiet_NaN(), Limits::max(),    std::log(Limits::max()) + T(1)};
+  const auto y = exponentials(x);
+  for (const Index i : {0, 1, 2}) EXPECT_EQ(y[i], T(0)) << "exp(" << x[i] << ")";
+  EXPECT_EQ(y[3], T(1));
+  for (const Index i : {4, 6, 7}) EXPECT_EQ(y[i], Limits::infinity()) << "exp(" << x[i] << ")";
+  EXPECT_TRUE(std::isnan(y[5]));
+}
+
 TYPED_TEST(CrossEntropyTest, MaximumKeepsNanWhereverItStands) {
   using T = TypeParam;
   for (const Index place : {0, 31, 32, 39}) {

@@ -173,6 +173,13 @@ double FileValue::at_least_zero() const {
   return value;
 }
 
+double FileValue::share() const {
+  constexpr const char* kLegal = "a number from 0 to 1";
+  const double value = number(kLegal);
+  if (!(value >= 0 && value <= 1)) refuse(kLegal);
+  return value;
+}
+
 Index FileValue::whole(Index least, Index most) const {
   const bool counts = value_->is_number_unsigned();  // as the parser makes of every whole number from 0
   const std::uint64_t value = counts ? value_->get<std::uint64_t>() : 0;

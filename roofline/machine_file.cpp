@@ -143,12 +143,13 @@ SharedMemory shared_of(const FileValue& file) {
 }
 
 Resource resource_of(const FileValue& file) {
-  file.allow_only({"kind", "latency_s", "bandwidth_one_way", "bandwidth_two_way", "residual", "shared"});
+  file.allow_only({"kind", "latency_s", "bandwidth_one_way", "bandwidth_two_way", "residual", "core_share", "shared"});
   Resource resource{.kind = file["kind"].one_of(kResourceKinds),
                     .latency = Seconds(file["latency_s"].at_least_zero()),
                     .one_way = BytesPerSecond(file["bandwidth_one_way"].positive()),
                     .both_ways = BytesPerSecond(file["bandwidth_two_way"].positive())};
   if (const std::optional<FileValue> residual = file.find("residual")) resource.residual = residual->at_least_zero();
+  if (const std::optional<FileValue> share = file.find("core_share")) resource.core_share = share->share();
   if (const std::optional<FileValue> shared = file.find("shared")) {
     if (resource.kind != ResourceKind::shared_memory) shared->complain("is for resources of kind shared_memory only");
     resource.shared = shared_of(*shared);

@@ -65,7 +65,8 @@ Json resource_json(const Resource& resource) {
             {"latency_s", resource.latency.value},
             {"bandwidth_one_way", resource.one_way.value},
             {"bandwidth_two_way", resource.both_ways.value},
-            {"residual", resource.residual}};
+            {"residual", resource.residual},
+            {"core_share", resource.core_share}};
   if (resource.shared) {
     json["shared"] = {{"latency_s", resource.shared->latency.value},
                       {"copy", curve_json(resource.shared->copy)},

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/clock.h"
 #include "runtime/mpi/communicator.h"
-#include "runtime/trace.h"
 
 namespace shardline::roofline {
 

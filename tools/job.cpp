@@ -63,11 +63,15 @@ void add_show_option(CLI::App& command, bool& show) {
   command.add_flag("--show", show, "Draw which rank holds which block of every array, in each layout that it takes");
 }
 
-void add_common_options(CLI::App& command, CommonOptions& options) {
+void add_mesh_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());
-  add_dtype_option(command, options);
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
+}
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  add_mesh_options(command, options);
+  add_dtype_option(command, options);
   command.add_option("--seed", options.seed, "Seed of everything drawn at random")
       ->check(CLI::Validator(seed_fault, ""))
       ->capture_default_str();

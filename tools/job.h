@@ -48,6 +48,8 @@ Json mesh_json(const AbstractMesh& mesh);
 /// A record as it stands in its file.
 std::string record_text(const Json& record);
 
+/// Adds --mesh and --threads.
+void add_mesh_options(CLI::App& command, CommonOptions& options);
 /// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
 void add_common_options(CLI::App& command, CommonOptions& options);
 

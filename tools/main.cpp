@@ -9,6 +9,7 @@
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
 #include "tools/bench.h"
+#include "tools/calibrate.h"
 #include "tools/command.h"
 #include "tools/explain.h"
 #include "tools/matmul.h"
@@ -64,6 +65,7 @@ Request parse(int argc, char** argv) {
   add_train(app, request.run);
   add_sample(app, request.run);
   add_bench(app, request.run);
+  add_calibrate(app, request.run);
   try {
     app.parse(argc, argv);
     if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";

@@ -60,6 +60,8 @@ class RandomMachines {
   int count() { return static_cast<int>(whole(1000)); }
   std::string name() { return "a \"name\" \\ with\nµ" + std::to_string(random_()); }
 
+  double unit() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+
   Provenance provenance() {
     Provenance measured{name(), name(), "X=2,data=4", count(), count(), count(), count(), name(), name(), name(), {}};
     if (coin()) measured.unreliable = {"/memory/triad_bytes_per_s", name()};
@@ -86,7 +88,7 @@ class RandomMachines {
     return compute;
   }
   Resource resource() {
-    Resource resource{static_cast<ResourceKind>(random_() % 4), Seconds(maybe()), rate(), rate(), maybe()};
+    Resource resource{static_cast<ResourceKind>(random_() % 4), Seconds(maybe()), rate(), rate(), maybe(), unit()};
     if (resource.kind == ResourceKind::shared_memory && coin()) resource.shared = {Seconds(maybe()), curve(), curve()};
     return resource;
   }
@@ -188,7 +190,8 @@ const char* const kWhole = R"({
       "latency_s": 2e-05,
       "bandwidth_one_way": 125000000,
       "bandwidth_two_way": 250000000,
-      "residual": 0.1
+      "residual": 0.1,
+      "core_share": 0.25
     },
     "node": {
       "kind": "shared_memory",
@@ -196,6 +199,7 @@ const char* const kWhole = R"({
       "bandwidth_one_way": 4000000000,
       "bandwidth_two_way": 4000000000,
       "residual": 0,
+      "core_share": 1,
       "shared": {
         "latency_s": 5e-07,
         "copy": [
@@ -246,12 +250,13 @@ TEST(MachineFile, EveryKeyMeansWhatItSays) {
   expected.overhead = Seconds(1e-6);
   expected.contention = {.gemm = 0.9, .memory = 0.5};
   expected.resources["network"] = {ResourceKind::switched, Seconds(2e-5), BytesPerSecond(1.25e8), BytesPerSecond(2.5e8),
-                                   0.1};
+                                   0.1, 0.25};
   expected.resources["node"] = {ResourceKind::shared_memory,
                                 Seconds(1e-6),
                                 BytesPerSecond(4e9),
                                 BytesPerSecond(4e9),
                                 0,
+                                1,
                                 SharedMemory{Seconds(5e-7), Curve({{1e6, 4e9}}), Curve({{1e6, 3e9}})}};
   expected.axes = {{"X", "network"}, {"Y", "node"}};
   expected.pcie = BytesPerSecond(1.5e10);
@@ -375,6 +380,7 @@ TEST(MachineFile, RefusesNumbersThatCannotBe) {
   for (const char* place : {"/overhead_s", "/resources/node/residual", "/resources/node/shared/latency_s"}) {
     EXPECT_NE(refusal_with(place, -1).find(" is -1: a number of at least 0"), std::string::npos) << place;
   }
+  EXPECT_NE(refusal_with("/resources/node/core_share", 1.5).find(" is 1.5: a number from 0 to 1"), std::string::npos);
   std::string text = kWhole;
   text.replace(text.find("5e+20"), 5, "5e+400");
   EXPECT_EQ(usage_message([&] { parse_machine(text, "machine.json"); }),

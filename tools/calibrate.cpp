@@ -1,0 +1,160 @@
+#include "tools/calibrate.h"
+
+#include <ctime>
+#include <memory>
+
+#include "roofline/calibrate.h"
+#include "roofline/machine_file.h"
+#include "runtime/base/check.h"
+#include "runtime/clock.h"
+#include "tools/job.h"
+#include "tools/text.h"
+#include "tools/version.h"
+
+namespace shardline::tools {
+namespace {
+
+struct CalibrateOptions {
+  CommonOptions common;
+  std::string output;
+};
+
+constexpr const char* kFooter = R"(
+Example: measures two ranks of this machine and what joins them, then predicts by that.
+
+  mpirun -n 2 shardline calibrate -o machine.json
+  mpirun -n 2 shardline train --machine machine.json
+
+Start it as the programs will be started whose times are to be predicted: the same ranks, mesh, binding and threads. All
+ranks are busy at once, the slowest counts, and everything is measured five times over about half a minute; a figure
+whose repetitions lie further apart than a tenth is named as not reliable. Leave the machine alone meanwhile.)";
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+/// Where, when and how; keeps what is said of the figures.
+void describe_measurement(const Job& job, roofline::Provenance& measured) {
+  const Machine& machine = job.machine();
+  measured.host = machine.host;
+  measured.date = utc_now();
+  measured.mesh = job.mesh().axes().to_string();
+  measured.nodes = machine.nodes;
+  measured.cores = machine.cores;
+  measured.ranks_per_node = machine.ranks_per_node;
+  measured.threads_per_rank = machine.threads_per_rank;
+  measured.blas = machine.blas;
+  measured.mpi = machine.mpi;
+  measured.commit = commit();
+}
+
+std::string compute_text(const roofline::Machine& machine) {
+  std::string text;
+  for (const auto& [dtype, compute] : machine.compute) {
+    text += fmt::format("products in {:<5} {} at best", name_of(dtype), to_string(compute.peak));
+    for (const Index size : compute.gemm.sizes()) {
+      text += fmt::format(", {} of {}", to_string(compute.gemm.at(size, size, size)), size);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string memory_text(const roofline::Memory& memory) {
+  std::string text = fmt::format("memory            read {}, copy {}, triad {} ({} with the lines it allocates)\n",
+                                 to_string(memory.read), to_string(memory.copy), to_string(memory.triad),
+                                 to_string(memory.triad_allocating));
+  text += "triad by size    ";
+  for (const auto& [size, rate] : memory.caches.points()) {
+    text += fmt::format(" {} {};", to_string(Bytes(size)), to_string(BytesPerSecond(rate)));
+  }
+  return text + "\n";
+}
+
+std::string links_text(const roofline::Machine& machine) {
+  std::string text;
+  for (const auto& [axis, name] : machine.axes) {
+    const roofline::Resource& link = machine.resources.at(name);
+    text += fmt::format("axis {:<12} {} ({}): messages {} + {} one way, {} both ways, within {:.0f}%\n", axis, name,
+                        name_of(link.kind), to_string(link.latency), to_string(link.one_way), to_string(link.both_ways),
+                        100 * link.residual);
+    if (!link.shared) continue;
+    text += fmt::format("                  read in place {} + ", to_string(link.shared->latency));
+    for (const auto& [size, rate] : link.shared->copy.points()) {
+      text += fmt::format("{} {}; ", to_string(Bytes(size)), to_string(BytesPerSecond(rate)));
+    }
+    text += "added ";
+    for (const auto& [size, rate] : link.shared->add.points()) {
+      text += fmt::format("{} {}; ", to_string(Bytes(size)), to_string(BytesPerSecond(rate)));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string machine_summary(const roofline::Machine& machine, Seconds took) {
+  std::string text = compute_text(machine) + memory_text(machine.memory) + links_text(machine);
+  text += fmt::format("an operation      {} beside its work\n", to_string(machine.overhead));
+  text += fmt::format("all ranks busy    products at {:.0f}%, memory at {:.0f}% of what one rank alone has\n",
+                      100 * machine.contention.gemm, 100 * machine.contention.memory);
+  const std::size_t unreliable = machine.measured.unreliable.size();
+  return text + fmt::format("\nmeasured in {}; {} figure{} not reliable{}\n", to_string(took), unreliable,
+                            unreliable == 1 ? " is" : "s are",
+                            unreliable == 0 ? "" : ", named in the file under measured.unreliable");
+}
+
+Json links_json(const roofline::Machine& machine) {
+  Json links = Json::array();
+  for (const auto& [axis, name] : machine.axes) {
+    const roofline::Resource& link = machine.resources.at(name);
+    links.push_back({{"axis", axis},
+                     {"resource", name},
+                     {"kind", name_of(link.kind)},
+                     {"latency_s", link.latency.value},
+                     {"bandwidth_one_way", link.one_way.value},
+                     {"bandwidth_two_way", link.both_ways.value},
+                     {"residual", link.residual}});
+  }
+  return links;
+}
+
+int calibrate(const CalibrateOptions& options) {
+  Job job(options.common);
+  job.require_writable(options.output);
+  job.introduce();
+  const Seconds begin = now();
+  roofline::Machine machine = roofline::calibrate(job.mesh(), {});
+  machine.name = job.machine().host;
+  machine.memory.capacity = job.machine().memory * (1.0 / job.machine().ranks_per_node);
+  describe_measurement(job, machine.measured);
+  const std::string text = roofline::machine_text(machine);
+  job.print(machine_summary(machine, now() - begin));
+  job.write_file(options.output, text);
+  job.print(fmt::format("written to {}\n", options.output));
+  Json record = job.header("shardline.calibrate/1", "calibrate");
+  const Json file = Json::parse(text);
+  record["gemm"] = file["compute"];
+  record["memory"] = file["memory"];
+  record["links"] = links_json(machine);
+  job.write_json(record);
+  return 0;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Command& run) {
+  CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, for predictions by --machine");
+  const auto options = std::make_shared<CalibrateOptions>();
+  command->add_option("-o,--output", options->output, "Write the machine to this file")->check(not_empty())->required();
+  add_mesh_options(*command, options->common);
+  add_json_option(*command, options->common);
+  command->footer(kFooter);
+  command->callback([options, &run] { run = [options] { return calibrate(*options); }; });
+}
+
+}  // namespace shardline::tools

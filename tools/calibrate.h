@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/command.h"
+
+namespace shardline::tools {
+
+/// `shardline calibrate`: measures the machine under the ranks of the job and writes it to a file.
+void add_calibrate(CLI::App& app, Command& run);
+
+}  // namespace shardline::tools

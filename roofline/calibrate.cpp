@@ -43,8 +43,16 @@ Machine measure_once(const Mesh& mesh, const CalibrationOptions& options) {
 }  // namespace
 
 Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
+  constexpr std::size_t kLeast = 3;
+  const auto wanted = static_cast<std::size_t>(options.rounds);
   std::vector<Machine> rounds;
-  for (int round = 0; round < options.rounds; ++round) rounds.push_back(measure_once(mesh, options));
+  const Seconds begin = now();
+  for (bool more = true; more;) {
+    rounds.push_back(measure_once(mesh, options));
+    const auto done = static_cast<double>(rounds.size());
+    const double expected = mesh.comm().max((now() - begin).value * (done + 1) / done);
+    more = rounds.size() < wanted && (rounds.size() < kLeast || expected < options.most.value);
+  }
   return combine(rounds);
 }
 

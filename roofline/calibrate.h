@@ -12,7 +12,8 @@ namespace shardline::roofline {
 struct CalibrationOptions {
   std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
   std::vector<Index> gemm_sizes = {32, 96, 256, 768, 2048};
-  int rounds = 5;        ///< everything is measured so often, and the median counts
+  int rounds = 5;    ///< everything is measured so often, and the median counts,
+  Seconds most{50};  ///< or less often where that would take longer, but three times (as often as `rounds`, if less)
   Seconds budget{3e-3};  ///< for each figure in each round
 };
 

@@ -62,7 +62,7 @@ struct Contention {
 struct Provenance {
   std::string host = {};
   std::string date = {};  ///< UTC, as in 2026-01-31T12:00:00Z
-  std::string mesh = {};  ///< as in {X:2, Y:4}
+  std::string mesh = {};  ///< as in X=2,Y=4
   int nodes = 0;
   int cores = 0;  ///< that the ranks of a node may use
   int ranks_per_node = 0;

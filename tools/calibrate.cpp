@@ -1,5 +1,8 @@
 #include "tools/calibrate.h"
 
+#include <fmt/ranges.h>
+
+#include <array>
 #include <ctime>
 #include <memory>
 
@@ -38,12 +41,19 @@ std::string utc_now() {
   return text.data();
 }
 
+/// "X=2,Y=4"
+std::string axes_text(const AbstractMesh& mesh) {
+  std::vector<std::string> parts;
+  for (const Axis& axis : mesh.axes()) parts.push_back(fmt::format("{}={}", axis, mesh.size(axis)));
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
 /// Where, when and how; keeps what is said of the figures.
 void describe_measurement(const Job& job, roofline::Provenance& measured) {
   const Machine& machine = job.machine();
   measured.host = machine.host;
   measured.date = utc_now();
-  measured.mesh = job.mesh().axes().to_string();
+  measured.mesh = axes_text(job.mesh().axes());
   measured.nodes = machine.nodes;
   measured.cores = machine.cores;
   measured.ranks_per_node = machine.ranks_per_node;

@@ -13,6 +13,7 @@ namespace shardline {
 namespace {
 
 constexpr const char* kSequenceKey = "shardline_sequence";
+constexpr const char* kMachineKey = "shardline_machine";
 
 std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
@@ -81,7 +82,8 @@ Tensor unpacked(const std::string& bytes, const Shape& shape) {
 }  // namespace
 
 void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
-                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter, Index sequence) {
+                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter,
+                     const TrainingNotes& notes) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (std::size_t i = 0; i < model.parameters.size(); ++i) {
     const Tensor whole = parameter(i);
@@ -92,7 +94,9 @@ void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, c
     std::error_code failure;
     std::filesystem::create_directories(folder, failure);
     require(std::filesystem::is_directory(folder), "{}: cannot make the folder: {}", folder, failure.message());
-    write_safetensors(weights_path(folder), tensors, {{"format", "pt"}, {kSequenceKey, std::to_string(sequence)}});
+    std::map<std::string, std::string> metadata{{"format", "pt"}, {kSequenceKey, std::to_string(notes.sequence)}};
+    if (!notes.machine_hash.empty()) metadata[kMachineKey] = notes.machine_hash;
+    write_safetensors(weights_path(folder), tensors, metadata);
     WholeFile file(config_path(folder));
     const std::string text = to_json(config);
     file.write(text.data(), text.size());

@@ -19,11 +19,18 @@ struct Checkpoint {
   std::map<std::string, Tensor> tensors;  ///< by checkpoint name, as stored
 };
 
+/// How a model was trained, as the file of its weights notes it beside them.
+struct TrainingNotes {
+  Index sequence = 0;        ///< tokens per sequence
+  std::string machine_hash;  ///< of the machine file whose figures decided; empty for built-in values
+};
+
 /// Collective over `comm`; rank 0 writes. `parameter(i)` gives the whole of parameter i on every rank; it is called on
 /// every rank, in order. Throws UsageError on every rank when the folder cannot be made or a file not written. Each
 /// file appears whole or not at all, the weights first.
 void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
-                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter, Index sequence);
+                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter,
+                     const TrainingNotes& notes);
 
 /// Collective over `comm`; rank 0 reads. Throws UsageError on every rank when a file is missing or malformed, or a
 /// tensor is missing or has another shape than the configuration says.

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "collectives/arena.h"
-#include "roofline/calibrate.h"
 #include "runtime/base/check.h"
 #include "tools/bench_report.h"
 #include "tools/caches.h"
@@ -90,8 +89,7 @@ int bench(const BenchOptions& options) {
 
   job.introduce();
   for (const std::string& text : plan.left_out) job.note("left out: " + text);
-  const roofline::Hardware hardware =
-      roofline::measure_briefly(job.engine(), plan.dtype == DType::f64 ? DType::f64 : DType::f32);
+  const roofline::Hardware& hardware = job.predictions();
   const BenchMemories memories = allocate(job, plan, room);
   const std::vector<BenchRow> rows = run(job, {&plan, hardware, cold}, memories);
 
@@ -113,7 +111,7 @@ prints a row for each collective, size and algorithm. Sizes are those of nccl-te
 reduce_scatter, what one rank holds of all_reduce, all_to_all and shift. algbw is size / median time; busbw is algbw times
 (p-1)/p for all_gather, reduce_scatter and all_to_all, 2(p-1)/p for all_reduce, 1 for shift. Each time is that of the
 slowest rank. wire: bytes leaving the busiest rank. predicted: what the algorithm should take by the latency, bandwidth and
-memory of this machine, measured briefly at the start by messages. x native: how many times faster than the MPI library.
+memory of --machine or, without, of this machine, measured briefly at the start by messages. x native: how many times faster than the MPI library.
 wrong: elements that are not what they should be, on all ranks, before or after the timed runs.
 Exit code 0: right; 1: a row is wrong; 2: bad usage.)";
 

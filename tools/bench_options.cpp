@@ -133,6 +133,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--plot", options.plot, "Draw bandwidth against size into this SVG file")->check(not_empty());
   command.add_option("--csv", options.csv, "Write the rows to this file")->check(not_empty());
   add_common_options(command, options.common);
+  add_machine_options(command, options.common.machine);
 }
 
 BenchPlan plan_bench(const BenchOptions& options, DType dtype, const AbstractMesh& mesh) {

@@ -25,10 +25,30 @@ struct ExplainOptions {
   bool show = false;
 };
 
-/// The element types by which a product is priced: as `matmul` runs it on a CPU; the chips of the catalogue keep what
-/// they compute in the type of the operands.
-ElementTypes types_of(const Product& product, DType dtype, const std::string& hardware) {
-  return hardware == "cpu" ? product_types(product, dtype) : ElementTypes{.real = dtype};
+/// Whose prices they are: those of a file, or of what is known by a name.
+struct Prices {
+  std::optional<GivenMachine> given;
+  ElementTypes types;
+  roofline::Hardware hardware;
+};
+
+/// Element types are those in which `matmul` runs the product; the chips of the catalogue keep what they compute in the
+/// type of the operands.
+Prices prices_of(const ExplainOptions& options, const Product& product) {
+  const DType dtype = dtype_of(options.common);
+  const MachineFlags& flags = options.common.machine;
+  if (!flags.file.empty()) {
+    const ElementTypes types = product_types(product, dtype);
+    const GivenMachine given = given_machine(flags, read_file(flags.file), host_name());
+    return {given, types, roofline::hardware_of(given.machine, product.mesh, types.real)};
+  }
+  const ElementTypes types = options.hardware == "cpu" ? product_types(product, dtype) : ElementTypes{.real = dtype};
+  return {std::nullopt, types, roofline::hardware_named(options.hardware, product.mesh, types.real)};
+}
+
+/// By which `mesh` differs from what the machine given was measured on.
+std::vector<std::string> differences_of(const Prices& prices, const AbstractMesh& mesh) {
+  return prices.given ? machine_differences(*prices.given, mesh, nullptr) : std::vector<std::string>{};
 }
 
 std::string link_text(const Axis& axis, Index ranks, const roofline::Link& link) {
@@ -39,13 +59,15 @@ std::string link_text(const Axis& axis, Index ranks, const roofline::Link& link)
   return fmt::format("{}: {}{} + {} a step{}", axis, shape, to_string(link.bandwidth), to_string(link.latency), shared);
 }
 
-std::string describe(const roofline::Hardware& hardware, const AbstractMesh& mesh) {
-  std::string text = fmt::format("hardware {}: matmul {}, memory {}", hardware.name, to_string(hardware.matmul),
-                                 to_string(hardware.memory));
+std::string describe(const Prices& prices, const AbstractMesh& mesh) {
+  const roofline::Hardware& hardware = prices.hardware;
+  std::string text = fmt::format("{} {}: matmul {}, memory {}", prices.given ? "machine" : "hardware", hardware.name,
+                                 to_string(hardware.matmul), to_string(hardware.memory));
   for (const Axis& axis : mesh.axes_that_move()) {
     text += "; " + link_text(axis, mesh.size(axis), hardware.link(axis));
   }
   text += "\n";
+  if (prices.given) return text;
   for (const std::string& sentence : roofline::reservations(hardware.name, mesh)) text += sentence + "\n";
   return text;
 }
@@ -76,7 +98,8 @@ Json links_json(const roofline::Hardware& hardware) {
 }
 
 Json record_of(const ExplainOptions& options, const Product& product, const std::vector<Candidate>& candidates,
-               const ElementTypes& types, const roofline::Hardware& hardware, const ProgramSchedule& scheduled) {
+               const Prices& prices, const ProgramSchedule& scheduled) {
+  const roofline::Hardware& hardware = prices.hardware;
   Json record{{"schema", "shardline.explain/1"},
               {"command", "explain"},
               {"mesh", mesh_json(product.mesh)},
@@ -88,6 +111,7 @@ Json record_of(const ExplainOptions& options, const Product& product, const std:
                 {"blas", kernels::blas_description()},
                 {"mpi", mpi::library_version()},
                 {"commit", commit()}}},
+              {"machine_file", machine_file_json(prices.given, differences_of(prices, product.mesh))},
               {"dtype", options.common.dtype},
               {"valid_timing", false},
               {"valid_timing_reason", "nothing was run"},
@@ -98,7 +122,7 @@ Json record_of(const ExplainOptions& options, const Product& product, const std:
                 {"links", links_json(hardware)}}}};
   std::vector<Prediction> predicted;
   for (const Candidate& candidate : candidates) {
-    const ProgramSchedule of_each = schedule(candidate.program, types, hardware, {});
+    const ProgramSchedule of_each = schedule(candidate.program, prices.types, hardware, {});
     predicted.push_back(
         {candidate.price, scheduled_time(candidate.program, of_each, candidate.price.steps, hardware).total});
   }
@@ -124,15 +148,15 @@ int explain(const ExplainOptions& options) {
   const AbstractMesh mesh = AbstractMesh::parse(options.common.mesh);
   const DType dtype = dtype_of(options.common);
   const Product product = make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh);
-  const ElementTypes types = types_of(product, dtype, options.hardware);
-  const roofline::Hardware hardware = roofline::hardware_named(options.hardware, mesh, types.real);
-  const std::vector<Candidate> candidates = product.candidates(types, hardware);
-  const ProgramSchedule scheduled = schedule(candidates[0].program, types, hardware, {});
+  const Prices prices = prices_of(options, product);
+  const std::vector<Candidate> candidates = product.candidates(prices.types, prices.hardware);
+  const ProgramSchedule scheduled = schedule(candidates[0].program, prices.types, prices.hardware, {});
   if (!options.common.json.empty()) {
-    write_record(options.common.json, record_of(options, product, candidates, types, hardware, scheduled));
+    write_record(options.common.json, record_of(options, product, candidates, prices, scheduled));
   }
-  fmt::print("{}\n{}{}{}", describe(hardware, mesh), derivation_text(product, candidates, 1, scheduled, dtype),
-             options.show ? pictures(candidates[0].program, types) + "\n" : "", candidates_text(candidates));
+  for (const std::string& difference : differences_of(prices, mesh)) fmt::print(stderr, "shardline: {}\n", difference);
+  fmt::print("{}\n{}{}{}", describe(prices, mesh), derivation_text(product, candidates, 1, scheduled, dtype),
+             options.show ? pictures(candidates[0].program, prices.types) + "\n" : "", candidates_text(candidates));
   return 0;
 }
 
@@ -162,7 +186,8 @@ void add_explain(CLI::App& app, Command& run) {
       ->check(not_empty());
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
   add_show_option(*command, options->show);
-  add_hardware_option(*command, options->hardware, "Price it for");
+  add_machine_options(*command, options->common.machine)
+      ->excludes(add_hardware_option(*command, options->hardware, "Price it for"));
   add_dtype_option(*command, options->common);
   add_json_option(*command, options->common);
   command->footer(kExample);

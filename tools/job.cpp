@@ -5,6 +5,7 @@
 
 #include "models/files.h"
 #include "program/multiply.h"
+#include "roofline/calibrate.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 #include "tools/text.h"
@@ -21,6 +22,14 @@ std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
 
 AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& world) {
   return options.mesh.empty() ? AbstractMesh({{"X", world.size()}}) : AbstractMesh::parse(options.mesh);
+}
+
+/// Collective over `world`: what the file of --machine says, read by rank 0.
+std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::Communicator& world,
+                                         const Machine& here) {
+  if (flags.file.empty()) return std::nullopt;
+  const std::string text = mpi::on_root(world, 0, [&] { return read_file(flags.file); });
+  return given_machine(flags, text, here.host);
 }
 
 /// CLI11 itself takes -1 for 2^64 - 1, and anything larger too.
@@ -53,8 +62,9 @@ void add_json_option(CLI::App& command, CommonOptions& options) {
   command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
 }
 
-void add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose) {
-  command.add_option("--hardware", name, fmt::format("{} {}", purpose, listed(roofline::hardware_names(), "or")))
+CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose) {
+  return command
+      .add_option("--hardware", name, fmt::format("{} {}", purpose, listed(roofline::hardware_names(), "or")))
       ->check(not_empty())
       ->capture_default_str();
 }
@@ -84,6 +94,17 @@ Json mesh_json(const AbstractMesh& mesh) {
   return object;
 }
 
+Json machine_file_json(const std::optional<GivenMachine>& given, const std::vector<std::string>& differences) {
+  if (!given) return nullptr;
+  const roofline::Provenance& measured = given->machine.measured;
+  const auto known = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"name", given->machine.name},
+          {"hash", given->hash},
+          {"host", known(measured.host)},
+          {"date", known(measured.date)},
+          {"differences", differences}};
+}
+
 std::string record_text(const Json& record) {
   // Text that is not UTF-8, as a sampled one may be, must not stop the record.
   return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -95,17 +116,32 @@ Job::Job(const CommonOptions& options)
       world_(mpi::Communicator::world()),
       mesh_(mesh_of(options, world_), world_),
       engine_(mesh_),
-      machine_(share_machine(world_, options.threads)) {
+      machine_(share_machine(world_, options.threads)),
+      given_(read_machine(options.machine, world_, machine_)) {
   require_writable(options_.json);
+  if (!given_) return;
+  predictions_ = roofline::hardware_of(given_->machine, mesh_.axes(), arithmetic());
+  if (given_->machine.tuning) engine_.set_tuning(*given_->machine.tuning);
 }
 
-roofline::Hardware Job::prices() const { return cpu_hardware(mesh_, dtype_ == DType::bf16 ? DType::f32 : dtype_); }
+std::vector<std::string> Job::machine_warnings() const {
+  return given_ ? machine_differences(*given_, mesh_.axes(), &machine_) : std::vector<std::string>{};
+}
+
+roofline::Hardware Job::prices() const { return given_ ? *predictions_ : cpu_hardware(mesh_, arithmetic()); }
+
+const roofline::Hardware& Job::predictions() {
+  if (!predictions_) predictions_ = roofline::measure_briefly(engine_, arithmetic());
+  return *predictions_;
+}
 
 void Job::introduce() const {
   note(fmt::format("{} rank{} on {} ({} node{}, {} core{}), mesh {}, {} BLAS thread{} per rank", world_.size(),
                    world_.size() == 1 ? "" : "s", machine_.host, machine_.nodes, machine_.nodes == 1 ? "" : "s",
                    machine_.cores, machine_.cores == 1 ? "" : "s", mesh_.axes().to_string(), machine_.threads_per_rank,
                    machine_.threads_per_rank == 1 ? "" : "s"));
+  if (given_) note(fmt::format("figures of machine {}, {}, hash {}", given_->machine.name, given_->file, given_->hash));
+  for (const std::string& warning : machine_warnings()) note(warning);
   if (!machine_.timing_fault.empty()) note(fmt::format("timings are not valid: {}", machine_.timing_fault));
 }
 
@@ -132,6 +168,7 @@ Json Job::header(const std::string& schema, const std::string& command) const {
                 {"blas", machine_.blas},
                 {"mpi", machine_.mpi},
                 {"commit", commit()}}},
+              {"machine_file", machine_file_json(given_, machine_warnings())},
               {"dtype", name_of(dtype_)},
               {"seed", options_.seed},
               {"valid_timing", machine_.timing_fault.empty()}};

@@ -13,6 +13,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/mesh.h"
 #include "tools/machine.h"
+#include "tools/machine_option.h"
 
 namespace shardline::tools {
 
@@ -25,6 +26,7 @@ struct CommonOptions {
   std::string dtype = "f32";   ///< the name of one of `dtypes`
   std::optional<int> threads;  ///< of the BLAS per rank
   std::uint64_t seed = 0;
+  MachineFlags machine;
   std::string json;                                                   ///< file for the record; empty for none
   std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< those that the subcommand takes
 };
@@ -36,7 +38,7 @@ CLI::Validator not_empty();
 void add_dtype_option(CLI::App& command, CommonOptions& options);
 void add_json_option(CLI::App& command, CommonOptions& options);
 /// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
-void add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
+CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
 /// Adds --show: the pictures of tools/show.h.
 void add_show_option(CLI::App& command, bool& show);
 
@@ -45,6 +47,8 @@ DType dtype_of(const CommonOptions& options);
 
 /// {"X": 2}
 Json mesh_json(const AbstractMesh& mesh);
+/// {"name", "hash", "host", "date", "differences"}; null for none.
+Json machine_file_json(const std::optional<GivenMachine>& given, const std::vector<std::string>& differences);
 /// A record as it stands in its file.
 std::string record_text(const Json& record);
 
@@ -57,7 +61,8 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 class Job {
  public:
   /// Collective over all ranks. Throws UsageError, on all ranks, when the axes of the mesh do not multiply to the
-  /// number of ranks, on an unknown dtype and when the record cannot be written.
+  /// number of ranks, on an unknown dtype, when the record cannot be written, and when the file of --machine cannot be
+  /// read, is of another host, or lacks figures of the dtype or the link of an axis.
   explicit Job(const CommonOptions& options);
 
   /// True on the rank that prints.
@@ -68,9 +73,16 @@ class Job {
   DType dtype() const { return dtype_; }
   std::uint64_t seed() const { return options_.seed; }
   const Machine& machine() const { return machine_; }
-  /// Collective over all ranks: the built-in prices by which programs for them are chosen and scheduled. They come from
-  /// no measurement.
+  /// The machine of --machine.
+  const std::optional<GivenMachine>& given_machine() const { return given_; }
+  /// By which this run differs from the one that measured the machine of --machine, a sentence each.
+  std::vector<std::string> machine_warnings() const;
+  /// Collective over all ranks: the prices by which programs for them are chosen and scheduled: those of --machine,
+  /// otherwise built-in ones. They come from no measurement of this run.
   roofline::Hardware prices() const;
+  /// Collective over all ranks: what times are predicted by: the figures of --machine, otherwise those of a short
+  /// measurement, made when this is first called.
+  const roofline::Hardware& predictions();
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
@@ -92,12 +104,17 @@ class Job {
   void write_json(const Json& record) const;
 
  private:
+  /// The element type that is computed in: bf16 is for storage, and of integers nothing is computed.
+  DType arithmetic() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
+
   CommonOptions options_;
   DType dtype_;
   mpi::Communicator world_;
   Mesh mesh_;
   collectives::Engine engine_;
   Machine machine_;
+  std::optional<GivenMachine> given_;
+  std::optional<roofline::Hardware> predictions_;
 };
 
 }  // namespace shardline::tools

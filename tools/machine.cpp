@@ -23,12 +23,12 @@ Bytes memory() {
   return Bytes(bytes);
 }
 
+}  // namespace
+
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
-
-}  // namespace
 
 Machine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
   require(!threads || *threads >= 1, "--threads {}: a rank has at least 1 thread", threads.value_or(0));

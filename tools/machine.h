@@ -21,6 +21,9 @@ struct Machine {
   std::string timing_fault;  ///< why timings mean nothing; empty when they do
 };
 
+/// Of the machine that this process runs on.
+std::string host_name();
+
 /// Collective over `world`. Gives every rank the same answer and sets the threads of its BLAS: `threads` when given,
 /// else as many as its node's cores allow, on the node that allows least. Throws UsageError when `threads` is below 1
 /// or more than four times the cores.

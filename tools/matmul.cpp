@@ -6,7 +6,6 @@
 #include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/execute.h"
-#include "roofline/calibrate.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 #include "tools/matmul_report.h"
@@ -77,7 +76,7 @@ int matmul(const MatmulOptions& options) {
   const Product product = make_product(parsed, sizes, job.mesh().axes());
   const ElementTypes types = product_types(product, job.dtype());
   const roofline::Hardware prices = job.prices();
-  const bool ours = options.hardware == prices.name;
+  const bool ours = job.given_machine() || options.hardware == prices.name;
   std::vector<Candidate> candidates =
       product.candidates(types, ours ? prices : roofline::hardware_named(options.hardware, product.mesh, types.real));
   const auto count = static_cast<Index>(candidates.size());
@@ -93,7 +92,7 @@ int matmul(const MatmulOptions& options) {
     job.note(
         "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
   }
-  const roofline::Hardware measured = roofline::measure_briefly(job.engine(), types.real);
+  const roofline::Hardware& hardware = job.predictions();
   MatmulRecord record{.product = &product,
                       .candidates = std::move(candidates),
                       .chosen = options.choose,
@@ -102,7 +101,7 @@ int matmul(const MatmulOptions& options) {
                       .tolerance = tolerance(job.dtype())};
   for (const Candidate& each : record.candidates) {
     const ProgramSchedule of_each = schedule(each.program, types, prices, schedule_options(options.schedule));
-    record.predicted.push_back(predict(each.program, types, of_each, measured));
+    record.predicted.push_back(predict(each.program, types, of_each, hardware));
   }
   job.print(derivation_text(product, record.candidates, record.chosen, record.schedule, job.dtype()));
   if (options.show) job.print(pictures(record.program(), types) + "\n");
@@ -143,12 +142,13 @@ void add_matmul(CLI::App& app, Command& run) {
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
   command
       ->add_option("--choose", options->choose,
-                   "Run the candidate of this number, as explain with the same --hardware lists them")
+                   "Run the candidate of this number, as explain with the same --hardware or --machine lists them")
       ->capture_default_str();
   add_schedule_options(*command, options->schedule, false);
-  add_hardware_option(*command, options->hardware, "Choose the program by the prices of");
   add_show_option(*command, options->show);
   add_common_options(*command, options->common);
+  add_machine_options(*command, options->common.machine)
+      ->excludes(add_hardware_option(*command, options->hardware, "Choose the program by the prices of"));
   command->footer(kExample);
   command->callback([options, &run] { run = [options] { return matmul(*options); }; });
 }

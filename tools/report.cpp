@@ -24,7 +24,9 @@ std::string describe_training(const Job& job, const TransformerConfig& config, c
   text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step\n",
                       data.training_text().size(), data.held_out_text().size(), options.batch.sequences,
                       options.batch.tokens);
-  return text + fmt::format("measured, each of {} ranks: {}\n\n", job.mesh().ranks(), describe(hardware));
+  return text + fmt::format("{}, each of {} ranks: {}\n\n",
+                            job.given_machine() ? "machine " + job.given_machine()->machine.name : "measured",
+                            job.mesh().ranks(), describe(hardware));
 }
 
 Json kinds_json(const std::vector<KindSummary>& kinds) {

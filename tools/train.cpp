@@ -15,7 +15,6 @@
 #include "models/training.h"
 #include "program/measure.h"
 #include "program/print.h"
-#include "roofline/calibrate.h"
 #include "runtime/base/check.h"
 #include "tools/job.h"
 #include "tools/report.h"
@@ -44,8 +43,8 @@ constexpr const char* kFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
 
 Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
-every way to give the axes roles by built-in values and takes the cheapest that fits. Text is read as bytes, and the
-last tenth of each file is held out for the loss at the end. There is no dropout.)";
+every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
+fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
 /// One line of ours for a number that cannot be.
 void check_options(const TrainOptions& options) {
@@ -206,14 +205,16 @@ Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const Trainin
   return outcome;
 }
 
-std::string outcome_text(const Outcome& outcome, const std::string& overlap, Seconds step, Seconds predicted_step) {
+std::string outcome_text(const Job& job, const Outcome& outcome, const std::string& overlap, Seconds step,
+                         Seconds predicted_step) {
   return fmt::format(
-      "\n{}{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate measured at start (MFU)\n"
+      "\n{}{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)\n"
       "arrays of the busiest rank at most {}, {} predicted\n"
       "held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
       table(outcome.kinds), overlap, to_string(step), to_string(predicted_step), step / predicted_step,
-      100 * outcome.mfu, to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss,
-      outcome.bigram_loss, std::log(256.0));
+      100 * outcome.mfu, job.given_machine() ? "of machine " + job.given_machine()->machine.name : "measured at start",
+      to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss, outcome.bigram_loss,
+      std::log(256.0));
 }
 
 Json record_of(const Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
@@ -238,17 +239,19 @@ constexpr const char* kAuto = "auto";
 
 /// What decides the layouts of a run.
 struct Choice {
+  std::string prices;  ///< that decided: "built-in prices"
   Strategy strategy;
   std::vector<PricedStrategy> priced;  ///< under auto: all there were, cheapest first
 };
 
-/// Collective over all ranks: under auto, the cheapest strategy by built-in prices that fits the machine; otherwise the
+/// Collective over all ranks: under auto, the cheapest strategy by Job::prices() that fits the machine; otherwise the
 /// one that was named.
 Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, TrainingOptions& training) {
   const AbstractMesh& mesh = job.mesh().axes();
-  if (options.strategy != kAuto) return {parse_strategy(options.strategy, mesh), {}};
+  if (options.strategy != kAuto) return {"", parse_strategy(options.strategy, mesh), {}};
   const Program program = make_training_step(config, training.batch, training.adamw).model.program;
   Choice choice;
+  choice.prices = job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
   choice.priced =
       price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices, training.schedule);
   const Bytes memory = job.machine().memory * (1.0 / job.machine().ranks_per_node);
@@ -268,7 +271,7 @@ std::string choice_text(const Choice& choice) {
                         each.strategy == choice.strategy ? "  <- chosen" : "");
   }
   return text.empty() ? text
-                      : fmt::format("strategies by built-in prices, {} of {}:\n{}\n",
+                      : fmt::format("strategies by {}, {} of {}:\n{}\n", choice.prices,
                                     std::min(choice.priced.size(), kListed), choice.priced.size(), text);
 }
 
@@ -299,7 +302,7 @@ int train(const TrainOptions& options) {
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, training);
   const Strategy& strategy = choice.strategy;
-  const roofline::Hardware hardware = roofline::measure_briefly(job.engine(), job.dtype());
+  const roofline::Hardware& hardware = job.predictions();
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
   job.print(choice_text(choice));
   job.print(describe_training(job, start.config, strategy, training, data, hardware));
@@ -311,14 +314,15 @@ int train(const TrainOptions& options) {
   const Progress progress = run_steps(job, options, trainer, data);
   const Outcome outcome = conclude(job, trainer, data, training, progress.median_step, hardware);
   const std::string overlap = overlap_text(outcome.overlap, moving_needs_the_cores(job.mesh().axes(), training.prices));
-  job.print(outcome_text(outcome, overlap, progress.median_step, trainer.predicted_step()));
+  job.print(outcome_text(job, outcome, overlap, progress.median_step, trainer.predicted_step()));
   Json record = record_of(job, options, strategy, trainer, progress, outcome);
   if (!choice.priced.empty()) record["strategies"] = strategies_json(choice);
   job.write_json(record);
   if (!options.save.empty()) {
+    const TrainingNotes notes{options.sequence, job.given_machine() ? job.given_machine()->hash : ""};
     save_checkpoint(
         job.world(), options.save, start.config, trainer.model(),
-        [&](std::size_t i) { return trainer.gather_parameter(i); }, options.sequence);
+        [&](std::size_t i) { return trainer.gather_parameter(i); }, notes);
     job.print(fmt::format("saved to {}\n", options.save));
   }
   return 0;
@@ -330,6 +334,7 @@ void add_train(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("train", "Train a Transformer on text under a sharding strategy");
   const auto options = std::make_shared<TrainOptions>();
   add_common_options(*command, options->common);
+  add_machine_options(*command, options->common.machine);
   command->add_option("--strategy", options->strategy,
                       "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis");
   CLI::Option* model = command->add_option("--model", options->model, "tiny, or a Hugging Face config.json");

@@ -1,0 +1,81 @@
+// Reads a record of a run with --machine on a machine that starts any operation in 1024 s and then takes no time: every
+// time predicted must be that many seconds for each operation.
+//
+//   machine_record_check FILE NAME HOST [COLLECTIVE=ALGORITHM ...]     (what must have carried rows of `auto`)
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "tests/tools/record_faults.h"
+
+namespace {
+
+using shardline::record::expect;
+using shardline::record::faults;
+using shardline::record::Json;
+
+constexpr double kEach = 1024;
+
+double number(const Json& object, const char* key) { return object.at(key).get<double>(); }
+
+void check_predictions(const Json& record) {
+  double operations = 0;
+  for (const Json& operation : record.value("operations", Json::array())) {
+    const double count = operation.contains("count") ? number(operation, "count") : 1;
+    expect(number(operation, "predicted_s") == kEach * count,
+           operation.at("text").get<std::string>() + " is predicted " + operation.at("predicted_s").dump());
+    operations += count;
+  }
+  for (const Json& row : record.value("rows", Json::array())) {
+    if (row.at("algorithm") == "native") continue;
+    expect(number(row, "predicted_s") == kEach, "a row is predicted " + row.at("predicted_s").dump());
+    ++operations;
+  }
+  expect(operations > 0, "nothing was predicted");
+  // What decided: candidates of a product, strategies of a training step.
+  for (const char* list : {"candidates", "strategies"}) {
+    for (const Json& each : record.value(list, Json::array())) {
+      const double total = number(each.at("price_s"), "total");
+      expect(total >= kEach && std::fmod(total, kEach) == 0, std::string(list) + " cost " + std::to_string(total));
+    }
+  }
+}
+
+void check_machine(const Json& given, const std::string& name, const std::string& host) {
+  expect(given.at("name") == name, "machine_file has another name");
+  expect(given.at("host") == host, "machine_file has another host");
+  expect(given.at("date") == "2026-01-31T12:00:00Z", "machine_file has another date");
+  const auto hash = given.at("hash").get<std::string>();
+  expect(hash.size() == 16 && hash.find_first_not_of("0123456789abcdef") == std::string::npos,
+         "the hash is no 16 hexadecimal digits");
+}
+
+/// `wanted` is COLLECTIVE=ALGORITHM.
+void check_carrier(const Json& record, const std::string& wanted) {
+  int found = 0;
+  for (const Json& row : record.at("rows")) {
+    if (row.at("algorithm") != "auto" || wanted.rfind(row.at("collective").get<std::string>() + "=", 0) != 0) continue;
+    const std::string carried = row.at("carried_by");
+    expect(wanted == row.at("collective").get<std::string>() + "=" + carried, wanted + " went by " + carried);
+    ++found;
+  }
+  expect(found > 0, wanted + " has no row");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  try {
+    const Json record = Json::parse(std::ifstream(argv[1]));
+    check_machine(record.at("machine_file"), argv[2], argv[3]);
+    check_predictions(record);
+    for (int i = 4; i < argc; ++i) check_carrier(record, argv[i]);
+  } catch (const std::exception& error) {
+    expect(false, error.what());
+  }
+  return faults == 0 ? 0 : 1;
+}

@@ -76,7 +76,7 @@ T largest_score(const T* scores, Index count, T start) {
 template <class T>
 T weigh_scores(T* scores, Index count, T largest) {
   const auto weigh = [&](Index s) -> Lanes<T> {
-    const Lanes<T> weight = exp_lanes<T>(load(scores + s, FullCount()) - largest);
+    Lanes<T> weight = exp_lanes<T>(load(scores + s, FullCount()) - largest);
     store(weight, scores + s, FullCount());
     return weight;
   };

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <array>
+#include <cmath>
 #include <type_traits>
 
 #include "kernels/exp.h"
@@ -66,7 +67,7 @@ template <class Body>
 /// The sum over i < size of piece(begin, count), which gives the terms of one piece as Lanes<T>. Summed in an order
 /// that depends on `size` alone.
 template <class T, class Piece>
-T sum_lanes(Index size, Piece&& piece) {
+[[gnu::always_inline]] inline T sum_lanes(Index size, Piece&& piece) {
   Lanes<T> sum = Lanes<T>::Zero();
   for_lanes(size, [&](Index begin, auto count) { add_lanes<T>(sum, piece(begin, count), count); });
   return sum.sum();
@@ -80,11 +81,10 @@ template <class T>
   return y;
 }
 
-/// The larger of two, NaN if one of them is: `a != a` finds one on the left, and against one on the right `a > b`
-/// fails.
+/// The larger of two, NaN if one of them is: against one on the right `a > b` fails.
 template <class T>
 T larger(T a, T b) {
-  return a > b || a != a ? a : b;
+  return a > b || std::isnan(a) ? a : b;
 }
 
 /// The largest of `start` and the elements; NaN if one of them is.

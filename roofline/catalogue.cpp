@@ -24,6 +24,15 @@ Chip torus(Chip described, int axes, Index wraps_at, bool multiples, Index most_
   return described;
 }
 
+/// Adds what a chip has of its host, which is on the data centre's network (book section 2).
+Chip on_host(Chip described, double int8, double pcie, Index chips_per_host) {
+  described.int8 = FlopsPerSecond(int8);
+  described.pcie = BytesPerSecond(pcie);
+  described.chips_per_host = chips_per_host;
+  described.between_pods = BytesPerSecond(2.5e10);
+  return described;
+}
+
 Chip on_switch(Chip described, Index most_chips) {
   described.most_chips = most_chips;
   return described;
@@ -43,11 +52,11 @@ bool wraps(const Chip& chip, Index ranks) {
 
 const std::vector<Chip>& catalogue() {
   static const std::vector<Chip> kChips = {
-      torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32),
-      torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16),
-      torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28),
-      torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16),
-      torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16),
+      on_host(torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32), 1.4e14, 1.5e10, 8),
+      on_host(torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16), 2.75e14, 1.5e10, 4),
+      on_host(torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28), 9.18e14, 1.5e10, 4),
+      on_host(torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16), 3.94e14, 1.5e10, 8),
+      on_host(torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16), 1.84e15, 3.2e10, 8),
       on_switch(chip("h100", 9.89e14, 3.35e12, 80e9, 4.5e11), 8),  // NVLink: 9e11 in both directions together
   };
   return kChips;
@@ -64,6 +73,8 @@ Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
   Machine machine{.name = chip.name, .memory = {.capacity = chip.capacity, .triad = chip.memory}};
   for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) machine.compute[dtype] = {chip.matmul};
   machine.bf16_wire = collectives::Wire::hop;
+  machine.pcie = chip.pcie;
+  machine.between_pods = chip.between_pods;
   for (const Axis& axis : mesh.axes_that_move()) {
     Resource link{.kind = ResourceKind::switched, .latency = kHop, .one_way = chip.link, .both_ways = 2 * chip.link};
     if (chip.torus_axes > 0) link.kind = wraps(chip, mesh.size(axis)) ? ResourceKind::ring : ResourceKind::line;

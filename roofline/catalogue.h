@@ -10,7 +10,7 @@
 
 namespace shardline::roofline {
 
-/// A machine that is known by name: one chip and the links between chips.
+/// A machine that is known by name: one chip and the links between chips. What the book does not give is 0.
 struct Chip {
   std::string name;
   FlopsPerSecond matmul;  ///< bf16
@@ -21,6 +21,10 @@ struct Chip {
   Index wraps_at = 0;      ///< a torus axis of so many chips is a ring,
   bool multiples = false;  ///< and of any multiple of it; other axes are lines
   Index most_chips = 0;    ///< of one torus or switch
+  FlopsPerSecond int8 = {};
+  BytesPerSecond pcie = {};  ///< between a chip and its host
+  Index chips_per_host = 0;
+  BytesPerSecond between_pods = {};  ///< leaving a host for other pods
 };
 
 /// v3, v4p, v5p, v5e, v6e and h100 (book sections 1.1 and 2; section 12 for h100).

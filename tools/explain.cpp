@@ -169,7 +169,8 @@ the smaller batch reduces.
 prints the case of each axis, the cheapest program, and every other way to compute the product with its price: T_math
 and T_comms overlap where moving leaves the cores free, so a price is the longer of the two; on cpu it is their sum.
 --show draws which rank holds which block of every array of that program (see matmul --help).
-No MPI is started and nothing is run: any mesh can be priced. f32 and f64 are priced at a chip's bf16 rate.)";
+No MPI is started and nothing is run: any mesh can be priced, with --machine any whose axes have links in the file. f32
+and f64 are priced at a chip's bf16 rate.)";
 
 }  // namespace
 

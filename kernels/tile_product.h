@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/shape.h"
@@ -20,10 +21,9 @@ inline constexpr Index kVectorBytes = 16;
 
 /// A tile is kTileRows rows of two vectors: 12 accumulators, two vectors of B and one of A fill 16 registers.
 inline constexpr Index kTileRows = 6;
+/// Columns of the widest tile, a multiple of those of the others.
 template <class T>
-inline constexpr Index kVectorLanes = kVectorBytes / static_cast<Index>(sizeof(T));
-template <class T>
-inline constexpr Index kTileColumns = 2 * kVectorLanes<T>;
+inline constexpr Index kTileColumns = 2 * std::max<Index>(kVectorBytes, 32) / static_cast<Index>(sizeof(T));
 
 /// How far apart the rows of a block of `columns` lie: whole tiles, and an odd number of them, since rows a power of
 /// two apart would share few sets of the first-level cache.
@@ -47,16 +47,17 @@ struct TileProduct {
 
 enum class TileResult : bool { set, add };
 
-template <class T>
+template <class T, Index bytes>
 struct VectorOf {
   // An alias template cannot carry the attribute.
-  typedef T Type __attribute__((vector_size(kVectorBytes)));  // NOLINT(modernize-use-using)
+  typedef T Type __attribute__((vector_size(bytes)));  // NOLINT(modernize-use-using)
+  static constexpr Index kLanes = bytes / static_cast<Index>(sizeof(T));
 };
 
-/// The tile whose first column is `column`.
-template <TileResult result, class T>
+/// The tile of vectors of `bytes` whose first column is `column`.
+template <Index bytes, TileResult result, class T>
 [[gnu::always_inline]] inline void multiply_tile(const TileProduct<T>& product, Index column) {
-  using Vector = typename VectorOf<T>::Type;
+  using Vector = typename VectorOf<T, bytes>::Type;
   const T *a = product.a, *b = product.b + column;
   T* c = product.c + column;
   Vector sum[kTileRows][2] = {};
@@ -67,7 +68,7 @@ template <TileResult result, class T>
   for (Index k = 0; k < product.depth; ++k, a += product.a_step, b += product.b_row) {
     Vector low, high;
     std::memcpy(&low, b, sizeof low);
-    std::memcpy(&high, b + kVectorLanes<T>, sizeof high);
+    std::memcpy(&high, b + VectorOf<T, bytes>::kLanes, sizeof high);
 #pragma GCC unroll 6
     for (Index r = 0; r < kTileRows; ++r) {
       sum[r][0] += a[r * product.a_row] * low;
@@ -78,9 +79,27 @@ template <TileResult result, class T>
   for (Index r = 0; r < kTileRows; ++r) std::memcpy(c + r * product.c_row, sum[r], sizeof sum[r]);
 }
 
+template <Index bytes, TileResult result, class T>
+[[gnu::always_inline]] inline void multiply_columns(const TileProduct<T>& product) {
+  constexpr Index kStep = 2 * VectorOf<T, bytes>::kLanes;
+  for (Index column = 0; column < product.columns; column += kStep) multiply_tile<bytes, result>(product, column);
+}
+
+#if defined(__x86_64__) && !defined(__AVX__)
+/// For processors that have more than the build asks for, as the BLAS finds them out.
+template <TileResult result, class T>
+[[gnu::target("avx2,fma")]] void multiply_tiles_avx2(const TileProduct<T>& product) {
+  multiply_columns<32, result>(product);
+}
+#endif
+
 template <TileResult result, class T>
 void multiply_tiles(const TileProduct<T>& product) {
-  for (Index column = 0; column < product.columns; column += kTileColumns<T>) multiply_tile<result>(product, column);
+#if defined(__x86_64__) && !defined(__AVX__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  if (has_avx2) return multiply_tiles_avx2<result>(product);
+#endif
+  multiply_columns<kVectorBytes, result>(product);
 }
 
 }  // namespace shardline::kernels

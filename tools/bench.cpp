@@ -75,7 +75,7 @@ std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemo
       }
     }
   }
-  job.print(summary_text(rows));
+  job.print(summary_text(rows) + comparison_text(rows));
   return rows;
 }
 

@@ -98,6 +98,7 @@ int matmul(const MatmulOptions& options) {
                       .chosen = options.choose,
                       .schedule = std::move(scheduled),
                       .needs_the_cores = moving_needs_the_cores(product.mesh, prices),
+                      .warnings = job.machine_warnings(),
                       .tolerance = tolerance(job.dtype())};
   for (const Candidate& each : record.candidates) {
     const ProgramSchedule of_each = schedule(each.program, types, prices, schedule_options(options.schedule));
@@ -106,9 +107,9 @@ int matmul(const MatmulOptions& options) {
   job.print(derivation_text(product, record.candidates, record.chosen, record.schedule, job.dtype()));
   if (options.show) job.print(pictures(record.program(), types) + "\n");
   run(job, record);
-  job.print(result_text(record));
+  job.print(result_text(record, hardware));
   Json json = job.header("shardline.matmul/1", "matmul");
-  add_keys(json, record);
+  add_keys(json, record, hardware);
   job.write_json(json);
   return record.correct() ? 0 : 1;
 }

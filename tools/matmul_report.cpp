@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/diagnosis.h"
 #include "tools/report.h"
 #include "tools/statistics.h"
 
@@ -10,7 +11,12 @@ namespace {
 
 Seconds mean(Seconds total, int count) { return total * (1.0 / std::max(count, 1)); }
 
-std::string operations_table(const std::vector<TimedStep>& steps) {
+double ratio(const TimedStep& step) { return mean(step.measured.total, step.measured.count) / step.label.predicted; }
+
+/// With the largest ratio first.
+std::string operations_table(std::vector<TimedStep> steps) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const TimedStep& a, const TimedStep& b) { return ratio(a) > ratio(b); });
   std::size_t width = 9;
   for (const TimedStep& step : steps) width = std::max(width, step.label.name.size());
   std::string text = fmt::format("{:<{}} {:>9} {:>12} {:>10} {:>10} {:>10} {:>6}  {}\n", "operation", width, "wire",
@@ -40,27 +46,40 @@ Json operation_json(const TimedStep& step) {
           {"fused", label.fused}};
 }
 
+Comparison comparison_of(const MatmulRecord& record) {
+  std::vector<Label> labels;
+  std::vector<Measured> measured;
+  for (const TimedStep& step : record.steps) {
+    labels.push_back(step.label);
+    measured.push_back(step.measured);
+  }
+  return {summarise(labels, measured), static_cast<int>(record.runs.size()), median(record.runs),
+          record.prediction().scheduled, record.warnings};
+}
+
 }  // namespace
 
-std::string result_text(const MatmulRecord& record) {
+std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware) {
+  const Comparison comparison = comparison_of(record);
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
   const ProgramPrice& predicted = record.prediction().price;
-  std::string text = operations_table(record.steps);
-  text += fmt::format("\nwhole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}\n{}",
+  std::string text = operations_table(record.steps) + impossible_rates(comparison, hardware);
+  text += fmt::format("\nwhole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}\n{}{}",
                       record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
                       to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
                       to_string(std::max(predicted.math, predicted.comms)), to_string(predicted.sum),
-                      overlap_text(record.overlap, record.needs_the_cores));
+                      overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, hardware));
   text += fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})\n",
                       record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);
   return text;
 }
 
-void add_keys(Json& json, const MatmulRecord& record) {
+void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware) {
   add_product_keys(json, *record.product, record.candidates, record.predicted, record.chosen);
   json["operations"] = Json::array();
   for (const TimedStep& step : record.steps) json["operations"].push_back(operation_json(step));
   json["overlap"] = overlap_json(record.overlap);
+  json["comparison"] = comparison_json(comparison_of(record), hardware);
   json["max_rel_error"] = record.accuracy.relative();
   json["correct"] = record.correct();
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());

@@ -20,6 +20,7 @@ struct MatmulRecord {
   ProgramSchedule schedule{};           ///< of the chosen one
   bool needs_the_cores = false;         ///< no collective can go on beside computation
   Overlap overlap{};                    ///< of all runs
+  std::vector<std::string> warnings{};  ///< in what the run differs from that in which the machine was measured
   std::vector<TimedStep> steps{};
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};
@@ -30,9 +31,10 @@ struct MatmulRecord {
   bool correct() const { return accuracy.relative() <= tolerance; }
 };
 
-/// Operations measured beside predicted, the whole, and whether the result is right.
-std::string result_text(const MatmulRecord& record);
+/// Operations measured beside predicted, worst first, the whole, what binds it and what is off, and whether the result
+/// is right. Predicted by `hardware`.
+std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware);
 /// Adds the keys of a matmul record.
-void add_keys(Json& json, const MatmulRecord& record);
+void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware);
 
 }  // namespace shardline::tools

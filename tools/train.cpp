@@ -16,6 +16,7 @@
 #include "program/measure.h"
 #include "program/print.h"
 #include "runtime/base/check.h"
+#include "tools/diagnosis.h"
 #include "tools/job.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
@@ -175,7 +176,7 @@ TrainingOptions training_options(const TrainOptions& options, const Job& job) {
 
 /// What is known once the last step is done; equal on every rank.
 struct Outcome {
-  std::vector<KindSummary> kinds;
+  Comparison comparison;
   Overlap overlap;
   double val_loss = 0;
   double bigram_loss = 0;
@@ -184,6 +185,11 @@ struct Outcome {
   Bytes predicted_memory;
   Bytes measured_memory;
 };
+
+/// How often the program ran whose spans are there.
+int runs_of(const Trace& trace) {
+  return trace.labels().empty() ? 1 : static_cast<int>(trace.spans().size() / trace.labels().size());
+}
 
 /// Collective over all ranks.
 Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training, Seconds step,
@@ -194,7 +200,8 @@ Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const Trainin
   outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   trainer.align();
   const Trace& trace = trainer.executor().trace();
-  outcome.kinds = summarise(trace.labels(), measure(trace, job.engine()));
+  outcome.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace), step,
+                        trainer.predicted_step(), job.machine_warnings()};
   outcome.overlap = measure_overlap(trace, job.engine());
   Index windows = 0;
   outcome.val_loss = trainer.evaluate(data, most_batches, windows);
@@ -205,19 +212,21 @@ Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const Trainin
   return outcome;
 }
 
-std::string outcome_text(const Job& job, const Outcome& outcome, const std::string& overlap, Seconds step,
-                         Seconds predicted_step) {
+std::string outcome_text(Job& job, const Outcome& outcome, const std::string& overlap) {
+  const Comparison& comparison = outcome.comparison;
   return fmt::format(
-      "\n{}{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)\n"
+      "\n{}{}{}\n{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)\n"
       "arrays of the busiest rank at most {}, {} predicted\n"
       "held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
-      table(outcome.kinds), overlap, to_string(step), to_string(predicted_step), step / predicted_step,
-      100 * outcome.mfu, job.given_machine() ? "of machine " + job.given_machine()->machine.name : "measured at start",
+      table(comparison.kinds), impossible_rates(comparison, job.predictions()), overlap,
+      diagnosis(comparison, job.predictions()), to_string(comparison.measured), to_string(comparison.predicted),
+      comparison.measured / comparison.predicted, 100 * outcome.mfu,
+      job.given_machine() ? "of machine " + job.given_machine()->machine.name : "measured at start",
       to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss, outcome.bigram_loss,
       std::log(256.0));
 }
 
-Json record_of(const Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
+Json record_of(Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
                const Progress& progress, const Outcome& outcome) {
   Json record = job.header("shardline.train/1", "train");
   record["strategy"] = to_string(strategy);
@@ -229,7 +238,8 @@ Json record_of(const Job& job, const TrainOptions& options, const Strategy& stra
   record["mfu"] = outcome.mfu;
   record["peak_memory_bytes"] = {{"predicted", outcome.predicted_memory.value},
                                  {"measured", outcome.measured_memory.value}};
-  record["operations"] = kinds_json(outcome.kinds);
+  record["operations"] = kinds_json(outcome.comparison.kinds);
+  record["comparison"] = comparison_json(outcome.comparison, job.predictions());
   record["overlap"] = overlap_json(outcome.overlap);
   record["program"] = lines(trainer.program());
   return record;
@@ -314,7 +324,7 @@ int train(const TrainOptions& options) {
   const Progress progress = run_steps(job, options, trainer, data);
   const Outcome outcome = conclude(job, trainer, data, training, progress.median_step, hardware);
   const std::string overlap = overlap_text(outcome.overlap, moving_needs_the_cores(job.mesh().axes(), training.prices));
-  job.print(outcome_text(job, outcome, overlap, progress.median_step, trainer.predicted_step()));
+  job.print(outcome_text(job, outcome, overlap));
   Json record = record_of(job, options, strategy, trainer, progress, outcome);
   if (!choice.priced.empty()) record["strategies"] = strategies_json(choice);
   job.write_json(record);

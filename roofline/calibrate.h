@@ -11,10 +11,10 @@ namespace shardline::roofline {
 /// What calibrate() measures, and how long.
 struct CalibrationOptions {
   std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
-  std::vector<Index> gemm_sizes = {32, 96, 256, 768, 2048};
-  int rounds = 5;    ///< everything is measured so often, and the median counts,
-  Seconds most{50};  ///< or less often where that would take longer, but three times (as often as `rounds`, if less)
-  Seconds budget{3e-3};  ///< for each figure in each round
+  std::vector<Index> gemm_sizes = {32, 128, 512, 1536};
+  int rounds = 15;       ///< everything is measured so often, and the median counts;
+  Seconds most{50};      ///< less often where that would take longer, but three times (or `rounds`, if that is less)
+  Seconds budget{2e-3};  ///< for each figure in each round
 };
 
 /// Measures the machine that the ranks of `mesh` run on, all of them busy: what they compute with, their memory, what

@@ -59,10 +59,15 @@ void visit_resource(Resource& resource, const std::string& path, const Visit& vi
   visit_curve(resource.shared->add, path + "/shared/add", visit);
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+struct Spread {
+  double median = 0;
+  double middle_half = 0;  ///< from the lower to the upper quartile
+};
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t count = values.size();
+  return {values[count / 2], values[count - 1 - count / 4] - values[count / 4]};
 }
 
 }  // namespace
@@ -95,9 +100,10 @@ Machine combine(const std::vector<Machine>& rounds) {
     const std::vector<double>& repeated = figures[at++];
     SHARDLINE_CHECK(repeated.size() == rounds.size(), "{} was measured {} times of {}", path, repeated.size(),
                     rounds.size());
-    const auto [least, most] = std::minmax_element(repeated.begin(), repeated.end());
-    figure = median(repeated);
-    if (rounds.size() == 1 || *most - *least > kReliableSpread * figure) machine.measured.unreliable.push_back(path);
+    const Spread spread = spread_of(repeated);
+    figure = spread.median;
+    const bool agrees = spread.middle_half <= kReliableSpread * spread.median;
+    if (rounds.size() == 1 || !agrees) machine.measured.unreliable.push_back(path);
   });
   return machine;
 }

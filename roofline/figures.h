@@ -12,12 +12,13 @@ namespace shardline::roofline {
 /// in one order. What it changes is changed in the machine.
 void for_each_figure(Machine& machine, const std::function<void(const std::string& path, double& figure)>& visit);
 
-/// How far apart repetitions of a figure may lie, (largest - smallest) / median, for it to be relied on.
+/// How far apart the middle half of the repetitions of a figure may lie, as a share of their median, for it to be
+/// relied on.
 inline constexpr double kReliableSpread = 0.1;
 
-/// One machine from several measurements of it: the median of every figure. Figures that lie further apart than
-/// kReliableSpread are named in `measured.unreliable`, as all are when there is one measurement only. Throws Error when
-/// the measurements do not have the same figures.
+/// One machine from several measurements of it: the median of every figure. Figures of which the middle half lies
+/// further apart than kReliableSpread are named in `measured.unreliable`, as all are when there is one measurement
+/// only. Throws Error when the measurements do not have the same figures.
 Machine combine(const std::vector<Machine>& rounds);
 
 }  // namespace shardline::roofline

@@ -35,7 +35,7 @@ class FileValue {
   std::string text() const;  ///< not empty
   double positive() const;
   double at_least_zero() const;
-  double share() const;  ///< from 0 to 1
+  double share() const;                        ///< from 0 to 1
   Index whole(Index least, Index most) const;  ///< `least` at least 0
   bool is_null() const { return value_->is_null(); }
 

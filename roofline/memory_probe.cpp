@@ -1,8 +1,10 @@
 #include "roofline/memory_probe.h"
 
+#include <array>
 #include <cstring>
 #include <vector>
 
+#include "kernels/adamw.h"
 #include "roofline/repeat.h"
 
 namespace shardline::roofline {
@@ -28,12 +30,9 @@ class Arrays {
   }
 
   void read() {
-    constexpr std::size_t kLanes = 32;  // sums that do not wait for each other
-    std::array<double, kLanes> sums{};
-    for (std::size_t i = 0; i + kLanes <= kCount; i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a_[i + lane];
-    }
-    for (const double sum : sums) factor_ += sum * 1e-300;
+    double sum = 0;
+    kernels::sum_squares<double>({a_.data(), {static_cast<Index>(kCount)}}, {&sum, {}});
+    factor_ += sum * 1e-300;
   }
 
   void copy() { std::memcpy(b_.data(), a_.data(), kCount * sizeof(double)); }

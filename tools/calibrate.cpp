@@ -29,8 +29,9 @@ Example: measures two ranks of this machine and what joins them, then predicts b
   mpirun -n 2 shardline train --machine machine.json
 
 Start it as the programs will be started whose times are to be predicted: the same ranks, mesh, binding and threads. All
-ranks are busy at once, the slowest counts, and everything is measured five times over about half a minute; a figure
-whose repetitions lie further apart than a tenth is named as not reliable. Leave the machine alone meanwhile.)";
+ranks are busy at once, the slowest counts, and everything is measured up to fifteen times within a minute; a figure
+of whose repetitions the middle half lies further apart than a tenth is named as not reliable. Leave the machine alone
+meanwhile.)";
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);

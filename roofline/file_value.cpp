@@ -13,6 +13,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// A key as it can stand in a line: without line breaks.
+std::string shown(const std::string& key) {
+  const std::string quoted = Json(key).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string joined(const std::string& keys, const std::string& key) {
+  return keys.empty() ? shown(key) : keys + "." + shown(key);
+}
+
 /// Follows a parser through a file: where it is, and which keys the objects around it have had.
 class Place {
  public:
@@ -41,7 +51,7 @@ class Place {
     std::string text;
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (!open_[i].is_array) {
-        text += (text.empty() ? "" : ".") + open_[i].key;
+        text = joined(text, open_[i].key);
       } else if (i + 1 < open_.size()) {
         text += fmt::format("[{}]", open_[i].begun - 1);
       }
@@ -74,8 +84,6 @@ std::size_t edits(const std::string& one, const std::string& other) {
   }
   return row.back();
 }
-
-std::string joined(const std::string& keys, const std::string& key) { return keys.empty() ? key : keys + "." + key; }
 
 }  // namespace
 
@@ -194,7 +202,9 @@ void FileValue::expect_object() const {
 }
 
 std::string FileValue::one_of_text(const std::vector<std::string>& names) {
-  return fmt::format("one of {}", fmt::join(names, ", "));
+  std::vector<std::string> as_shown;
+  for (const std::string& name : names) as_shown.push_back(shown(name));
+  return fmt::format("one of {}", fmt::join(as_shown, ", "));
 }
 
 void FileValue::refuse(const std::string& legal) const {

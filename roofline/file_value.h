@@ -50,6 +50,8 @@ class FileValue {
     refuse(one_of_text(names));
   }
 
+  /// "one of network, node"
+  static std::string one_of_text(const std::vector<std::string>& names);
   /// Throws UsageError: this value and what would be legal.
   [[noreturn]] void refuse(const std::string& legal) const;
   /// Throws UsageError: whose key this is, and what is wrong with it.
@@ -67,7 +69,6 @@ class FileValue {
   FileValue under(const std::string& key, const Json& value) const;
   void expect_object() const;
   double number(const char* legal) const;
-  static std::string one_of_text(const std::vector<std::string>& names);
 
   std::shared_ptr<const File> file_;
   const Json* value_;

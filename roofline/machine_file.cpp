@@ -198,8 +198,7 @@ void read_links(const FileValue& file, Machine& machine) {
   for (const auto& [axis, resource] : axes->members()) {
     machine.axes[axis] = resource.text();
     if (machine.resources.contains(machine.axes[axis])) continue;
-    resource.refuse(names.empty() ? "the file has no resources"
-                                  : fmt::format("one of the resources {}", fmt::join(names, ", ")));
+    resource.refuse(names.empty() ? "the file has no resources" : FileValue::one_of_text(names));
   }
 }
 

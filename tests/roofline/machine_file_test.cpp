@@ -309,6 +309,8 @@ TEST(MachineFile, RefusesKeysThatThereAreNotAndListsTheNearest) {
             "machine.json: compute.f16 is not a key of a machine; nearest are bf16, f32, f64");
   EXPECT_EQ(refusal_with("/contention/memroy", 1),
             "machine.json: contention.memroy is not a key of a machine; nearest are memory, gemm");
+  EXPECT_EQ(refusal_with("/contention/me\nmory", 1),
+            "machine.json: contention.me\\nmory is not a key of a machine; nearest are memory, gemm");
   EXPECT_EQ(refusal_with("/memory/caches/1/byte", 1),
             "machine.json: memory.caches[1].byte is not a key of a machine; nearest are bytes, bytes_per_s");
   for (const char* object : {"/measured", "/compute/f64", "/compute/f32/gemm", "/memory", "/resources/node",
@@ -406,7 +408,7 @@ TEST(MachineFile, RefusesCountsAndSizesThatCannotBe) {
 }
 
 TEST(MachineFile, RefusesWordsThatItDoesNotKnow) {
-  EXPECT_EQ(refusal_with("/axes/X", "nod"), "machine.json: axes.X is \"nod\": one of the resources network, node");
+  EXPECT_EQ(refusal_with("/axes/X", "nod"), "machine.json: axes.X is \"nod\": one of network, node");
   EXPECT_EQ(refusal_without("/resources"), "machine.json: axes.X is \"network\": the file has no resources");
   EXPECT_EQ(refusal_with("/resources/node/kind", "rings"),
             "machine.json: resources.node.kind is \"rings\": one of ring, line, switch, shared_memory");
@@ -453,6 +455,39 @@ TEST(MachineFile, RefusesWhatIsNoJsonAndKeysThatAreThereTwice) {
   text.replace(text.find("\"bytes\": 1000000"), 7, "\"bytes\": 5, \"bytes\"");
   EXPECT_EQ(usage_message([&] { parse_machine(text, "machine.json"); }),
             "machine.json: memory.caches[1].bytes is there twice");
+}
+
+/// Whatever is damaged, one line says so, unless what is left is a machine too.
+TEST(MachineFile, RefusesDamagedFilesInOneLine) {
+  const std::string whole = kWhole;
+  std::mt19937_64 random(7);
+  int refused = 0;
+  for (int round = 0; round < 5000; ++round) {
+    std::string text = whole;
+    for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+      const std::size_t place = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[place] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(place, 1 + random() % 40);
+          break;
+        default:  // something that is elsewhere
+          text.insert(place, whole.substr(random() % whole.size(), 1 + random() % 40));
+      }
+    }
+    try {
+      const Machine machine = parse_machine(text, "machine.json");
+      ASSERT_TRUE(parse_machine(machine_text(machine), "again") == machine) << text;
+    } catch (const UsageError& error) {
+      ++refused;
+      const std::string message = error.what();
+      ASSERT_EQ(message.rfind("machine.json: ", 0), 0U) << message << "\n" << text;
+      ASSERT_EQ(message.find('\n'), std::string::npos) << message << "\n" << text;
+    }
+  }
+  EXPECT_GT(refused, 4000);
 }
 
 TEST(MachineFile, DoesNotWriteWhatItWouldNotRead) {

@@ -113,12 +113,16 @@ bad() {
 }
 bad "memroy is not a key of a machine; nearest are memory, " 's/"memory": /"memroy": /'
 bad "resources.node.bandwidth_one_way is -4000000000.0: a positive number" 's/"bandwidth_one_way": 1e30/"bandwidth_one_way": -4e9/'
-bad "axes.X is \"nod\": one of the resources node" 's/"X": "node"/"X": "nod"/'
+bad "axes.X is \"nod\": one of node" 's/"X": "node"/"X": "nod"/'
 bad "not JSON: " 's/"schema"/schema/'
 refused "machine idle has no link for axis Y; it has links for X" bench all_gather --counts 1 --mesh "Y=$ranks" \
   --machine "$folder/idle.json"
 refused "machine idle has no link for axis Y; it has links for X" \
   explain "A[I_Y, J] * B[J, K] -> C[I_Y, K]" --mesh "Y=$ranks" --size $sizes --machine "$folder/idle.json"
+sed 's/"f64"/"bf16"/' "$folder/idle.json" >"$folder/bad.json"
+refused "machine idle has no figures for f64; it has f32, bf16" matmul "$product" --size $sizes --dtype f64 \
+  --machine "$folder/bad.json"
+rm "$folder/bad.json"
 refused "$folder/nowhere/record.json" matmul "$product" --size $sizes --machine "$folder/idle.json" \
   --json "$folder/nowhere/record.json"
 refused "$folder/missing.json: no such file" matmul "$product" --size $sizes --machine "$folder/missing.json"

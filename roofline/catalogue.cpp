@@ -51,7 +51,7 @@ bool wraps(const Chip& chip, Index ranks) {
 }  // namespace
 
 const std::vector<Chip>& catalogue() {
-  static const std::vector<Chip> kChips = {
+  static const std::vector<Chip> chips = {
       on_host(torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32), 1.4e14, 1.5e10, 8),
       on_host(torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16), 2.75e14, 1.5e10, 4),
       on_host(torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28), 9.18e14, 1.5e10, 4),
@@ -59,7 +59,7 @@ const std::vector<Chip>& catalogue() {
       on_host(torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16), 1.84e15, 3.2e10, 8),
       on_switch(chip("h100", 9.89e14, 3.35e12, 80e9, 4.5e11), 8),  // NVLink: 9e11 in both directions together
   };
-  return kChips;
+  return chips;
 }
 
 std::vector<std::string> hardware_names() {

@@ -228,7 +228,7 @@ Machine parse_machine(const std::string& text, const std::string& file) {
 }
 
 std::string machine_text(const Machine& machine) {
-  const std::string text = lay_out(machine);
+  std::string text = lay_out(machine);
   SHARDLINE_CHECK(parse_machine(text, "machine " + machine.name) == machine, "machine {} is not what its file says",
                   machine.name);
   return text;

@@ -9,8 +9,8 @@
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/dtype.h"
-#include "runtime/base/shape.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/shape.h"
 #include "runtime/base/units.h"
 #include "runtime/trace.h"
 

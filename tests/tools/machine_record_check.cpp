@@ -53,16 +53,14 @@ void check_machine(const Json& given, const std::string& name, const std::string
          "the hash is no 16 hexadecimal digits");
 }
 
-/// `wanted` is COLLECTIVE=ALGORITHM.
-void check_carrier(const Json& record, const std::string& wanted) {
+void check_carrier(const Json& record, const std::string& collective, const std::string& algorithm) {
   int found = 0;
   for (const Json& row : record.at("rows")) {
-    if (row.at("algorithm") != "auto" || wanted.rfind(row.at("collective").get<std::string>() + "=", 0) != 0) continue;
-    const std::string carried = row.at("carried_by");
-    expect(wanted == row.at("collective").get<std::string>() + "=" + carried, wanted + " went by " + carried);
+    if (row.at("algorithm") != "auto" || row.at("collective") != collective) continue;
+    expect(row.at("carried_by") == algorithm, row.dump() + " did not go by " + algorithm);
     ++found;
   }
-  expect(found > 0, wanted + " has no row");
+  expect(found > 0, collective + " has no row");
 }
 
 }  // namespace
@@ -73,7 +71,11 @@ int main(int argc, char** argv) {
     const Json record = Json::parse(std::ifstream(argv[1]));
     check_machine(record.at("machine_file"), argv[2], argv[3]);
     check_predictions(record);
-    for (int i = 4; i < argc; ++i) check_carrier(record, argv[i]);
+    for (int i = 4; i < argc; ++i) {
+      const std::string wanted = argv[i];
+      const std::size_t sign = wanted.find('=');
+      check_carrier(record, wanted.substr(0, sign), wanted.substr(sign + 1));
+    }
   } catch (const std::exception& error) {
     expect(false, error.what());
   }

@@ -44,7 +44,8 @@ class Estimator {
             ReshardMemo* memo)
       : program_(program), types_(types), hardware_(hardware), memo_(memo) {}
 
-  /// `distances`: bytes touched since each operand was last used; without any, they lie where the step leaves them.
+  /// `distances`: bytes touched since the memory of each operand and result was last used; without any, it is where the
+  /// step leaves it.
   StepEstimate operator()(const Step& step, const std::vector<Bytes>& distances) const {
     return step.kind == StepKind::compute ? computation(step, distances) : conversion(step, distances);
   }
@@ -62,7 +63,10 @@ class Estimator {
     for (std::size_t k = 0; k < step.operands.size(); ++k) {
       touches.push_back({bytes(step.operands[k]), k < distances.size() ? std::max(all, distances[k]) : all});
     }
-    for (const VersionId v : step.results) touches.push_back({bytes(v), all});
+    for (std::size_t k = 0; k < step.results.size(); ++k) {
+      const std::size_t at = step.operands.size() + k;
+      touches.push_back({bytes(step.results[k]), at < distances.size() ? std::max(all, distances[at]) : all});
+    }
     return touches;
   }
 

@@ -70,26 +70,29 @@ bool share_memory(const Axes& axes, const Hardware& hardware) {
   });
 }
 
-Price shared_price(Bytes sent, Bytes added, int rounds, Bytes reach, const Axes& axes, const Hardware& hardware) {
-  const Bytes copied = sent - added;
+Price shared_price(const Reading& reading, const Axes& axes, const Hardware& hardware) {
   Seconds latency;
   Seconds wire;
   for (const Axis& axis : axes) {
     const auto link = hardware.links.find(axis);
     if (link == hardware.links.end()) continue;
     const SharedMemory& memory = *link->second.shared;
-    const auto time = [&](Bytes bytes, const Curve& curve) {
-      return bytes.value > 0 ? bytes / BytesPerSecond(curve.at(std::max(bytes, reach).value)) : Seconds(0);
+    const auto time = [](Bytes bytes, const Curve& curve) {
+      return bytes.value > 0 ? bytes / BytesPerSecond(curve.at(bytes.value)) : Seconds(0);
     };
-    latency = std::max(latency, hardware.overhead + memory.latency * rounds);
-    wire = std::max(wire, time(copied, memory.copy) + time(added, memory.add));
+    // An all_reduce adds what it is given and copies what it has just added.
+    const bool copies_again = reading.again && reading.rounds == 1 && !memory.copy_again.empty();
+    const bool adds_again = reading.again && !memory.add_again.empty();
+    latency = std::max(latency, hardware.overhead + memory.latency * reading.rounds);
+    wire = std::max(wire, time(reading.copied, copies_again ? memory.copy_again : memory.copy) +
+                              time(reading.added, adds_again ? memory.add_again : memory.add));
   }
   return moving_price(latency, wire, Seconds(0));
 }
 
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware) {
   if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
-    return shared_price(collective.sent, collective.added, collective.rounds, collective.reach, axes, hardware);
+    return shared_price({collective.sent - collective.added, collective.added, collective.rounds}, axes, hardware);
   }
   return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);
 }

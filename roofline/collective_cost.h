@@ -30,9 +30,16 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
 /// True when the ranks of all axes share memory in which each reads what the others have.
 bool share_memory(const Axes& axes, const Hardware& hardware);
 
-/// The price of reading so many bytes from others in shared memory, `rounds` times after one another, of which `added`
-/// are added to the rank's own. `reach` as in Collective.
-Price shared_price(Bytes sent, Bytes added, int rounds, Bytes reach, const Axes& axes, const Hardware& hardware);
+/// What a rank reads from others in shared memory.
+struct Reading {
+  Bytes copied = {};
+  Bytes added = {};
+  int rounds = 1;      ///< of agreeing, one after the other
+  bool again = false;  ///< the same as before, unchanged since; the others' parts of a sum are new all the same
+};
+
+/// The price of a Reading. Over several axes the slowest counts.
+Price shared_price(const Reading& reading, const Axes& axes, const Hardware& hardware);
 
 /// shared_price() where the ranks share memory and the collective does not go by messages, otherwise transfer_price()
 /// of transfer_of().

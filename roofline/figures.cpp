@@ -57,6 +57,8 @@ void visit_resource(Resource& resource, const std::string& path, const Visit& vi
   visit(path + "/shared/latency_s", resource.shared->latency.value);
   visit_curve(resource.shared->copy, path + "/shared/copy", visit);
   visit_curve(resource.shared->add, path + "/shared/add", visit);
+  visit_curve(resource.shared->copy_again, path + "/shared/copy_again", visit);
+  visit_curve(resource.shared->add_again, path + "/shared/add_again", visit);
 }
 
 struct Spread {

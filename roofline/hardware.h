@@ -15,11 +15,14 @@
 
 namespace shardline::roofline {
 
-/// Moving through memory that ranks share: each reads what it needs where it lies, without messages.
+/// Moving through memory that ranks share: each reads what it needs where it lies, without messages. Bandwidths are
+/// bytes/s by the bytes that a rank reads from others, all at once.
 struct SharedMemory {
-  Seconds latency;  ///< of agreeing that data is there and that it was read
-  Curve copy;       ///< bytes/s by bytes that a rank reads from others, all at once
-  Curve add;        ///< bytes/s likewise, when they are added to its own as reduce_scatter does it
+  Seconds latency;        ///< of agreeing that data is there and that it was read
+  Curve copy;             ///< of what the others have just made, after a rank has done something else
+  Curve add;              ///< the same, when it is added to a rank's own as reduce_scatter does it
+  Curve copy_again = {};  ///< of what was read before and has not changed, over and over; empty: as `copy`
+  Curve add_again = {};   ///< the same, when it is added; empty: as `add`
   bool operator==(const SharedMemory&) const = default;
 };
 

@@ -76,30 +76,45 @@ std::vector<Sample> message_samples(Engine& engine, const Axis& axis, bool both,
   return samples;
 }
 
-/// Reads `received` bytes from the other ranks of an axis, by gathering or by adding.
-Seconds shared_time(Engine& engine, const Axis& axis, Index received, bool adds, Seconds budget) {
+/// How ranks read each other's arrays.
+struct SharedUse {
+  bool adds = false;  ///< sums instead of copies
+  bool again =
+      false;  ///< the same arrays over and over; otherwise they are made anew, and something else is done first
+};
+
+/// Reads `received` bytes from the other ranks of an axis.
+Seconds shared_time(Engine& engine, const Axis& axis, Index received, SharedUse use, Seconds budget) {
   const Index ranks = engine.mesh().axes().size(axis);
   const Index piece = std::max<Index>(1, received / 4 / (ranks - 1));
   collectives::Arena& arena = *engine.arena();
   const Tensor small = arena.allocate(DType::f32, {piece});
   const Tensor large = arena.allocate(DType::f32, {piece * ranks});
-  Tensor in = adds ? large : small;
-  Tensor out = adds ? small : large;
-  std::fill_n(in.view<float>().begin(), in.size(), 1.0F);
+  Tensor in = use.adds ? large : small;
+  Tensor out = use.adds ? small : large;
   const collectives::Options direct{.algorithm = Algorithm::direct};
-  return time_together(engine.mesh().comm(), {budget, 5}, [&] {
-    if (adds) {
+  const auto read = [&] {
+    if (use.adds) {
       collectives::reduce_scatter(engine, {axis}, ReduceOp::sum, in, 0, out, direct);
     } else {
       collectives::all_gather(engine, {axis}, in, 0, out, direct);
     }
-  });
+  };
+  constexpr std::size_t kElsewhere = std::size_t{1} << 20;  // doubles: more than a core keeps to itself
+  std::vector<double> elsewhere(kElsewhere, 1);
+  const auto make = [&] {
+    if (use.again) return;
+    std::fill_n(in.view<float>().begin(), in.size(), 1.0F);
+    for (double& value : elsewhere) value *= 0.5;
+  };
+  std::fill_n(in.view<float>().begin(), in.size(), 1.0F);
+  return time_together(engine.mesh().comm(), {budget, 5}, read, make);
 }
 
-Curve shared_curve(Engine& engine, const Axis& axis, bool adds, Seconds latency, Seconds budget) {
+Curve shared_curve(Engine& engine, const Axis& axis, SharedUse use, Seconds latency, Seconds budget) {
   std::vector<Curve::Point> points;
   for (const Index bytes : kPieces) {
-    const Seconds time = shared_time(engine, axis, bytes, adds, budget);
+    const Seconds time = shared_time(engine, axis, bytes, use, budget);
     const Seconds moving = std::max(time - latency, time * 0.05);
     points.push_back({static_cast<double>(bytes), (Bytes(static_cast<double>(bytes)) / moving).value});
   }
@@ -107,9 +122,10 @@ Curve shared_curve(Engine& engine, const Axis& axis, bool adds, Seconds latency,
 }
 
 SharedMemory probe_shared_memory(Engine& engine, const Axis& axis, Seconds budget) {
-  const Seconds latency = shared_time(engine, axis, 64, false, budget);
-  return {latency, shared_curve(engine, axis, false, latency, budget),
-          shared_curve(engine, axis, true, latency, budget)};
+  constexpr Index kNothing = 64;
+  const Seconds latency = shared_time(engine, axis, kNothing, {.again = true}, budget);
+  const auto curve = [&](SharedUse use) { return shared_curve(engine, axis, use, latency, budget); };
+  return {latency, curve({false, false}), curve({true, false}), curve({false, true}), curve({true, true})};
 }
 
 bool on_one_node(const Mesh& mesh, const Axis& axis) {
@@ -153,6 +169,9 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
 /// Data that goes both ways at once at more than this times the rate of one way has a link for each way.
 constexpr double kTwoLinks = 1.5;
 
+/// Reading from others takes this many budgets to come to a steady state.
+constexpr double kSteady = 8;
+
 Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
   const Line one_way = fit(message_samples(engine, axis, false, budget));
   const Line both_ways = fit(message_samples(engine, axis, true, budget));
@@ -169,7 +188,7 @@ Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
   }
   resource.kind = ResourceKind::shared_memory;
   resource.core_share = 1;
-  if (engine.arena() != nullptr) resource.shared = probe_shared_memory(engine, axis, budget);
+  if (engine.arena() != nullptr) resource.shared = probe_shared_memory(engine, axis, kSteady * budget);
   return resource;
 }
 

@@ -138,8 +138,11 @@ Contention contention_of(const FileValue& file) {
 }
 
 SharedMemory shared_of(const FileValue& file) {
-  file.allow_only({"latency_s", "copy", "add"});
-  return {Seconds(file["latency_s"].at_least_zero()), curve_of(file["copy"]), curve_of(file["add"])};
+  file.allow_only({"latency_s", "copy", "add", "copy_again", "add_again"});
+  SharedMemory shared{Seconds(file["latency_s"].at_least_zero()), curve_of(file["copy"]), curve_of(file["add"])};
+  if (const std::optional<FileValue> again = file.find("copy_again")) shared.copy_again = curve_of(*again);
+  if (const std::optional<FileValue> again = file.find("add_again")) shared.add_again = curve_of(*again);
+  return shared;
 }
 
 Resource resource_of(const FileValue& file) {

@@ -71,6 +71,8 @@ Json resource_json(const Resource& resource) {
     json["shared"] = {{"latency_s", resource.shared->latency.value},
                       {"copy", curve_json(resource.shared->copy)},
                       {"add", curve_json(resource.shared->add)}};
+    if (!resource.shared->copy_again.empty()) json["shared"]["copy_again"] = curve_json(resource.shared->copy_again);
+    if (!resource.shared->add_again.empty()) json["shared"]["add_again"] = curve_json(resource.shared->add_again);
   }
   return json;
 }

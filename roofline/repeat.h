@@ -53,24 +53,32 @@ Seconds time_of_one(const mpi::Communicator& comm, const Repetition& repetition,
 }
 
 /// The time of one run of `body`, which is collective over `comm`: the median over runs of the slowest rank's time.
-template <class Body>
-Seconds time_together(const mpi::Communicator& comm, const Repetition& repetition, Body body) {
-  comm.barrier();
-  const Seconds first = now();
-  body();
-  const Seconds once = Seconds(comm.max((now() - first).value));
-  const double enough = repetition.budget / std::max(once, Seconds(1e-7));
-  const int runs = std::clamp(static_cast<int>(enough), repetition.least, 2000);
-  std::vector<double> times;
-  for (int i = 0; i < runs; ++i) {
+/// Before each run every rank does `prepare`, which does not count.
+template <class Body, class Prepare>
+Seconds time_together(const mpi::Communicator& comm, const Repetition& repetition, Body body, Prepare prepare) {
+  const auto run = [&] {
+    prepare();
     comm.barrier();
     const Seconds start = now();
     body();
-    times.push_back((now() - start).value);
-  }
+    return now() - start;
+  };
+  run();  // touches memory for the first time
+  const Seconds begin = now();
+  run();
+  const Seconds once = Seconds(comm.max((now() - begin).value));
+  const double enough = repetition.budget / std::max(once, Seconds(1e-7));
+  const int runs = std::clamp(static_cast<int>(enough), repetition.least, 2000);
+  std::vector<Seconds> times;
+  for (int i = 0; i < runs; ++i) times.push_back(run());
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
-  return Seconds(comm.max(*middle));
+  return Seconds(comm.max(middle->value));
+}
+
+template <class Body>
+Seconds time_together(const mpi::Communicator& comm, const Repetition& repetition, Body body) {
+  return time_together(comm, repetition, body, [] {});
 }
 
 }  // namespace shardline::roofline

@@ -135,8 +135,8 @@ BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& ben
   if (algorithm != Algorithm::native) {
     row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(runner.wire_bytes())));
     row.carried_by = runner.algorithm();
-    row.predicted = predicted_price(bench_case, {.algorithm = row.carried_by, .wire = runner.wire()}, job.mesh().axes(),
-                                    setting.hardware);
+    row.predicted = predicted_price(bench_case, {.algorithm = row.carried_by, .wire = runner.wire()}, plan.cold,
+                                    job.mesh().axes(), setting.hardware);
   }
   runner.clear_results();
   row.times = summarise(runner.timed_runs(plan.budget));
@@ -168,8 +168,8 @@ CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t se
   return {kind, plan.axes, plan.dtype, plan.op, count, seed};
 }
 
-roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
-                                const roofline::Hardware& hardware) {
+roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, bool cold,
+                                const AbstractMesh& mesh, const roofline::Hardware& hardware) {
   const CaseSpec& spec = bench_case.spec();
   const Index ranks = bench_case.positions();
   const Bytes bytes(static_cast<double>(spec.count * size_of(spec.dtype)));
@@ -187,8 +187,9 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
       collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
   const Bytes wire(static_cast<double>(traffic.wire_bytes));
   if (how.algorithm == Algorithm::direct && roofline::share_memory(moving, hardware)) {
+    const Bytes sums = std::min(wire, added);
     const int rounds = spec.kind == Kind::all_reduce ? 2 : 1;
-    return roofline::shared_price(wire, std::min(wire, added), rounds, Bytes(0), moving, hardware);
+    return roofline::shared_price({wire - sums, sums, rounds, !cold}, moving, hardware);
   }
   const roofline::Transfer transfer{.steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added};
   return roofline::transfer_price(transfer, moving, hardware);

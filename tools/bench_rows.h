@@ -51,10 +51,10 @@ struct BenchSetting {
 /// The case of a row.
 CaseSpec case_of(const BenchPlan& plan, collectives::Kind kind, Index count, std::uint64_t seed);
 
-/// What an algorithm, which is one of ours and not `auto`, is predicted to take, bf16 over the wire given. Talks to
-/// nobody.
-roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, const AbstractMesh& mesh,
-                                const roofline::Hardware& hardware);
+/// What an algorithm, which is one of ours and not `auto`, is predicted to take, bf16 over the wire given, on arrays
+/// that the caches have lost or, unless `cold`, used over and over. Talks to nobody.
+roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, bool cold,
+                                const AbstractMesh& mesh, const roofline::Hardware& hardware);
 
 /// Collective over all ranks: measures one collective at one size with each of its algorithms, one after the other.
 /// Each is run once on arrays that hold no result and checked, timed, and checked again.

@@ -26,8 +26,13 @@ struct MatmulOptions {
   bool show = false;
 };
 
-/// Timed runs of a product whose first run took this long: five unless that would be tedious.
-int repetitions(Seconds first) { return first < Seconds(2) ? 5 : first < Seconds(10) ? 3 : 1; }
+/// Timed runs of a product whose first run took this long: as many as fit into half a second, five unless that would be
+/// tedious.
+int repetitions(Seconds first) {
+  constexpr Seconds kEnough{0.5};
+  const int least = first < Seconds(2) ? 5 : first < Seconds(10) ? 3 : 1;
+  return std::clamp(static_cast<int>(kEnough / first), least, 100);
+}
 
 double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
 

@@ -43,6 +43,8 @@ Json kinds_json(const std::vector<KindSummary>& kinds) {
                       {"measured_s", k.measured.value},
                       {"ratio", k.ratio()},
                       {"exposed_s", k.exposed.value},
+                      {"slowest_rank_s", k.slowest.value},
+                      {"fastest_rank_s", k.fastest.value},
                       {"limiter", k.limiter}});
   }
   return result;

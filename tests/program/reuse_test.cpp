@@ -21,6 +21,7 @@ TEST(Reuse, OperandsOfTheRunBefore) {
       product.candidates(types, roofline::hardware_named("cpu", mesh, DType::f32)).at(0).program;
   const std::vector<std::vector<Bytes>> distances = reuse_distances(program, types);
   ASSERT_EQ(distances.size(), 1U);
+  ASSERT_EQ(distances[0].size(), 3U);
   const double a = 4.0 * 2 * 3, b = 4.0 * 3 * 5, c = 4.0 * 2 * 5;
   EXPECT_EQ(distances[0][0].value, a + b + c);
   EXPECT_EQ(distances[0][1].value, b + c);
@@ -36,6 +37,8 @@ TEST(Reuse, WhatAStepHasJustMade) {
     if (each.program.steps.size() != 2 || each.program.steps[0].kind != StepKind::all_gather) continue;
     const std::vector<std::vector<Bytes>> distances = reuse_distances(each.program, types);
     const double block = 8.0 * 2 * 2, gathered = 8.0 * 2 * 4, b = 8.0 * 4 * 6, c = 8.0 * 2 * 6;
+    // The gathered copy takes the memory that the one of the run before gave back.
+    EXPECT_EQ(distances[0][1].value, gathered + b + c + gathered + block - block);
     EXPECT_EQ(distances[0][0].value, block + gathered + gathered + b + c);
     EXPECT_EQ(distances[1][0].value, gathered);
     EXPECT_EQ(distances[1][1].value, b + c + block + gathered);

@@ -74,6 +74,18 @@ TEST(SharedPrice, CopiesAndAdds) {
   EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).comms.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
 }
 
+/// What has not changed since it was read before comes faster, but an all_reduce copies what it has just added.
+TEST(SharedPrice, TheSameAgain) {
+  Hardware hardware = sharing();
+  hardware.links["X"].shared->copy_again = Curve({{1, 1e7}});
+  hardware.links["X"].shared->add_again = Curve({{1, 5e6}});
+  const auto time = [&](const Reading& reading) { return shared_price(reading, {"X"}, hardware).time.value - 1e-3; };
+  EXPECT_NEAR(time({.copied = Bytes(3e6), .again = true}), 1e-2 + 0.3, 1e-9);
+  EXPECT_NEAR(time({.added = Bytes(3e6), .again = true}), 1e-2 + 0.6, 1e-9);
+  EXPECT_NEAR(time({.copied = Bytes(3e6), .added = Bytes(3e6), .rounds = 2, .again = true}), 2e-2 + 3 + 0.6, 1e-9);
+  EXPECT_NEAR(time({.copied = Bytes(3e6)}), 1e-2 + 3, 1e-9);
+}
+
 TEST(SharedPrice, MessagesGoTheirOwnWay) {
   const Hardware hardware = sharing();
   const Collective by_messages{.ranks = {2}, .sent = Bytes(5), .added = Bytes(1e8), .by_messages = true};

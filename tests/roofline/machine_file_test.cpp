@@ -89,7 +89,10 @@ class RandomMachines {
   }
   Resource resource() {
     Resource resource{static_cast<ResourceKind>(random_() % 4), Seconds(maybe()), rate(), rate(), maybe(), unit()};
-    if (resource.kind == ResourceKind::shared_memory && coin()) resource.shared = {Seconds(maybe()), curve(), curve()};
+    if (resource.kind == ResourceKind::shared_memory && coin()) {
+      resource.shared = {Seconds(maybe()), curve(), curve()};
+      if (coin()) resource.shared->copy_again = curve(), resource.shared->add_again = curve();
+    }
     return resource;
   }
   Tuning tuning() {
@@ -249,8 +252,8 @@ TEST(MachineFile, EveryKeyMeansWhatItSays) {
                      .caches = Curve({{32000, 1e11}, {1e6, 4e10}})};
   expected.overhead = Seconds(1e-6);
   expected.contention = {.gemm = 0.9, .memory = 0.5};
-  expected.resources["network"] = {ResourceKind::switched, Seconds(2e-5), BytesPerSecond(1.25e8), BytesPerSecond(2.5e8),
-                                   0.1, 0.25};
+  expected.resources["network"] = {ResourceKind::switched, Seconds(2e-5), BytesPerSecond(1.25e8),
+                                   BytesPerSecond(2.5e8),  0.1,           0.25};
   expected.resources["node"] = {ResourceKind::shared_memory,
                                 Seconds(1e-6),
                                 BytesPerSecond(4e9),

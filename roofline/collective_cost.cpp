@@ -70,6 +70,14 @@ bool share_memory(const Axes& axes, const Hardware& hardware) {
   });
 }
 
+Reading reading_of(Bytes sent, Bytes added, int rounds, Index ranks, const Hardware& hardware) {
+  const auto p = static_cast<double>(ranks);
+  const Bytes whole = added * (p / (p - 1));
+  const Index limit = ranks == 2 ? hardware.tuning.one_pass_bytes_of_two : hardware.tuning.one_pass_bytes_of_more;
+  if (rounds == 2 && whole.value < static_cast<double>(limit)) return {.added = whole * (p - 1)};
+  return {.copied = sent - added, .added = added, .rounds = rounds};
+}
+
 Price shared_price(const Reading& reading, const Axes& axes, const Hardware& hardware) {
   Seconds latency;
   Seconds wire;
@@ -80,8 +88,7 @@ Price shared_price(const Reading& reading, const Axes& axes, const Hardware& har
     const auto time = [](Bytes bytes, const Curve& curve) {
       return bytes.value > 0 ? bytes / BytesPerSecond(curve.at(bytes.value)) : Seconds(0);
     };
-    // An all_reduce adds what it is given and copies what it has just added.
-    const bool copies_again = reading.again && reading.rounds == 1 && !memory.copy_again.empty();
+    const bool copies_again = reading.again && !memory.copy_again.empty();
     const bool adds_again = reading.again && !memory.add_again.empty();
     latency = std::max(latency, hardware.overhead + memory.latency * reading.rounds);
     wire = std::max(wire, time(reading.copied, copies_again ? memory.copy_again : memory.copy) +
@@ -92,7 +99,10 @@ Price shared_price(const Reading& reading, const Axes& axes, const Hardware& har
 
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware) {
   if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
-    return shared_price({collective.sent - collective.added, collective.added, collective.rounds}, axes, hardware);
+    const Index ranks =
+        std::accumulate(collective.ranks.begin(), collective.ranks.end(), Index{1}, std::multiplies<>());
+    return shared_price(reading_of(collective.sent, collective.added, collective.rounds, ranks, hardware), axes,
+                        hardware);
   }
   return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);
 }

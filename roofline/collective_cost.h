@@ -35,8 +35,12 @@ struct Reading {
   Bytes copied = {};
   Bytes added = {};
   int rounds = 1;      ///< of agreeing, one after the other
-  bool again = false;  ///< the same as before, unchanged since; the others' parts of a sum are new all the same
+  bool again = false;  ///< the same as before, unchanged since
 };
+
+/// What algorithm `direct` reads when by one step a rank receives `sent` bytes and adds `added` of them. A small
+/// all_reduce (of two rounds) is one pass in which every rank adds all of the others' arrays.
+Reading reading_of(Bytes sent, Bytes added, int rounds, Index ranks, const Hardware& hardware);
 
 /// The price of a Reading. Over several axes the slowest counts.
 Price shared_price(const Reading& reading, const Axes& axes, const Hardware& hardware);

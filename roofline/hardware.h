@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/options.h"
+#include "collectives/tuning.h"
 #include "kernels/cost.h"
 #include "roofline/curve.h"
 #include "roofline/gemm_rates.h"
@@ -51,6 +52,7 @@ struct Hardware {
   GemmRates gemm = {};              ///< matrix products by extents
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< what other kernels reach on data in the caches, by name
   Curve caches = {};  ///< memory bandwidth by bytes touched since the data was last used
+  collectives::Tuning tuning = collectives::Tuning::built_in();  ///< by which collectives are carried out
   /// By which partial sums in bf16 are reduced.
   collectives::Wire bf16_wire = collectives::Wire::exchange;
 

@@ -187,9 +187,10 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
       collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
   const Bytes wire(static_cast<double>(traffic.wire_bytes));
   if (how.algorithm == Algorithm::direct && roofline::share_memory(moving, hardware)) {
-    const Bytes sums = std::min(wire, added);
-    const int rounds = spec.kind == Kind::all_reduce ? 2 : 1;
-    return roofline::shared_price({wire - sums, sums, rounds, !cold}, moving, hardware);
+    roofline::Reading reading =
+        roofline::reading_of(wire, std::min(wire, added), spec.kind == Kind::all_reduce ? 2 : 1, ranks, hardware);
+    reading.again = !cold;
+    return roofline::shared_price(reading, moving, hardware);
   }
   const roofline::Transfer transfer{.steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added};
   return roofline::transfer_price(transfer, moving, hardware);

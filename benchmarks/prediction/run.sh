@@ -82,7 +82,7 @@ matmul() {
 }
 
 if [[ -z $hosts ]]; then
-  shardline bench all_gather reduce_scatter all_reduce all_to_all --bytes 64K:16M:16 --threads 1 \
+  shardline bench all_gather reduce_scatter all_reduce all_to_all --bytes 64K:64M:32 --threads 1 \
     --machine "$machine" --json "$folder/bench.json" >/dev/null
   for size in 512 1024 2048; do
     matmul case1 "A[I_X, J] * B[J, K] -> C[I_X, K]" "$size"

@@ -20,7 +20,7 @@ namespace {
 using collectives::Algorithm;
 using collectives::Engine;
 
-constexpr std::array<Index, 7> kMessages{64, 1024, 8192, 65536, 262144, 1048576, 4194304};
+constexpr std::array<Index, 6> kMessages{64, 1024, 8192, 65536, 262144, 1048576};
 /// Bytes that a rank reads from the others.
 constexpr std::array<Index, 6> kPieces{Index{16} << 10, Index{64} << 10, Index{256} << 10,
                                        Index{1} << 20,  Index{4} << 20,  Index{16} << 20};
@@ -30,17 +30,29 @@ struct Sample {
   Seconds time;
 };
 
-/// A message of some bytes to the next rank of the axis, and with `both` another to the one before.
+/// A message of some bytes to the next rank of the axis, and with `both` another to the one before; in a series without
+/// a pause, before which another has emptied what the links may store up.
 Seconds message_time(Engine& engine, const Axis& axis, Index bytes, bool both, Seconds budget) {
   const Tensor in = Tensor::zeros(DType::f32, {bytes / 4});
   Tensor forward = Tensor::zeros(DType::f32, {bytes / 4});
   Tensor backward = Tensor::zeros(DType::f32, {bytes / 4});
   const collectives::Options ring{.algorithm = Algorithm::ring};
-  return time_together(engine.mesh().comm(), {budget, 3}, [&] {
+  const auto send = [&] {
     collectives::Handle there = collectives::start_shift(engine, {axis}, in, 1, forward, ring);
     if (both) collectives::start_shift(engine, {axis}, in, -1, backward, ring).wait();
     there.wait();
-  });
+  };
+  const mpi::Communicator& comm = engine.mesh().comm();
+  const Seconds once = time_together(comm, {budget * 0.1, 3}, send);
+  const int series = std::clamp(static_cast<int>(budget / once), 3, 1000);
+  const auto send_all = [&] {
+    for (int i = 0; i < series; ++i) send();
+  };
+  send_all();
+  comm.barrier();
+  const Seconds begin = now();
+  send_all();
+  return Seconds(comm.max((now() - begin).value / series));
 }
 
 /// latency + bytes / bandwidth with the least sum of squared relative differences.
@@ -136,10 +148,9 @@ bool on_one_node(const Mesh& mesh, const Axis& axis) {
 /// the time that the messages take alone.
 double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seconds budget) {
   const mpi::Communicator& comm = engine.mesh().comm();
-  // Some milliseconds of messages beside products that take longer.
-  const Seconds wanted = 5 * budget;
-  const double most = static_cast<double>(kMessages.back());
-  const auto bytes = static_cast<Index>(comm.min(std::min(most, wanted.value * line.bandwidth.value))) / 4 * 4;
+  // What fills the budget, beside products that take longer.
+  constexpr double kMost = Index{32} << 20;
+  const auto bytes = static_cast<Index>(comm.min(std::min(kMost, budget.value * line.bandwidth.value))) / 4 * 4;
   const Seconds moving = message_time(engine, axis, bytes, false, budget);
 
   constexpr Index kSize = 128;  // a product of some hundred microseconds between two polls
@@ -153,7 +164,7 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
       engine.poll();
     }
   };
-  const Seconds one = time_busy(comm, {budget, 10}, [&] { multiply(1); });
+  const Seconds one = time_busy(comm, {budget * 0.1, 10}, [&] { multiply(1); });
   const auto times = static_cast<Index>(2 * (moving / one)) + 1;
   const Seconds alone = time_together(comm, {budget, 3}, [&] { multiply(times); });
   const Tensor in = Tensor::zeros(DType::f32, {bytes / 4});
@@ -169,21 +180,24 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
 /// Data that goes both ways at once at more than this times the rate of one way has a link for each way.
 constexpr double kTwoLinks = 1.5;
 
-/// Reading from others takes this many budgets to come to a steady state.
+/// Reading from others takes this many budgets to come to a steady state, a network more.
 constexpr double kSteady = 8;
+constexpr double kNetworkSteady = 20;
 
 Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
-  const Line one_way = fit(message_samples(engine, axis, false, budget));
-  const Line both_ways = fit(message_samples(engine, axis, true, budget));
+  const bool node = on_one_node(engine.mesh(), axis);
+  const Seconds of_messages = (node ? 1 : kNetworkSteady) * budget;
+  const Line one_way = fit(message_samples(engine, axis, false, of_messages));
+  const Line both_ways = fit(message_samples(engine, axis, true, of_messages));
   Resource resource{.kind = ResourceKind::switched,
                     .latency = one_way.latency,
                     .one_way = one_way.bandwidth,
                     .both_ways = 2 * both_ways.bandwidth,
                     .residual = std::max(one_way.residual, both_ways.residual)};
-  if (!on_one_node(engine.mesh(), axis)) {
+  if (!node) {
     const bool ring = engine.mesh().axes().size(axis) > 2 && resource.both_ways > kTwoLinks * resource.one_way;
     if (ring) resource.kind = ResourceKind::ring;
-    resource.core_share = probe_core_share(engine, axis, one_way, budget);
+    resource.core_share = probe_core_share(engine, axis, one_way, of_messages);
     return resource;
   }
   resource.kind = ResourceKind::shared_memory;

@@ -1,5 +1,6 @@
 #include "collectives/all_reduce.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,14 @@ Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Ten
 
 void all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, Tensor& out, const Options& options) {
   start_all_reduce(engine, axes, op, in, out, options).wait();
+}
+
+std::vector<double> max_over(Engine& engine, const Axes& axes, const std::vector<double>& values) {
+  Tensor tensor(DType::f64, {static_cast<Index>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.view<double>().begin());
+  all_reduce(engine, axes, ReduceOp::max, tensor, tensor);
+  const View<double> result = tensor.view<double>();
+  return {result.begin(), result.end()};
 }
 
 }  // namespace shardline::collectives

@@ -22,4 +22,7 @@ void all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in,
 /// place the result when there is one position only. Throws UsageError when there is no such algorithm.
 Schedule all_reduce_schedule(Algorithm algorithm, const Placement& placement, Index elements);
 
+/// Collective over `axes`: the largest of the ranks' values, element by element; the same number of them on each.
+std::vector<double> max_over(Engine& engine, const Axes& axes, const std::vector<double>& values);
+
 }  // namespace shardline::collectives

@@ -52,14 +52,19 @@ class Stopwatch {
   void compute(const Compute& compute, Range rows) {
     const Seconds begin = now();
     compute(rows);
-    computing_ += now() - begin;
+    panels_.push_back({begin, now()});
+    computing_ += panels_.back().end - begin;
   }
-  /// Since this was made, without what was computed.
-  Seconds exposed() const { return now() - begin_ - computing_; }
+  /// Notes how the time since this was made was spent.
+  void report(PanelReport& report) {
+    report.exposed = now() - begin_ - computing_;
+    report.computing = std::move(panels_);
+  }
 
  private:
   Seconds begin_ = now();
   Seconds computing_;
+  std::vector<TimeRange> panels_;
 };
 
 /// Waits for the end and notes what the operation did.
@@ -96,7 +101,7 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
     left.erase(next);
   }
   finish(handle, report);
-  report.exposed = watch.exposed();
+  watch.report(report);
   return report;
 }
 
@@ -114,7 +119,7 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
     serve(engine);
   }
   finish(handle, report);
-  report.exposed = watch.exposed();
+  watch.report(report);
   return report;
 }
 
@@ -139,7 +144,7 @@ PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, co
   report.started = handles.empty() ? now() : handles.front().started();
   report.ended = report.started;
   for (Handle& handle : handles) finish(handle, report);
-  report.exposed = watch.exposed();
+  watch.report(report);
   return report;
 }
 

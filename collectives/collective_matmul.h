@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "collectives/options.h"
 #include "collectives/progress.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/units.h"
+#include "runtime/clock.h"
 #include "runtime/tensor.h"
 
 namespace shardline::collectives {
@@ -40,10 +42,11 @@ struct PanelReport {
   Algorithm algorithm = Algorithm::ring;  ///< what `automatic` was resolved to
   Wire wire = Wire::automatic;
   Index panels = 0;
-  Index wire_bytes = 0;  ///< see Handle::wire_bytes()
-  Seconds exposed{};     ///< of the call, all that was not computing: waiting for messages and serving them
-  Seconds started{};     ///< when the collective, or the first of them, was started, by now()
-  Seconds ended{};       ///< when the last was seen to have ended
+  Index wire_bytes = 0;                ///< see Handle::wire_bytes()
+  std::vector<TimeRange> computing{};  ///< of each panel, in the order of time
+  Seconds exposed{};  ///< of the call, all that was not computing: waiting for messages and serving them
+  Seconds started{};  ///< when the collective, or the first of them, was started, by now()
+  Seconds ended{};    ///< when the last was seen to have ended
 };
 
 /// Computes with, or makes, the rows [begin, end) of dim 0. What it throws ends the call.

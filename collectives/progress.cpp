@@ -11,6 +11,7 @@
 
 #include "collectives/arena.h"
 #include "runtime/base/check.h"
+#include "runtime/interrupt.h"
 
 namespace shardline::collectives {
 namespace {
@@ -97,6 +98,7 @@ void Handle::wait() {
 void Handle::wait_until(const std::function<bool()>& ready) {
   Patience patience(engine_->timeout(), rounds_before_yield(engine_->mesh()));
   while (!ready()) {
+    Interruption::attend();
     if (poll_all()) {
       patience.moved();
     } else if (!patience.idle()) {

@@ -11,6 +11,10 @@
 #include "runtime/base/units.h"
 #include "runtime/mesh.h"
 
+namespace shardline {
+class Recording;
+}
+
 namespace shardline::collectives {
 
 class Arena;
@@ -106,6 +110,9 @@ class Engine {
   /// in flight, and alike on every rank.
   const std::shared_ptr<Arena>& arena() const { return arena_; }
   void set_arena(std::shared_ptr<Arena> arena);
+  /// Where operations that send messages note them, for as long as any is in flight; null unless set.
+  Recording* recording() const { return recording_; }
+  void set_recording(Recording* recording) { recording_ = recording; }
 
  private:
   const Mesh& mesh_;
@@ -114,6 +121,7 @@ class Engine {
   std::vector<std::shared_ptr<Operation>> operations_;  ///< in the order in which they were started
   Seconds timeout_{300};
   Tuning tuning_ = Tuning::built_in();
+  Recording* recording_ = nullptr;
 };
 
 }  // namespace shardline::collectives

@@ -25,20 +25,21 @@ Range within(const Piece& piece, Range range) {
 
 }  // namespace
 
-ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, ScratchPool& pool)
+ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engine& engine)
     : Operation(std::move(job)),
       schedule_(std::move(schedule)),
       segmenting_(segmenting),
-      pool_(pool),
+      pool_(engine.scratch()),
       partial_type_(this->job().wire == Wire::f32 ? DType::f32 : this->job().dtype),
-      sent_(static_cast<std::size_t>(this->job().positions())) {
+      sent_(static_cast<std::size_t>(this->job().positions())),
+      log_(engine.recording(), this->job(), schedule_.by_link) {
   require(segmenting.bytes >= 1 && segmenting.bytes <= kLargestSegment, "segment_bytes is {}; it is from 1 to {}",
           segmenting.bytes, kLargestSegment);
   require(segmenting.window >= 1 && segmenting.window <= kLargestWindow, "window is {}; it is from 1 to {} segments",
           segmenting.window, kLargestWindow);
   SHARDLINE_CHECK(schedule_.strands.size() <= kMostStrands, "a schedule of {} strands; {} are the most",
                   schedule_.strands.size(), kMostStrands);
-  work_ = pool.take(schedule_.work_size * size_of(partial_type_));
+  work_ = pool_.take(schedule_.work_size * size_of(partial_type_));
   if (work_ != nullptr) this->job().kept->push_back(work_);
   for (std::size_t i = 0; i < schedule_.strands.size(); ++i) {
     Progress& progress = progress_.emplace_back();
@@ -65,6 +66,7 @@ Operation::State ScheduleRun::step() {
     }
     if (complete) {
       work_.reset();
+      log_.close();
       return State::complete;
     }
   }
@@ -152,10 +154,10 @@ void ScheduleRun::open_step(Progress& progress) {
   progress.lanes.clear();
   // Receives first: a message that finds its place waiting is not copied on the way.
   for (const Receive& receive : step.receives) {
-    add_transfer(lane_for(progress, receive.peer, false), {nullptr, &receive, receive.into.size()});
+    add_transfer(progress, lane_for(progress, receive.peer, false), {nullptr, &receive, receive.into.size()});
   }
   for (const Send& send : step.sends) {
-    add_transfer(lane_for(progress, send.peer, true), {&send, nullptr, send.from.size()});
+    add_transfer(progress, lane_for(progress, send.peer, true), {&send, nullptr, send.from.size()});
   }
   for (Lane& lane : progress.lanes) {
     lane.next_posted = first_segment(lane, 0);
@@ -176,7 +178,11 @@ ScheduleRun::Lane& ScheduleRun::lane_for(Progress& progress, Index peer, bool se
   return lane;
 }
 
-void ScheduleRun::add_transfer(Lane& lane, Transfer transfer) {
+void ScheduleRun::add_transfer(const Progress& progress, Lane& lane, Transfer transfer) {
+  if (transfer.elements > 0) {
+    const Index bytes = transfer.elements * size_of(wire_type(transfer));
+    transfer.message = log_.open(lane.peer, lane.sends, progress.tag - job().tag, bytes);
+  }
   if (lands(transfer)) {
     lane.landing_bytes = std::max(lane.landing_bytes, cut(transfer, 0).size() * size_of(wire_type(transfer)));
   }
@@ -206,6 +212,7 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
   const Index bytes = segment.range.size() * size_of(type);
   const Index k = lane.posted++;
   lane.next_posted = after(lane, segment);
+  if (segment.range.begin == 0) log_.posted(transfer.message);
   mpi::Request& request = lane.requests[slot(k)];
   const mpi::Peer peer{job().group->ranks[static_cast<std::size_t>(lane.peer)], tag};
   if (!lane.sends) {
@@ -233,6 +240,7 @@ bool ScheduleRun::take_oldest(Lane& lane) {
   if (adds && !supplied(transfer.receive->operand, segment.range)) return false;
   ++lane.completed;
   lane.next_completed = after(lane, segment);
+  if (segment.range.end == transfer.elements) log_.completed(transfer.message);
   if (lane.sends) return true;
   if (adds || lands(transfer)) {
     place(*transfer.receive, segment.range,
@@ -328,7 +336,7 @@ Handle start_schedule(Engine& engine, Job job, Schedule schedule, const Options&
   const ScheduleRun::Segmenting segmenting{
       options.segment_bytes != 0 ? options.segment_bytes : engine.tuning().segment_bytes(job.link),
       options.window != 0 ? options.window : kWindow};
-  return engine.start(std::make_shared<ScheduleRun>(std::move(job), std::move(schedule), segmenting, engine.scratch()));
+  return engine.start(std::make_shared<ScheduleRun>(std::move(job), std::move(schedule), segmenting, engine));
 }
 
 }  // namespace shardline::collectives

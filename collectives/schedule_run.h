@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives/intervals.h"
+#include "collectives/message_log.h"
 #include "collectives/operation.h"
 #include "collectives/options.h"
 #include "collectives/progress.h"
@@ -27,8 +28,9 @@ class ScheduleRun final : public Operation {
     Index window = kWindow;
   };
 
-  /// Scratch for the schedule's work buffer comes from `pool`. Throws UsageError when `segmenting` is not legal.
-  ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, ScratchPool& pool);
+  /// Scratch for the schedule's work buffer comes from the engine's pool, and messages are noted in its recording.
+  /// Throws UsageError when `segmenting` is not legal.
+  ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engine& engine);
 
   std::string missing() const override;
   Index wire_bytes() const override;
@@ -42,6 +44,7 @@ class ScheduleRun final : public Operation {
     const Send* send = nullptr;
     const Receive* receive = nullptr;
     Index elements = 0;
+    int message = MessageLog::kNone;
   };
 
   /// A segment of a lane: elements [begin, end) of a transfer.
@@ -88,7 +91,7 @@ class ScheduleRun final : public Operation {
   bool due(const Step& step) const;
   void open_step(Progress& progress);
   Lane& lane_for(Progress& progress, Index peer, bool sends);
-  void add_transfer(Lane& lane, Transfer transfer);
+  void add_transfer(const Progress& progress, Lane& lane, Transfer transfer);
   void carry_out(const Local& local);
   void post_next(Lane& lane, int tag);
   bool take_oldest(Lane& lane);
@@ -119,6 +122,7 @@ class ScheduleRun final : public Operation {
   std::vector<Index> sent_;  ///< bytes, by peer
   Intervals supplied_;       ///< of a fed input
   Intervals settled_;        ///< of the output: elements that have their last value
+  MessageLog log_;
 };
 
 /// Takes a job that `schedule` carries out into flight.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "collectives/all_reduce.h"
 #include "collectives/arena.h"
 #include "program/arena_plan.h"
 #include "program/check.h"
@@ -13,6 +14,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
 #include "runtime/dist_tensor.h"
+#include "runtime/interrupt.h"
 
 namespace shardline {
 namespace {
@@ -118,15 +120,19 @@ void Trainer::set_tokens(Executor& executor, const RankProgram& program, const T
 
 StepResult Trainer::step(const ByteData& data, Index step) {
   const Index sequences = options_.batch.sequences;
-  const mpi::Communicator& comm = engine_.mesh().comm();
+  const Axes& all = engine_.mesh().axes().axes();
   set_tokens(*step_, step_program_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
   step_->set_scalar(step_model_.arrays.learning_rate, learning_rate(options_, step + 1));
   step_->set_scalar(step_model_.arrays.step, static_cast<double>(step + 1));
-  comm.barrier();
+  // The engine attends to interruptions while it waits, MPI does not.
+  collectives::max_over(engine_, all, {0});
   const Seconds begin = now();
   step_->run();
   StepResult result;
-  result.time = Seconds(comm.max((now() - begin).value));
+  const double asked = Interruption::asked() ? 1 : 0;
+  const std::vector<double> most = collectives::max_over(engine_, all, {(now() - begin).value, asked});
+  result.time = Seconds(most[0]);
+  result.stop = most[1] > 0;
   result.loss = step_->get_scalar(model().loss);
   result.grad_norm = std::sqrt(step_->get_scalar(step_model_.arrays.norm_squared));
   return result;

@@ -38,6 +38,7 @@ struct StepResult {
   double loss = 0;       ///< mean over the tokens of the step, before its update
   double grad_norm = 0;  ///< before clipping
   Seconds time;          ///< of the slowest rank
+  bool stop = false;     ///< some rank was asked to stop (see Interruption); equal on all ranks
 };
 
 /// A model on a mesh with the programs that train and evaluate it. The two share their parameters.
@@ -71,6 +72,8 @@ class Trainer {
   void forget_times() { step_->forget_times(); }
   /// Collective over the mesh: see Executor::align().
   void align() { step_->align(); }
+  /// Of the steps, not of evaluation: see Executor::set_recording().
+  void set_recording(Recording* recording) { step_->set_recording(recording); }
   /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
   /// What a step takes by the prices of its operations and its schedule.

@@ -14,6 +14,7 @@
 #include "program/run_phase.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/interrupt.h"
 
 namespace shardline {
 namespace {
@@ -139,13 +140,35 @@ void Executor::run() {
   // An exception leaves nothing in flight that outlives it: handles are silent only while it unwinds.
   const struct Landing {
     std::map<int, Flight>& flights;
-    ~Landing() { flights.clear(); }
-  } landing{flights_};
+    collectives::Engine& engine;
+    ~Landing() {
+      flights.clear();
+      engine.set_recording(nullptr);
+    }
+  } landing{flights_, engine_};
+  engine_.set_recording(recording_);
+  if (recording_ != nullptr) recording_->begin_run();
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) run_action(static_cast<int>(i));
   replace_state();
+  if (recording_ != nullptr) recording_->end_run();
+}
+
+void Executor::enter(int label) {
+  if (recording_ != nullptr) recording_->enter(label);
+}
+
+void Executor::record(const Span& span, std::vector<TimeRange> parts) {
+  trace_.record(span);
+  if (recording_ != nullptr) recording_->add(span, std::move(parts));
+}
+
+/// Since `begin` the rank has done nothing but start a collective or wait for it.
+void Executor::record_wait(int label, Seconds begin) {
+  if (recording_ != nullptr) recording_->add({label, {begin, now()}});
 }
 
 void Executor::run_action(int number) {
+  Interruption::attend();
   const Action& action = schedule_.actions[static_cast<std::size_t>(number)];
   switch (action.kind) {
     case ActionKind::run:
@@ -161,29 +184,38 @@ void Executor::run_action(int number) {
       fuse(action);
       break;
   }
+  if (recording_ != nullptr) recording_->sample_memory();
   release(number);
+  if (recording_ != nullptr) recording_->sample_memory();
 }
 
 void Executor::run_step(int number, bool polls) {
   const Step& s = step(number);
-  if (polls) served_ += poll(engine_);
+  if (polls) served_ += length(poll(engine_));
   const Seconds begin = now();
-  Seconds polling;
   make_results(number);
-  if (s.kind == StepKind::compute) {
-    polling = compute(s, polls);
-  } else if (communicates(s.kind)) {
+  if (communicates(s.kind)) {
+    enter(number);
     start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0])).wait();
+    const Seconds end = now();
+    record({.label = number, .begin = begin, .end = end, .exposed = end - begin});
+    return record_wait(number, begin);
+  }
+  std::vector<TimeRange> polled;
+  if (s.kind == StepKind::compute) {
+    polled = compute(s, polls);
   } else {
     run_local_conversion(program_, s, rank_, at(s.operands[0]), at(s.results[0]));
   }
-  const Seconds end = now() - polling;
+  const Seconds end = now();
+  Seconds polling;
+  for (const TimeRange& each : polled) polling += length(each);
   served_ += polling;
-  trace_.record(
-      {.label = number, .begin = begin, .end = end, .exposed = communicates(s.kind) ? end - begin : Seconds(0)});
+  record({.label = number, .begin = begin, .end = end - polling},
+         polled.empty() ? std::vector<TimeRange>{} : outside(polled, {begin, end}));
 }
 
-Seconds Executor::compute(const Step& step, bool polls) {
+std::vector<TimeRange> Executor::compute(const Step& step, bool polls) {
   std::vector<const Tensor*> operands;
   for (const VersionId v : step.operands) operands.push_back(&at(v));
   std::vector<Tensor*> results;
@@ -201,15 +233,16 @@ void Executor::start(const Action& action, int number) {
   const Seconds begin = now();
   for (const int s : action.steps) make_results(s);
   const int first = action.steps[0];
+  enter(first);
   if (action.steps.size() > 1) {
     flights_.emplace(first, start_bundle(action.steps, number));
-    served_ += now() - begin;
-    return;
+  } else {
+    const Step& s = step(first);
+    collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
+    flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
   }
-  const Step& s = step(first);
-  collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
-  flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
   served_ += now() - begin;
+  record_wait(first, begin);
 }
 
 Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int action) {
@@ -238,13 +271,14 @@ void Executor::wait(const Action& action) {
   }
   const Seconds waited = served_ + (now() - begin);
   served_ = Seconds();
+  record_wait(action.steps[0], begin);
   const auto count = static_cast<int>(action.steps.size());
   for (const int s : action.steps) {
-    trace_.record({.label = s,
-                   .begin = flight.begin,
-                   .end = flight.handle.ended(),
-                   .exposed = waited / static_cast<double>(count),
-                   .together = count});
+    record({.label = s,
+            .begin = flight.begin,
+            .end = flight.handle.ended(),
+            .exposed = waited / static_cast<double>(count),
+            .together = count});
   }
   flights_.erase(found);
 }
@@ -256,12 +290,18 @@ void Executor::fuse(const Action& action) {
   const int computation = action.steps[gathers ? 1 : 0];
   const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, computation);
   SHARDLINE_CHECK(fusion.has_value(), "steps {} and {} cannot be fused", collective, computation);
+  enter(collective);
   const Seconds begin = now();
-  const FusedTimes times =
+  FusedTimes times =
       run_fused(engine_, program_, *fusion, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
   const Seconds end = now();
-  trace_.record({.label = collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
-  trace_.record({.label = computation, .begin = begin, .end = end - times.exposed});
+  record({.label = collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
+  if (recording_ != nullptr) {
+    for (const TimeRange& gap : outside(times.computing, {begin, end})) recording_->add({collective, gap});
+  }
+  Seconds computed = begin;
+  for (const TimeRange& panel : times.computing) computed += length(panel);
+  record({.label = computation, .begin = begin, .end = computed}, std::move(times.computing));
 }
 
 /// Storage for the results of a step: its own, or that of an operand which nothing needs any more.

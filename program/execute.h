@@ -12,6 +12,7 @@
 #include "program/liveness.h"
 #include "program/rank_program.h"
 #include "program/schedule.h"
+#include "runtime/recording.h"
 #include "runtime/tensor.h"
 #include "runtime/trace.h"
 
@@ -53,6 +54,8 @@ class Executor {
   /// since the last time is known.
   void align() { trace_.align(compare_clocks(engine_.mesh())); }
   void forget_times() { trace_.clear_spans(); }
+  /// Notes the details of every run from now on in `recording`, which must outlive it; null: no more.
+  void set_recording(Recording* recording) { recording_ = recording; }
 
  private:
   /// A collective that was started, or several as one.
@@ -69,11 +72,14 @@ class Executor {
   Tensor arena_tensor(Index offset, DType dtype, Shape shape);
   void run_action(int number);
   void run_step(int number, bool polls);
-  Seconds compute(const Step& step, bool polls);
+  std::vector<TimeRange> compute(const Step& step, bool polls);
   void start(const Action& action, int number);
   void wait(const Action& action);
   Flight start_bundle(const std::vector<int>& steps, int action);
   void fuse(const Action& action);
+  void enter(int label);
+  void record(const Span& span, std::vector<TimeRange> parts = {});
+  void record_wait(int label, Seconds begin);
   void make_results(int number);
   void release(int action);
   void replace_state();
@@ -94,6 +100,7 @@ class Executor {
   Seconds served_;                 ///< spent on collectives in flight since one was last waited for
   std::map<ArrayId, bool> set_;
   Trace trace_;
+  Recording* recording_ = nullptr;
 };
 
 }  // namespace shardline

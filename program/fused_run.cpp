@@ -111,7 +111,7 @@ class FusedRun {
   }
 
   static FusedTimes times(const collectives::PanelReport& report) {
-    return {report.started, report.ended, report.exposed};
+    return {report.started, report.ended, report.exposed, report.computing};
   }
 
   collectives::Engine& engine_;

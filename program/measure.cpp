@@ -8,43 +8,44 @@
 
 #include "collectives/all_reduce.h"
 #include "runtime/base/check.h"
-#include "runtime/tensor.h"
 
 namespace shardline {
-namespace {
 
-/// Collective over `axes`: the largest value over their ranks, element by element.
-std::vector<double> max_over(collectives::Engine& engine, const Axes& axes, const std::vector<double>& values) {
-  Tensor tensor(DType::f64, {static_cast<Index>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.view<double>().begin());
-  collectives::all_reduce(engine, axes, ReduceOp::max, tensor, tensor);
-  const View<double> result = tensor.view<double>();
-  return {result.begin(), result.end()};
-}
+using collectives::max_over;
 
-std::vector<double> max_over_ranks(collectives::Engine& engine, const std::vector<double>& values) {
-  return max_over(engine, engine.mesh().axes().axes(), values);
-}
-
-/// Collective over the mesh: what each span took on this rank or, of a collective, on the ranks of its axes together.
-std::vector<double> times_of(const Trace& trace, collectives::Engine& engine) {
-  const std::vector<Span>& spans = trace.spans();
-  std::vector<double> times(spans.size());
+std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::vector<Span>& spans,
+                                   const ClockAlignment& clock, collectives::Engine& engine) {
+  std::vector<JointTime> joint(spans.size());
+  std::vector<double> taken(spans.size());
   std::map<Axes, std::vector<std::size_t>> collectives;
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    const Label& label = trace.labels()[static_cast<std::size_t>(spans[i].label)];
+    const Label& label = labels[static_cast<std::size_t>(spans[i].label)];
     if (label.communicates) collectives[label.axes].push_back(i);
-    times[i] = (spans[i].end - spans[i].begin).value;
+    taken[i] = (spans[i].end - spans[i].begin).value;
   }
+  const auto rank = static_cast<double>(engine.mesh().rank());
   for (const auto& [axes, numbers] : collectives) {
+    const std::size_t count = numbers.size();
     std::vector<double> ends;  // entries, then exits
-    for (const std::size_t i : numbers) ends.push_back(trace.clock().common(spans[i].begin).value);
-    for (const std::size_t i : numbers) ends.push_back(trace.clock().common(spans[i].end).value);
-    ends = max_over(engine, axes, ends);
-    for (std::size_t k = 0; k < numbers.size(); ++k) times[numbers[k]] = ends[numbers.size() + k] - ends[k];
+    for (const std::size_t i : numbers) ends.push_back(clock.common(spans[i].begin).value);
+    for (const std::size_t i : numbers) ends.push_back(clock.common(spans[i].end).value);
+    const std::vector<double> last = max_over(engine, axes, ends);
+    std::vector<double> who(count);  // negated, so that the lowest rank is the largest
+    for (std::size_t k = 0; k < count; ++k) {
+      who[k] = ends[k] == last[k] ? -rank : -static_cast<double>(engine.mesh().ranks());
+    }
+    who = max_over(engine, axes, who);
+    for (std::size_t k = 0; k < count; ++k) {
+      taken[numbers[k]] = last[count + k] - last[k];
+      joint[numbers[k]] = {{}, Seconds(last[k]), static_cast<Index>(-who[k])};
+    }
   }
-  return times;
+  taken = max_over(engine, engine.mesh().axes().axes(), taken);
+  for (std::size_t i = 0; i < spans.size(); ++i) joint[i].taken = Seconds(taken[i]);
+  return joint;
 }
+
+namespace {
 
 /// Collective over the mesh: by label, what each rank spent on all its spans.
 std::vector<std::vector<Seconds>> times_of_ranks(const Trace& trace, const mpi::Communicator& comm) {
@@ -83,14 +84,14 @@ void compare_ranks(const std::vector<Seconds>& of_rank, KindSummary& kind) {
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
   std::vector<double> exposed(trace.labels().size(), 0);
   for (const Span& span : trace.spans()) exposed[static_cast<std::size_t>(span.label)] += span.exposed.value;
-  exposed = max_over_ranks(engine, exposed);
-  const std::vector<double> slowest = max_over_ranks(engine, times_of(trace, engine));
+  exposed = max_over(engine, engine.mesh().axes().axes(), exposed);
+  const std::vector<JointTime> joint = joint_times(trace.labels(), trace.spans(), trace.clock(), engine);
   std::vector<Measured> result(trace.labels().size());
   for (std::size_t i = 0; i < trace.spans().size(); ++i) {
     const Span& span = trace.spans()[i];
     Measured& sum = result[static_cast<std::size_t>(span.label)];
     ++sum.count;
-    sum.total += Seconds(slowest[i] / span.together);
+    sum.total += joint[i].taken / span.together;
   }
   std::vector<std::vector<Seconds>> of_ranks = times_of_ranks(trace, engine.mesh().comm());
   for (std::size_t label = 0; label < result.size(); ++label) {
@@ -118,7 +119,8 @@ Overlap measure_overlap(const Trace& trace, collectives::Engine& engine) {
   }
   const Seconds shorter = std::min(overlap.in_flight, overlap.alone);
   const double hidden = shorter.value > 0 ? std::clamp(1 - overlap.exposed / shorter, 0.0, 1.0) : 0;
-  const std::vector<double> most = max_over_ranks(engine, {overlap.in_flight.value, overlap.exposed.value, -hidden});
+  const std::vector<double> most =
+      max_over(engine, engine.mesh().axes().axes(), {overlap.in_flight.value, overlap.exposed.value, -hidden});
   overlap.in_flight = Seconds(most[0]);
   overlap.exposed = Seconds(most[1]);
   overlap.hidden = -most[2];

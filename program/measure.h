@@ -8,6 +8,19 @@
 
 namespace shardline {
 
+/// What the ranks measured of one span together. A computation takes as long as on the slowest rank, a collective from
+/// the last entry to the last exit over the ranks of its axes, in the slowest of such groups.
+struct JointTime {
+  Seconds taken;        ///< equal on every rank; of all operations that ran as one
+  Seconds last_entry;   ///< of a collective: when the last of this rank's group entered, by rank 0's clock
+  Index last_rank = 0;  ///< which one that was; the lowest such rank of the mesh
+};
+
+/// Collective over the mesh of `engine`; every rank must have recorded spans of the same labels in the same order.
+/// `clock` is the one by which this rank did. Never negative, since the rank that enters last leaves later than that.
+std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::vector<Span>& spans,
+                                   const ClockAlignment& clock, collectives::Engine& engine);
+
 /// What the ranks measured of one label, over all its spans.
 struct Measured {
   int count = 0;                      ///< spans
@@ -16,11 +29,8 @@ struct Measured {
   std::vector<Seconds> of_rank = {};  ///< all spans together, as each rank of the mesh saw them
 };
 
-/// Collective over the mesh of `engine`; every rank must have recorded the same sequence of labels. A computation
-/// counts with the slowest rank; a collective from the last entry to the last exit over the ranks of its axes, by
-/// clocks that the trace has aligned, and with the slowest of such groups. That is never less than what the rank that
-/// entered last took, so not negative, and may be wrong by twice the uncertainty of the clocks. Operations that ran as
-/// one share its time. One result per label, equal on every rank.
+/// Collective over the mesh of `engine`: joint_times() of the trace's spans, summed by label; operations that ran as
+/// one share its time. Those of collectives may be wrong by twice the uncertainty of the clocks. Equal on every rank.
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 
 /// How far collectives went on beside computation.

@@ -9,15 +9,15 @@
 
 namespace shardline {
 
-Seconds poll(collectives::Engine& engine) {
+TimeRange poll(collectives::Engine& engine) {
   const Seconds begin = now();
   engine.poll();
-  return now() - begin;
+  return {begin, now()};
 }
 
-Seconds run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase,
-                   const std::vector<Range>& rank_0, Flops panel, const std::vector<const Tensor*>& operands,
-                   Tensor& result) {
+std::vector<TimeRange> run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase,
+                                  const std::vector<Range>& rank_0, Flops panel,
+                                  const std::vector<const Tensor*>& operands, Tensor& result) {
   const Phase& einsum = op.phases[phase];
   const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
   const Subscripts& dims = call.result_subscripts;
@@ -38,12 +38,12 @@ Seconds run_panels(collectives::Engine& engine, const Operation& op, std::size_t
   const kernels::Cost cost = phase_cost(op, phase, rank_0, size_of(result.dtype()));
   const Index rows = panel_rows(panel, cost.flops, rows_of(*outer));
   const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
-  Seconds polling;
+  std::vector<TimeRange> polls;
   for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
-    if (begin > 0) polling += poll(engine);
+    if (begin > 0) polls.push_back(poll(engine));
     run_einsum(call, kernels::Window{*outer, {begin, std::min(begin + rows, extent)}});
   }
-  return polling;
+  return polls;
 }
 
 }  // namespace shardline

@@ -15,6 +15,13 @@ class Communicator;
 /// Time of this process's steady clock. Only differences mean anything; between ranks a ClockAlignment tells them.
 Seconds now();
 
+/// From one moment to another, by this process's now().
+struct TimeRange {
+  Seconds begin{};
+  Seconds end{};
+};
+inline Seconds length(const TimeRange& range) { return range.end - range.begin; }
+
 /// Something that tells the time: now(), or what a test puts in its place.
 using Clock = std::function<Seconds()>;
 

@@ -10,4 +10,7 @@ namespace shardline::tools {
 /// arguments are UsageErrors thrown on every rank; one that does not start MPI runs on the rank that prints.
 using Command = std::function<int()>;
 
+/// The exit code of a command that a signal asked to stop and that ended in order, as shells have it for SIGINT.
+inline constexpr int kInterrupted = 130;
+
 }  // namespace shardline::tools

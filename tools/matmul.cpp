@@ -2,16 +2,19 @@
 
 #include <memory>
 
+#include "collectives/all_reduce.h"
 #include "collectives/arena.h"
 #include "program/arena_plan.h"
 #include "program/check.h"
 #include "program/execute.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
+#include "runtime/interrupt.h"
 #include "tools/matmul_report.h"
 #include "tools/product_report.h"
 #include "tools/schedule_options.h"
 #include "tools/show.h"
+#include "tools/tracing.h"
 
 namespace shardline::tools {
 namespace {
@@ -24,6 +27,7 @@ struct MatmulOptions {
   Index choose = 1;
   ScheduleFlags schedule;
   bool show = false;
+  std::string trace;
 };
 
 /// Timed runs of a product whose first run took this long: as many as fit into half a second, five unless that would be
@@ -46,16 +50,50 @@ void require_memory(const Product& product, const RankProgram& program, const Pr
           to_string(needed), job.machine().ranks_per_node, to_string(job.machine().memory));
 }
 
-/// Collective over all ranks: one run, begun together; the time of the slowest rank.
-Seconds timed_run(Executor& executor, const Job& job) {
-  job.world().barrier();
+struct TimedRun {
+  Seconds time;       ///< of the slowest rank
+  bool stop = false;  ///< some rank was asked to stop
+};
+
+/// Collective over all ranks: one run, begun together.
+TimedRun timed_run(Executor& executor, Job& job) {
+  const Axes& all = job.mesh().axes().axes();
+  collectives::max_over(job.engine(), all, {0});
   const Seconds begin = now();
   executor.run();
-  return Seconds(job.world().max((now() - begin).value));
+  const double asked = Interruption::asked() ? 1 : 0;
+  const std::vector<double> most = collectives::max_over(job.engine(), all, {(now() - begin).value, asked});
+  return {Seconds(most[0]), most[1] > 0};
 }
 
-/// Collective over all ranks: runs the chosen candidate, fills in times and accuracy.
-void run(Job& job, MatmulRecord& record) {
+/// How the runs ended.
+struct Ending {
+  bool interrupted = false;  ///< by a signal, so that there is no result to report
+  bool traced = true;        ///< as it should be
+};
+
+/// Collective over all ranks: times runs, after one to warm up, until there are enough or a signal asks to stop, and
+/// writes the trace.
+Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::vector<Seconds>& runs) {
+  Tracing tracing(job, trace, executor.trace());
+  const Interruption interruption([&tracing] { tracing.leave_part(); });
+  TimedRun latest = timed_run(executor, job);
+  const int count = repetitions(latest.time);
+  executor.forget_times();
+  executor.set_recording(tracing.recording());
+  for (int i = 0; i < count && !latest.stop; ++i) {
+    latest = timed_run(executor, job);
+    runs.push_back(latest.time);
+  }
+  executor.set_recording(nullptr);
+  executor.align();
+  const bool interrupted = latest.stop && static_cast<int>(runs.size()) < count;
+  if (interrupted) job.note(fmt::format("interrupted after {} of {} timed runs", runs.size(), count));
+  return {interrupted, tracing.write("matmul")};
+}
+
+/// Collective over all ranks: runs the chosen candidate, fills in times and accuracy unless it is interrupted.
+Ending run(Job& job, const std::string& trace, MatmulRecord& record) {
   const Product& product = *record.product;
   const ElementTypes types = product_types(product, job.dtype());
   const std::vector<GeneratedOperand> operands = generated_operands(product, job.dtype(), job.seed());
@@ -64,14 +102,13 @@ void run(Job& job, MatmulRecord& record) {
   if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
   Executor executor(record.program(), record.schedule, job.engine(), types, record.prediction().price.steps);
   for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
-  const int count = repetitions(timed_run(executor, job));
-  executor.forget_times();
-  for (int i = 0; i < count; ++i) record.runs.push_back(timed_run(executor, job));
-  executor.align();
+  const Ending ending = run_traced(job, executor, trace, record.runs);
+  if (ending.interrupted) return ending;
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
   record.accuracy = check_against_dense(product, operands, executor.get(product.result), job.mesh());
+  return ending;
 }
 
 int matmul(const MatmulOptions& options) {
@@ -91,6 +128,7 @@ int matmul(const MatmulOptions& options) {
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
   require_memory(product, chosen, scheduled, job);
+  require_trace_writable(job, options.common, options.trace);
 
   job.introduce();
   if (job.dtype() == DType::bf16) {
@@ -111,12 +149,13 @@ int matmul(const MatmulOptions& options) {
   }
   job.print(derivation_text(product, record.candidates, record.chosen, record.schedule, job.dtype()));
   if (options.show) job.print(pictures(record.program(), types) + "\n");
-  run(job, record);
+  const Ending ending = run(job, options.trace, record);
+  if (ending.interrupted) return kInterrupted;
   job.print(result_text(record, hardware));
   Json json = job.header("shardline.matmul/1", "matmul");
   add_keys(json, record, hardware);
   job.write_json(json);
-  return record.correct() ? 0 : 1;
+  return record.correct() && ending.traced ? 0 : 1;
 }
 
 constexpr const char* kExample = R"(
@@ -152,6 +191,7 @@ void add_matmul(CLI::App& app, Command& run) {
       ->capture_default_str();
   add_schedule_options(*command, options->schedule, false);
   add_show_option(*command, options->show);
+  add_trace_option(*command, options->trace);
   add_common_options(*command, options->common);
   add_machine_options(*command, options->common.machine)
       ->excludes(add_hardware_option(*command, options->hardware, "Choose the program by the prices of"));

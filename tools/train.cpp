@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "models/accounting.h"
@@ -16,10 +17,12 @@
 #include "program/measure.h"
 #include "program/print.h"
 #include "runtime/base/check.h"
+#include "runtime/interrupt.h"
 #include "tools/diagnosis.h"
 #include "tools/job.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
+#include "tools/tracing.h"
 
 namespace shardline::tools {
 namespace {
@@ -38,6 +41,7 @@ struct TrainOptions {
   ScheduleFlags schedule;
   std::string save;
   std::string load;
+  std::string trace;
 };
 
 constexpr const char* kFooter = R"(Example:
@@ -93,6 +97,7 @@ Start starting_point(const Job& job, const TrainOptions& options) {
 struct Progress {
   std::vector<StepResult> steps;
   Seconds median_step;
+  bool interrupted = false;
 };
 
 /// How many of the first steps are not typical: they pay for cold caches and fresh memory. None of a very short run.
@@ -114,17 +119,35 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
   for (Index step = 0; step < options.steps; ++step) {
     const StepResult result = trainer.step(data, step);
     progress.steps.push_back(result);
-    if (progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps))) trainer.forget_times();
+    progress.interrupted = result.stop && step + 1 < options.steps;
+    const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps));
+    if (warm && !progress.interrupted) trainer.forget_times();
     SHARDLINE_CHECK(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
                     "step {}: loss {}, gradient norm {}: training diverged; a smaller --lr may help", step + 1,
                     result.loss, result.grad_norm);
-    if (step % shown_every == 0 || step + 1 == options.steps) {
+    if (step % shown_every == 0 || step + 1 == options.steps || progress.interrupted) {
       job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
                             result.loss, result.grad_norm, tokens / result.time.value, to_string(result.time)));
     }
+    if (progress.interrupted) break;
   }
   progress.median_step = median_time(progress.steps);
   return progress;
+}
+
+/// Collective over all ranks: trains until the last step or, asked to stop, the next, and writes the trace. Whether
+/// that is right stands beside.
+std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
+  Tracing tracing(job, options.trace, trainer.executor().trace());
+  const Interruption interruption([&tracing] { tracing.leave_part(); });
+  trainer.set_recording(tracing.recording());
+  const Progress progress = run_steps(job, options, trainer, data);
+  trainer.set_recording(nullptr);
+  trainer.align();
+  if (progress.interrupted) {
+    job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), options.steps));
+  }
+  return {progress, tracing.write("train")};
 }
 
 Json steps_json(const Progress& progress, const TrainOptions& options, Seconds predicted) {
@@ -178,7 +201,7 @@ TrainingOptions training_options(const TrainOptions& options, const Job& job) {
 struct Outcome {
   Comparison comparison;
   Overlap overlap;
-  double val_loss = 0;
+  std::optional<double> val_loss;  ///< none when the run was interrupted
   double bigram_loss = 0;
   Flops flops_per_step;
   double mfu = 0;
@@ -192,38 +215,42 @@ int runs_of(const Trace& trace) {
 }
 
 /// Collective over all ranks.
-Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training, Seconds step,
-                 const roofline::Hardware& hardware) {
-  const Index most_batches = evaluation_batches(training.steps);
+Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training,
+                 const Progress& progress, const roofline::Hardware& hardware) {
   Outcome outcome;
   outcome.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
-  trainer.align();
   const Trace& trace = trainer.executor().trace();
-  outcome.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace), step,
+  outcome.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace), progress.median_step,
                         trainer.predicted_step(), job.machine_warnings()};
   outcome.overlap = measure_overlap(trace, job.engine());
-  Index windows = 0;
-  outcome.val_loss = trainer.evaluate(data, most_batches, windows);
-  outcome.bigram_loss = data.bigram_loss(windows);
+  if (!progress.interrupted) {
+    Index windows = 0;
+    outcome.val_loss = trainer.evaluate(data, evaluation_batches(training.steps), windows);
+    outcome.bigram_loss = data.bigram_loss(windows);
+  }
   outcome.flops_per_step = training_flops(trainer.config(), training.batch);
   const FlopsPerSecond peak = hardware.matmul * static_cast<double>(job.mesh().ranks());
-  outcome.mfu = (outcome.flops_per_step / step) / peak;
+  outcome.mfu = (outcome.flops_per_step / progress.median_step) / peak;
   return outcome;
 }
 
 std::string outcome_text(Job& job, const Outcome& outcome, const std::string& overlap) {
   const Comparison& comparison = outcome.comparison;
-  return fmt::format(
+  std::string text = fmt::format(
       "\n{}{}{}\n{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)\n"
-      "arrays of the busiest rank at most {}, {} predicted\n"
-      "held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
+      "arrays of the busiest rank at most {}, {} predicted\n",
       table(comparison.kinds), impossible_rates(comparison, job.predictions()), overlap,
       diagnosis(comparison, job.predictions()), to_string(comparison.measured), to_string(comparison.predicted),
       comparison.measured / comparison.predicted, 100 * outcome.mfu,
       job.given_machine() ? "of machine " + job.given_machine()->machine.name : "measured at start",
-      to_string(outcome.measured_memory), to_string(outcome.predicted_memory), outcome.val_loss, outcome.bigram_loss,
-      std::log(256.0));
+      to_string(outcome.measured_memory), to_string(outcome.predicted_memory));
+  if (outcome.val_loss) {
+    text +=
+        fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
+                    *outcome.val_loss, outcome.bigram_loss, std::log(256.0));
+  }
+  return text;
 }
 
 Json record_of(Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
@@ -231,8 +258,9 @@ Json record_of(Job& job, const TrainOptions& options, const Strategy& strategy, 
   Json record = job.header("shardline.train/1", "train");
   record["strategy"] = to_string(strategy);
   record["steps"] = steps_json(progress, options, trainer.predicted_step());
-  record["val_loss"] = outcome.val_loss;
-  record["bigram_loss"] = outcome.bigram_loss;
+  record["interrupted"] = progress.interrupted;
+  record["val_loss"] = outcome.val_loss ? Json(*outcome.val_loss) : Json();
+  record["bigram_loss"] = outcome.val_loss ? Json(outcome.bigram_loss) : Json();
   record["parameters"] = parameter_count(trainer.config());
   record["flops_per_step"] = outcome.flops_per_step.value;
   record["mfu"] = outcome.mfu;
@@ -308,6 +336,7 @@ int train(const TrainOptions& options) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
+  require_trace_writable(job, options.common, options.trace);
   job.introduce();
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, training);
@@ -321,8 +350,8 @@ int train(const TrainOptions& options) {
   }
 
   reset_tensor_peak();
-  const Progress progress = run_steps(job, options, trainer, data);
-  const Outcome outcome = conclude(job, trainer, data, training, progress.median_step, hardware);
+  const auto [progress, traced] = run_traced(job, options, trainer, data);
+  const Outcome outcome = conclude(job, trainer, data, training, progress, hardware);
   const std::string overlap = overlap_text(outcome.overlap, moving_needs_the_cores(job.mesh().axes(), training.prices));
   job.print(outcome_text(job, outcome, overlap));
   Json record = record_of(job, options, strategy, trainer, progress, outcome);
@@ -335,7 +364,7 @@ int train(const TrainOptions& options) {
         [&](std::size_t i) { return trainer.gather_parameter(i); }, notes);
     job.print(fmt::format("saved to {}\n", options.save));
   }
-  return 0;
+  return !traced ? 1 : progress.interrupted ? kInterrupted : 0;
 }
 
 }  // namespace
@@ -360,6 +389,7 @@ void add_train(CLI::App& app, Command& run) {
   add_schedule_options(*command, options->schedule, true);
   command->add_option("--save", options->save, "Folder for the trained model");
   command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
+  add_trace_option(*command, options->trace);
   command->footer(kFooter);
   command->callback([options, &run] { run = [options] { return train(*options); }; });
 }

@@ -14,7 +14,7 @@ void for_each_figure(Machine& machine, const std::function<void(const std::strin
 
 /// How far apart the middle half of the repetitions of a figure may lie, as a share of their median, for it to be
 /// relied on.
-inline constexpr double kReliableSpread = 0.1;
+inline constexpr double kReliableSpread = 0.06;
 
 /// One machine from several measurements of it: the median of every figure. Figures of which the middle half lies
 /// further apart than kReliableSpread are named in `measured.unreliable`, as all are when there is one measurement

@@ -181,7 +181,7 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
 constexpr double kTwoLinks = 1.5;
 
 /// Reading from others takes this many budgets to come to a steady state, a network more.
-constexpr double kSteady = 8;
+constexpr double kSteady = 15;
 constexpr double kNetworkSteady = 20;
 
 Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {

@@ -30,7 +30,7 @@ Example: measures two ranks of this machine and what joins them, then predicts b
 
 Start it as the programs will be started whose times are to be predicted: the same ranks, mesh, binding and threads. All
 ranks are busy at once, the slowest counts, and everything is measured up to fifteen times within a minute; a figure
-of whose repetitions the middle half lies further apart than a tenth is named as not reliable. Leave the machine alone
+of whose repetitions the middle half lies further apart than 6% is named as not reliable. Leave the machine alone
 meanwhile.)";
 
 std::string utc_now() {

@@ -19,7 +19,7 @@ class Timeline {
     for (const Action& action : schedule.actions) {
       switch (action.kind) {
         case ActionKind::run:
-          run(action.steps[0]);
+          run(action.steps[0], action.polls);
           break;
         case ActionKind::start:
           start(action.steps);
@@ -39,11 +39,14 @@ class Timeline {
  private:
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
   Seconds price(int number) const { return estimates_[static_cast<std::size_t>(number)].price.time; }
+  bool is_product(int number) const {
+    return step(number).kind == StepKind::compute && program_.phase_of(step(number)).kernel == Kernel::einsum;
+  }
   bool moves(int number) const { return communicates(step(number).kind); }
 
-  void run(int number) {
+  void run(int number, bool polls) {
     if (!moves(number)) {
-      now_ += price(number);
+      now_ += polls && is_product(number) ? in_panels(price(number)) : price(number);
       return;
     }
     wait_until(carry(number, price(number), false));

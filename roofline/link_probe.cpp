@@ -55,24 +55,24 @@ Seconds message_time(Engine& engine, const Axis& axis, Index bytes, bool both, S
   return Seconds(comm.max((now() - begin).value / series));
 }
 
-/// latency + bytes / bandwidth with the least sum of squared relative differences.
+/// latency + bytes / bandwidth.
 struct Line {
   Seconds latency;
   BytesPerSecond bandwidth;
-  double residual = 0;
+  double residual = 0;  ///< largest |measured / fitted - 1|
 };
 
+/// Bandwidth from the two largest messages, which say least of anything else, then latency from the two smallest.
 Line fit(const std::vector<Sample>& samples) {
-  // Weights 1 / t^2 turn squared differences into squared relative ones.
-  double w = 0, wx = 0, wxx = 0, wt = 0, wxt = 0;
-  for (const auto& [bytes, time] : samples) {
-    const double weight = 1 / (time.value * time.value);
-    w += weight, wx += weight * bytes, wxx += weight * bytes * bytes;
-    wt += weight * time.value, wxt += weight * bytes * time.value;
+  const Sample& largest = samples.back();
+  const Sample& second = samples[samples.size() - 2];
+  // Large messages cannot be faster than in no time at all, however noisy the two are.
+  const Seconds more = std::max(largest.time - second.time, largest.time * 0.1);
+  Line line{Seconds(), Bytes(largest.bytes - second.bytes) / more};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Seconds rest = samples[i].time - Bytes(samples[i].bytes) / line.bandwidth;
+    line.latency += 0.5 * std::max(rest, samples[i].time * 0.1);
   }
-  const double slope = (w * wxt - wx * wt) / (w * wxx - wx * wx);
-  const double least = samples.front().time.value;
-  Line line{Seconds(std::max((wt - slope * wx) / w, least * 0.1)), BytesPerSecond(1 / slope)};
   for (const auto& [bytes, time] : samples) {
     const Seconds fitted = line.latency + Bytes(bytes) / line.bandwidth;
     line.residual = std::max(line.residual, std::abs(time / fitted - 1));

@@ -15,7 +15,7 @@ struct Links {
 };
 
 /// Measures the axes of more than one rank. Latency and bandwidth of a message from each rank to the next are fitted to
-/// messages of 64 bytes to some megabytes. Where the ranks share a node, reading from others and adding what they have
+/// messages of 64 bytes to a megabyte. Where the ranks share a node, reading from others and adding what they have
 /// are measured by size too, in an arena that is made for it (where there can be none, they stay unknown); across
 /// nodes, what moving takes of a core that computes. Each axis has a resource of its own. An axis across nodes whose
 /// more than two ranks send both ways at much more than the rate of one way is a ring, any other counts as switched.

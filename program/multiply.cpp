@@ -5,6 +5,7 @@
 #include "program/estimate.h"
 #include "program/execute.h"
 #include "roofline/catalogue.h"
+#include "roofline/link_probe.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -58,7 +59,7 @@ ElementTypes product_types(const Product& product, DType dtype) {
 roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype) {
   std::set<Axis> across_nodes;
   for (const Axis& axis : mesh.axes().axes_that_move()) {
-    if (mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) > 0) across_nodes.insert(axis);
+    if (!roofline::on_one_node(mesh, axis)) across_nodes.insert(axis);
   }
   return roofline::hardware_named("cpu", mesh.axes(), dtype, across_nodes);
 }

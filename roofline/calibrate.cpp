@@ -6,6 +6,7 @@
 #include "roofline/link_probe.h"
 #include "roofline/memory_probe.h"
 #include "roofline/repeat.h"
+#include "roofline/tuning_probe.h"
 #include "runtime/tensor.h"
 
 namespace shardline::roofline {
@@ -53,12 +54,15 @@ Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
     const double expected = mesh.comm().max((now() - begin).value * (done + 1) / done);
     more = rounds.size() < wanted && (rounds.size() < kLeast || expected < options.most.value);
   }
-  return combine(rounds);
+  Machine machine = combine(rounds);
+  if (options.tune && mesh.ranks() > 1) machine.tuning = probe_tuning(mesh, 5 * options.budget);
+  return machine;
 }
 
 Hardware measure_briefly(collectives::Engine& engine, DType dtype) {
   const Machine machine = calibrate(
-      engine.mesh(), {.dtypes = {dtype}, .gemm_sizes = {64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3)});
+      engine.mesh(),
+      {.dtypes = {dtype}, .gemm_sizes = {64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3), .tune = false});
   return hardware_of(machine, engine.mesh().axes(), dtype);
 }
 

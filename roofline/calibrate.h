@@ -15,12 +15,13 @@ struct CalibrationOptions {
   int rounds = 15;       ///< everything is measured so often, and the median counts;
   Seconds most{50};      ///< less often where that would take longer, but three times (or `rounds`, if that is less)
   Seconds budget{2e-3};  ///< for each figure in each round
+  bool tune = true;      ///< and, once, which algorithms suit the collectives
 };
 
 /// Measures the machine that the ranks of `mesh` run on, all of them busy: what they compute with, their memory, what
-/// joins them, and what they leave each other. Each figure is that of the slowest rank. Says nothing about where and
-/// when (`measured`), but for the figures that are not to be relied on. Every rank returns the same. Collective over
-/// `mesh`.
+/// joins them, what they leave each other, and by which algorithms collectives are fastest. Each figure is that of the
+/// slowest rank. Says nothing about where and when (`measured`), but for the figures that are not to be relied on.
+/// Every rank returns the same. Collective over `mesh`.
 Machine calibrate(const Mesh& mesh, const CalibrationOptions& options);
 
 /// The same in about a second, for predictions only, as the ranks compute in `dtype`. Collective over the mesh of

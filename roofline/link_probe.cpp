@@ -140,10 +140,6 @@ SharedMemory probe_shared_memory(Engine& engine, const Axis& axis, Seconds budge
   return {latency, curve({false, false}), curve({true, false}), curve({false, true}), curve({true, true})};
 }
 
-bool on_one_node(const Mesh& mesh, const Axis& axis) {
-  return mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) == 0;
-}
-
 /// What moving takes of the core of a rank that computes meanwhile: how much longer products take beside messages, by
 /// the time that the messages take alone.
 double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seconds budget) {
@@ -207,6 +203,10 @@ Resource probe_axis(Engine& engine, const Axis& axis, Seconds budget) {
 }
 
 }  // namespace
+
+bool on_one_node(const Mesh& mesh, const Axis& axis) {
+  return mesh.comm().max(mesh.group({axis}).one_node ? 0 : 1) == 0;
+}
 
 Links probe_links(const Mesh& mesh, Seconds budget) {
   Engine engine(mesh);

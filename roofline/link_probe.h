@@ -14,6 +14,9 @@ struct Links {
   std::map<Axis, std::string> axes;
 };
 
+/// True when every group of the axis lies on one node. Collective over `mesh`.
+bool on_one_node(const Mesh& mesh, const Axis& axis);
+
 /// Measures the axes of more than one rank. Latency and bandwidth of a message from each rank to the next are fitted to
 /// messages of 64 bytes to a megabyte. Where the ranks share a node, reading from others and adding what they have
 /// are measured by size too, in an arena that is made for it (where there can be none, they stay unknown); across

@@ -38,14 +38,28 @@ const KindSummary* longest(const std::vector<KindSummary>& kinds) {
   return most == kinds.end() ? nullptr : &*most;
 }
 
+/// How much longer one rank computes than the fastest, in words; empty when the ranks are alike in `kind`.
+std::string slow_rank(const KindSummary& kind) {
+  const double uneven = kind.fastest.value > 0 ? kind.slowest / kind.fastest : 1;
+  if (uneven <= kUneven) return "";
+  return fmt::format(
+      "rank {} takes {:.2f} times as long as the fastest rank for {}: its core is shared, slower or clocked"
+      " down",
+      kind.slowest_rank, uneven, name_of(kind));
+}
+
+/// The computation that takes longest.
+const KindSummary* main_computation(const std::vector<KindSummary>& kinds) {
+  const KindSummary* most = nullptr;
+  for (const KindSummary& kind : kinds) {
+    if (!communicates(kind) && (most == nullptr || kind.measured > most->measured)) most = &kind;
+  }
+  return most;
+}
+
 /// Why a computation may take longer than it should.
 std::string slow_computation(const KindSummary& kind, const std::vector<std::string>& warnings) {
-  const double uneven = kind.fastest.value > 0 ? kind.slowest / kind.fastest : 1;
-  if (uneven > kUneven) {
-    return fmt::format(
-        "rank {} takes {:.2f} times as long as the fastest rank: its core is shared, slower or clocked down",
-        kind.slowest_rank, uneven);
-  }
+  if (const std::string rank = slow_rank(kind); !rank.empty()) return rank;
   if (!warnings.empty()) return fmt::format("every rank is slow alike, and {}", fmt::join(warnings, ", and "));
   return "every rank is slow alike: the cores are shared with other work, clocked down, or fewer threads compute than "
          "when they were measured";
@@ -68,7 +82,11 @@ std::string slow_communication(const KindSummary& kind, const roofline::Hardware
 
 std::string cause(const KindSummary& kind, const Comparison& comparison, const roofline::Hardware& hardware) {
   if (kind.ratio() < 1) return "the prediction is too high";
-  return communicates(kind) ? slow_communication(kind, hardware) : slow_computation(kind, comparison.warnings);
+  if (!communicates(kind)) return slow_computation(kind, comparison.warnings);
+  // Ranks that wait for a slow one make every collective look slow.
+  const KindSummary* computation = main_computation(comparison.kinds);
+  const std::string rank = computation == nullptr ? "" : slow_rank(*computation);
+  return rank.empty() ? slow_communication(kind, hardware) : rank + ", and the others wait for it";
 }
 
 std::string what_binds(const Comparison& comparison) {

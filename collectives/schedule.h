@@ -77,8 +77,8 @@ using Strand = std::vector<Step>;
 struct Schedule {
   std::vector<Strand> strands;
   Index work_size = 0;  ///< elements of Buffer::work
-  /// The peers are neighbours on a ring or torus, a link to each: the busiest direction is the busiest of them, and even
-  /// strands send to the right, odd ones to the left. Otherwise everything leaves by one way.
+  /// The peers are neighbours on a ring or torus, a link to each: the busiest direction is the busiest of them, and
+  /// even strands send to the right, odd ones to the left. Otherwise everything leaves by one way.
   bool by_link = false;
 };
 

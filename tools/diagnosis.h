@@ -11,11 +11,11 @@ namespace shardline::tools {
 
 /// A run beside its prediction.
 struct Comparison {
-  std::vector<KindSummary> kinds;     ///< over all runs that were timed, worst first
-  int runs = 1;                       ///< how many
-  Seconds measured;                   ///< one run: the median
-  Seconds predicted;                  ///< one run, as scheduled
-  std::vector<std::string> warnings;  ///< in what this run differs from that in which the machine was measured
+  std::vector<KindSummary> kinds;          ///< over all runs that were timed, worst first
+  int runs = 1;                            ///< how many
+  Seconds measured;                        ///< one run: the median
+  Seconds predicted;                       ///< one run, as scheduled
+  std::vector<std::string> warnings = {};  ///< in what this run differs from that in which the machine was measured
 };
 
 /// One paragraph: what binds the run by its prediction, what is farthest from its prediction and why that may be, what

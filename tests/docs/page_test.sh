@@ -5,7 +5,7 @@
 #   page_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
 #
 # Of commands under mpirun, whatever is measured is left out of the comparison: times, rates, ratios, limiters and rounding
-# errors. All else must be equal. With --update the page is rewritten with what the commands print now.
+# errors, the order of operations by their ratios, and the diagnosis. All else must be equal. With --update the page is rewritten with what the commands print now.
 set -euo pipefail
 mpirun_sh=$1 launcher=$2 shardline=$3 page=$4 update=${5:-}
 folder=$(mktemp -d)
@@ -30,7 +30,17 @@ run_command() {
 without_measurements() {
   sed -E -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
     -e 's/TIME TIME [0-9.]+ (compute|memory|link|latency)$/TIME TIME RATIO LIMITER/' -e 's/, [0-9]+ runs?: /, RUNS: /' \
-    -e 's/largest error [^ ]+/largest error ERROR/'
+    -e 's/largest error [^ ]+/largest error ERROR/' -e 's/^By the prediction .*/DIAGNOSIS/' |
+    in_order
+}
+
+# Operations stand in the order of their ratios: consecutive lines of them are sorted.
+in_order() {
+  awk '
+    function flush() { if (lines != "") { printf "%s", lines | "sort"; close("sort"); lines = "" } }
+    / RATIO LIMITER$/ { lines = lines $0 "\n"; next }
+    { flush(); print }
+    END { flush() }'
 }
 
 # comparable FILE: what of the output of $command can be compared.

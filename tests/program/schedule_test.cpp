@@ -323,10 +323,18 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   const ProgramSchedule made = schedule(program, kTypes, machine(program, true), no_bundles);
   const ScheduledTime beside = scheduled_time(program, made, estimates, machine(program, true));
   EXPECT_DOUBLE_EQ(beside.moving.value, moving);
-  EXPECT_DOUBLE_EQ(beside.total.value, computing + beside.exposed.value);
+  // Products beside collectives in flight lose a little by being cut into panels.
+  double cut = 0;
+  for (const Action& action : made.actions) {
+    const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
+    const bool product = first.kind == StepKind::compute && program.phase_of(first).kernel == Kernel::einsum;
+    if (action.kind == ActionKind::run && action.polls && product) cut += 1 / kPanelEfficiency - 1;
+  }
+  EXPECT_GT(cut, 0);
+  EXPECT_NEAR(beside.total.value, computing + cut + beside.exposed.value, 1e-9);
   EXPECT_LT(beside.exposed.value, 0.6 * moving);
   const ScheduledTime in_memory = scheduled_time(program, made, estimates, machine(program, false));
-  EXPECT_DOUBLE_EQ(in_memory.total.value, computing + moving) << "moving that needs the core is not hidden";
+  EXPECT_NEAR(in_memory.total.value, computing + cut + moving, 1e-9) << "moving that needs the core is not hidden";
 }
 
 /// A product of 1 s in panels beside half a second of moving; FLOPs are 0, so that one panel is all of it.

@@ -155,11 +155,11 @@ TEST_F(BenchReport, CsvHasALineForEachRow) {
   EXPECT_EQ(text.substr(0, text.find('\n')),
             "collective,algorithm,carried_by,axis,ranks,bytes,count,dtype,op,runs,time_s_min,time_s_median,time_s_p99,"
             "time_s_max,"
-            "algbw,busbw,wire_bytes,predicted_s,times_native,wrong");
+            "algbw,busbw,wire_bytes,predicted_s,ratio,limiter,times_native,wrong");
   EXPECT_NE(text.find("\nall_reduce,native,native,\"{data,model}\",4,1024,256,f32,sum,1,2e-05,2e-05,2e-05,2e-05,"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find(",,,,0\n"), std::string::npos);
+  EXPECT_NE(text.find(",,,,,,0\n"), std::string::npos);
 }
 
 TEST_F(BenchReport, PlotHasACurveForEachAlgorithmAndTwoGuides) {

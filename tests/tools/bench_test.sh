@@ -20,7 +20,7 @@ measures() {
 measures 30 all_gather reduce_scatter all_reduce all_to_all shift --algorithm ring,native --counts 1,7,6144 \
   --csv "$folder/rows.csv" --plot "$folder/rows.svg"
 expect_lines out 1 "busbw"
-expect_lines out 8 "shift "  # six rows and two lines of the summary
+expect_lines out 8 "shift   "  # six rows and two lines of the summary
 (($(wc -l <"$folder/rows.csv") == 31)) || complain "the CSV file has not 31 lines"
 if command -v python3 >/dev/null; then
   python3 -c 'import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])' "$folder/rows.svg" ||

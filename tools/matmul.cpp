@@ -31,11 +31,11 @@ struct MatmulOptions {
 };
 
 /// Timed runs of a product whose first run took this long: as many as fit into half a second, five unless that would be
-/// tedious.
-int repetitions(Seconds first) {
+/// tedious. Of a product that is traced no more than five, all of which the trace keeps.
+int repetitions(Seconds first, bool traced) {
   constexpr Seconds kEnough{0.5};
   const int least = first < Seconds(2) ? 5 : first < Seconds(10) ? 3 : 1;
-  return std::clamp(static_cast<int>(kEnough / first), least, 100);
+  return traced ? least : std::clamp(static_cast<int>(kEnough / first), least, 100);
 }
 
 double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
@@ -78,7 +78,7 @@ Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::v
   Tracing tracing(job, trace, executor.trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   TimedRun latest = timed_run(executor, job);
-  const int count = repetitions(latest.time);
+  const int count = repetitions(latest.time, !trace.empty());
   executor.forget_times();
   executor.set_recording(tracing.recording());
   for (int i = 0; i < count && !latest.stop; ++i) {

@@ -100,7 +100,10 @@ void Executor::describe(const std::vector<StepEstimate>& estimates) {
                      .bytes = e.bytes,
                      .wire_bytes = e.wire_bytes,
                      .flops = e.flops,
-                     .predicted = e.price.time});
+                     .predicted = e.price.time,
+                     .math = e.price.math,
+                     .memory = e.price.memory,
+                     .comms = e.price.comms});
   }
 }
 

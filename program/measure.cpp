@@ -144,6 +144,9 @@ std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::
     sum.wire_bytes += label.wire_bytes * count;
     sum.flops += label.flops * count;
     sum.predicted += label.predicted * count;
+    sum.math += label.math * count;
+    sum.memory += label.memory * count;
+    sum.comms += label.comms * count;
     sum.measured += measured[i].total;
     sum.exposed += measured[i].exposed;
     share[key][label.limiter] += label.predicted.value * count;

@@ -58,6 +58,9 @@ struct KindSummary {
   Seconds measured;
   Seconds exposed;
   Seconds predicted;
+  Seconds math;          ///< of the predicted time: FLOPs over what each operation can reach,
+  Seconds memory;        ///< bytes over memory bandwidth,
+  Seconds comms;         ///< and between ranks
   std::string limiter;   ///< that of the largest share of the predicted time
   int slowest_rank = 0;  ///< that spent most on them
   Seconds slowest;       ///< what it spent

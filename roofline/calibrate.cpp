@@ -44,7 +44,6 @@ Machine measure_once(const Mesh& mesh, const CalibrationOptions& options) {
 }  // namespace
 
 Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
-  constexpr std::size_t kLeast = 3;
   const auto wanted = static_cast<std::size_t>(options.rounds);
   std::vector<Machine> rounds;
   const Seconds begin = now();
@@ -52,7 +51,7 @@ Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
     rounds.push_back(measure_once(mesh, options));
     const auto done = static_cast<double>(rounds.size());
     const double expected = mesh.comm().max((now() - begin).value * (done + 1) / done);
-    more = rounds.size() < wanted && (rounds.size() < kLeast || expected < options.most.value);
+    more = rounds.size() < wanted && expected < options.most.value;
   }
   Machine machine = combine(rounds);
   if (options.tune && mesh.ranks() > 1) machine.tuning = probe_tuning(mesh, 5 * options.budget);

@@ -22,6 +22,9 @@ struct Label {
   Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};
   Seconds predicted{};
+  Seconds math{};    ///< of the prediction: FLOPs over what the operation can reach,
+  Seconds memory{};  ///< bytes over memory bandwidth,
+  Seconds comms{};   ///< and between ranks
 };
 
 /// One run of an operation on one rank, in times of that rank's now().

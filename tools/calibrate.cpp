@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <memory>
 
@@ -20,6 +21,7 @@ namespace {
 struct CalibrateOptions {
   CommonOptions common;
   std::string output;
+  double seconds = 50;
 };
 
 constexpr const char* kFooter = R"(
@@ -135,11 +137,13 @@ Json links_json(const roofline::Machine& machine) {
 }
 
 int calibrate(const CalibrateOptions& options) {
+  require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
   Job job(options.common);
+  require(options.output != options.common.json, "--json {}: the machine goes there", options.common.json);
   job.require_writable(options.output);
   job.introduce();
   const Seconds begin = now();
-  roofline::Machine machine = roofline::calibrate(job.mesh(), {});
+  roofline::Machine machine = roofline::calibrate(job.mesh(), {.most = Seconds(options.seconds)});
   machine.name = job.machine().host;
   machine.memory.capacity = job.machine().memory * (1.0 / job.machine().ranks_per_node);
   describe_measurement(job, machine.measured);
@@ -162,6 +166,7 @@ void add_calibrate(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, for predictions by --machine");
   const auto options = std::make_shared<CalibrateOptions>();
   command->add_option("-o,--output", options->output, "Write the machine to this file")->check(not_empty())->required();
+  command->add_option("--seconds", options->seconds, "Measure for so long, but everything once")->capture_default_str();
   add_mesh_options(*command, options->common);
   add_json_option(*command, options->common);
   command->footer(kFooter);

@@ -82,6 +82,9 @@ Json operation_json(const RankProgram& program, const Step& step, const StepEsti
           {"predicted_s", estimate.price.time.value},
           {"measured_s", nullptr},
           {"exposed_s", nullptr},
+          {"t_math_s", estimate.price.math.value},
+          {"t_memory_s", estimate.price.memory.value},
+          {"t_comms_s", estimate.price.comms.value},
           {"limiter", name_of(estimate.price.limiter)}};
 }
 

@@ -42,6 +42,9 @@ Json operation_json(const TimedStep& step) {
           {"predicted_s", label.predicted.value},
           {"measured_s", mean(measured.total, measured.count).value},
           {"exposed_s", mean(measured.exposed, measured.count).value},
+          {"t_math_s", label.math.value},
+          {"t_memory_s", label.memory.value},
+          {"t_comms_s", label.comms.value},
           {"limiter", label.limiter},
           {"fused", label.fused}};
 }

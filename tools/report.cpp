@@ -45,6 +45,9 @@ Json kinds_json(const std::vector<KindSummary>& kinds) {
                       {"exposed_s", k.exposed.value},
                       {"slowest_rank_s", k.slowest.value},
                       {"fastest_rank_s", k.fastest.value},
+                      {"t_math_s", k.math.value},
+                      {"t_memory_s", k.memory.value},
+                      {"t_comms_s", k.comms.value},
                       {"limiter", k.limiter}});
   }
   return result;

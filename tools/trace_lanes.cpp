@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "runtime/base/hash.h"
+
 namespace shardline::tools {
 namespace {
 
@@ -193,14 +195,12 @@ class Telling {
     return differ.size() == 1 ? differ : all;
   }
 
-  /// FNV-1a of what both ends know. Hexadecimal, as viewers want it.
+  /// Of what both ends know. Hexadecimal, as viewers want it.
   std::string id_of(const Message& message) const {
     const std::string text =
         fmt::format("{} {} {} {} {} {} {}", step_, message.collective.label, message.collective.number, message.strand,
                     message.number, message.from, message.to);
-    std::uint64_t hash = 0xCBF29CE484222325ULL;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-    return fmt::format("0x{:x}", hash);
+    return fmt::format("0x{:x}", hash_of(text));
   }
 
   const RankStory& story_;

@@ -1,0 +1,71 @@
+// A calibration on real ranks: every rank comes to the same machine, all of whose figures can be, and whose file is
+// whole.
+
+#include "roofline/calibrate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "roofline/figures.h"
+#include "roofline/machine_file.h"
+#include "roofline/tuning_probe.h"
+#include "runtime/mpi/communicator.h"
+
+namespace shardline::roofline {
+namespace {
+
+using collectives::Tuning;
+
+Mesh world() {
+  const mpi::Communicator comm = mpi::Communicator::world();
+  return {AbstractMesh({{"X", comm.size()}}), comm};
+}
+
+CalibrationOptions quick(int rounds) {
+  return {.dtypes = {DType::f32}, .gemm_sizes = {8, 32}, .rounds = rounds, .budget = Seconds(1e-5)};
+}
+
+TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {
+  const Mesh mesh = world();
+  Machine machine = calibrate(mesh, quick(2));
+  machine.measured = {};  // where and when is for others to say
+  const std::string hash = machine_hash(machine);
+  EXPECT_EQ(mesh.comm().broadcast(hash, 0), hash);
+  const nlohmann::json file = nlohmann::json::parse(machine_text(machine));
+  for_each_figure(machine, [&](const std::string& path, double& figure) {
+    EXPECT_TRUE(std::isfinite(figure) && figure >= 0) << path << " is " << figure;
+    if (path.starts_with("/contention") && mesh.ranks() == 1) return;  // that of 1 is left out
+    const nlohmann::json::json_pointer place(path);
+    ASSERT_TRUE(file.contains(place)) << path;
+    EXPECT_EQ(file.at(place).get<double>(), figure) << path;
+  });
+  EXPECT_EQ(machine.axes.size(), mesh.ranks() > 1 ? 1U : 0U);
+  EXPECT_NO_THROW(static_cast<void>(hardware_of(machine, mesh.axes(), DType::f32)));
+}
+
+TEST(Calibrate, OneRoundIsNotReliable) {
+  const Mesh mesh = world();
+  Machine machine = calibrate(mesh, quick(1));
+  std::size_t figures = 0;
+  for_each_figure(machine, [&](const std::string&, double&) { ++figures; });
+  EXPECT_EQ(machine.measured.unreliable.size(), figures);
+}
+
+/// Within a node only the size of one pass is measured, and rules stay as they are.
+TEST(Calibrate, TuningOfANode) {
+  const Mesh mesh = world();
+  const Tuning tuning = probe_tuning(mesh, Seconds(1e-5));
+  const Tuning built_in = Tuning::built_in();
+  EXPECT_EQ(tuning.rules, built_in.rules);
+  const bool two = mesh.ranks() == 2;
+  const Index untouched = two ? tuning.one_pass_bytes_of_more : tuning.one_pass_bytes_of_two;
+  EXPECT_EQ(untouched, two ? built_in.one_pass_bytes_of_more : built_in.one_pass_bytes_of_two);
+  const Index limit = two ? tuning.one_pass_bytes_of_two : tuning.one_pass_bytes_of_more;
+  EXPECT_GE(limit, Index{8} << 10);
+  EXPECT_LE(limit, (Index{4} << 20) + 1);
+}
+
+}  // namespace
+}  // namespace shardline::roofline

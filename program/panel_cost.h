@@ -19,8 +19,8 @@ inline Index panel_rows(Flops panel, Flops flops, Index rows) {
   return std::max<Index>(1, static_cast<Index>(static_cast<double>(rows) * (panel / flops)));
 }
 
-/// What a product of this price takes when it is cut into panels.
-inline Seconds in_panels(Seconds product) { return product / kPanelEfficiency; }
+/// What a product of this price takes beside collectives: it is cut into panels where they must be polled.
+inline Seconds in_panels(Seconds product, bool polled) { return polled ? product / kPanelEfficiency : product; }
 
 /// What a collective beside a product of `flops`, cut into panels of `panel`, adds to the longer of the two: one panel
 /// of the shorter, at its beginning or its end, when nothing is there yet to go beside.

@@ -58,7 +58,7 @@ int operation_of(const RankProgram& program, const Step& step) {
 }
 
 roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, std::size_t first) {
-  const bool moving = price.comms > price.math;
+  const bool moving = price.busiest_link > price.math;
   std::map<roofline::Limiter, Seconds> shares;
   for (std::size_t i = 0; i < price.steps.size(); ++i) {
     const roofline::Price& each = price.steps[i].price;
@@ -88,10 +88,12 @@ ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimat
   ProgramPrice price;
   price.steps = std::move(estimates);
   std::map<int, Loads> operations;
+  Loads all(hardware);
   for (std::size_t i = 0; i < price.steps.size(); ++i) {
     const Step& step = program.steps[first + i];
     const StepEstimate& made = price.steps[i];
     operations.try_emplace(operation_of(program, step), hardware).first->second.add(step, made.price.time);
+    all.add(step, made.price.time);
     price.sum += made.price.time;
     price.wire_bytes += made.wire_bytes;
     price.flops += made.flops;
@@ -101,6 +103,8 @@ ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimat
     price.comms += loads.comms();
     price.total += loads.total();
   }
+  price.busiest = all.total();
+  price.busiest_link = all.comms();
   price.limiter = limiter_of(program, price, first);
   return price;
 }

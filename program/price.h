@@ -15,11 +15,13 @@ struct ProgramPrice {
   Seconds comms;                    ///< the busiest link: axes on one resource add, on different ones overlap
   Seconds total;                    ///< the busiest resource of each operation, one operation after the other
   Seconds sum;                      ///< of all steps, nothing overlapped
+  Seconds busiest;                  ///< what its busiest resource, cores or a link, takes for all operations together
+  Seconds busiest_link;             ///< the same of links alone
   Bytes wire_bytes;                 ///< of all conversions, each on the rank that sends most
   Flops flops;                      ///< on the busiest rank
   std::vector<StepEstimate> steps;  ///< in order
 
-  /// Of the longer of math and comms: what binds the largest share of it.
+  /// Of the longer of math and busiest_link: what binds the largest share of it.
   roofline::Limiter limiter = roofline::Limiter::latency;
 };
 

@@ -104,7 +104,7 @@ class Scheduler {
   /// What is saved: a collective matmul takes the longer of the two and one panel of the shorter, or where moving needs
   /// the cores both.
   Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) const {
-    const Seconds cut = in_panels(computation.price.time);
+    const Seconds cut = in_panels(computation.price.time, hardware_.polled);
     const Seconds apart = moving + computation.price.time;
     if (!frees) return apart - (moving + cut);
     return apart - (std::max(moving, cut) + one_panel(cut, moving, options_.panel, computation.flops));

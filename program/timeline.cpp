@@ -46,7 +46,7 @@ class Timeline {
 
   void run(int number, bool polls) {
     if (!moves(number)) {
-      now_ += polls && is_product(number) ? in_panels(price(number)) : price(number);
+      now_ += polls && is_product(number) ? in_panels(price(number), hardware_.polled) : price(number);
       return;
     }
     wait_until(carry(number, price(number), false));
@@ -85,7 +85,7 @@ class Timeline {
     const int collective = moves(first) ? first : second;
     const int computation = moves(first) ? second : first;
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
-    const Seconds cut = in_panels(work.price.time);
+    const Seconds cut = in_panels(work.price.time, hardware_.polled);
     const Seconds end = carry(collective, price(collective), true);
     now_ += cut;
     wait_until(end);

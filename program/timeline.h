@@ -17,8 +17,9 @@ struct ScheduledTime {
 
 /// Walks a schedule: a rank computes one thing at a time, a link carries one collective at a time in the order in which
 /// they were started, where moving needs the cores the rank does nothing else meanwhile, and where it takes a share of
-/// one what is computed beside it takes so much longer. A product beside collectives in flight is cut into panels. A
-/// collective matmul takes the longer of its two parts, the product cut into panels, and one panel of the shorter;
+/// one what is computed beside it takes so much longer. A product beside collectives in flight is cut into panels where
+/// these must be polled. A collective matmul takes the longer of its two parts, the product likewise cut, and one panel
+/// of the shorter;
 /// where moving needs the cores it takes both. All_reduces that travel as one take as long as the longest of them.
 /// `estimates` are those of the steps on `hardware`.
 ScheduledTime scheduled_time(const RankProgram& program, const ProgramSchedule& schedule,

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 
 namespace shardline::roofline {
 namespace {
@@ -38,12 +40,6 @@ Chip on_switch(Chip described, Index most_chips) {
   return described;
 }
 
-const Chip* find(const std::string& name) {
-  const std::vector<Chip>& chips = catalogue();
-  const auto found = std::find_if(chips.begin(), chips.end(), [&](const Chip& chip) { return chip.name == name; });
-  return found == chips.end() ? nullptr : &*found;
-}
-
 bool wraps(const Chip& chip, Index ranks) {
   return chip.multiples ? ranks % chip.wraps_at == 0 : ranks == chip.wraps_at;
 }
@@ -69,6 +65,12 @@ std::vector<std::string> hardware_names() {
   return names;
 }
 
+const Chip* find_chip(const std::string& name) {
+  const std::vector<Chip>& chips = catalogue();
+  const auto found = std::find_if(chips.begin(), chips.end(), [&](const Chip& chip) { return chip.name == name; });
+  return found == chips.end() ? nullptr : &*found;
+}
+
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
   Machine machine{.name = chip.name, .memory = {.capacity = chip.capacity, .triad = chip.memory}};
   for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) machine.compute[dtype] = {chip.matmul};
@@ -83,6 +85,22 @@ Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
     machine.axes[axis] = name;
   }
   return machine;
+}
+
+Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayout& layout, DType dtype) {
+  Hardware hardware = hardware_of(machine_of(chip, mesh), mesh, dtype);
+  hardware.polled = false;
+  for (const auto& [axis, sides] : layout) {
+    const Index laid = std::accumulate(sides.begin(), sides.end(), Index{1}, std::multiplies<>());
+    require(laid == mesh.size(axis), "mesh axis {} has {} chips, its torus axes {} have {}", axis, mesh.size(axis),
+            fmt::join(sides, "x"), laid);
+    const auto link = hardware.links.find(axis);
+    if (link == hardware.links.end() || chip.torus_axes == 0) continue;
+    for (const Index side : sides) {
+      if (side > 1) link->second.sides.push_back({side, wraps(chip, side)});
+    }
+  }
+  return hardware;
 }
 
 Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes) {
@@ -111,15 +129,17 @@ Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes
 Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
                         const std::set<Axis>& across_nodes) {
   if (name == kCpu) return hardware_of(cpu_machine(mesh, across_nodes), mesh, dtype);
-  const Chip* chip = find(name);
-  if (chip == nullptr)
-    usage_error("hardware \"{}\" is not known; there are {}", name, fmt::join(hardware_names(), ", "));
-  return hardware_of(machine_of(*chip, mesh), mesh, dtype);
+  const Chip* chip = find_chip(name);
+  if (chip == nullptr) {
+    usage_error("hardware \"{}\" is not known; nearest are {}; there are {}", name,
+                fmt::join(nearest(name, hardware_names()), ", "), fmt::join(hardware_names(), ", "));
+  }
+  return hardware_of(*chip, mesh, {}, dtype);
 }
 
 std::vector<std::string> reservations(const std::string& name, const AbstractMesh& mesh) {
   std::vector<std::string> sentences;
-  const Chip* chip = find(name);
+  const Chip* chip = find_chip(name);
   if (chip == nullptr) return sentences;
   const auto axes = static_cast<int>(mesh.axes_that_move().size());
   if (chip->torus_axes > 0 && axes > chip->torus_axes) {

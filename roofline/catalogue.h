@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,13 +39,23 @@ std::vector<std::string> hardware_names();
 /// and f64 are priced at the rate of bf16, since the book gives no other; bf16 is reduced rounding at every hop.
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh);
 
+/// The torus axes that each mesh axis is laid over, by their lengths, which multiply to its size.
+using TorusLayout = std::map<Axis, std::vector<Index>>;
+
+/// The catalogue's chips as the ranks of `mesh` see them, an axis of more than one chip laid over the torus axes that
+/// `layout` gives it; collectives go on by themselves. Throws UsageError where these do not multiply to its size.
+Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayout& layout, DType dtype);
+
+/// The chip of this name, or null.
+const Chip* find_chip(const std::string& name);
+
 /// Built-in values for ranks of machines that nobody has measured, one core each: the memory of a node joins the ranks
 /// of an axis, taking turns with each other and with the cores, and a network those of `across_nodes`, in which nodes
 /// differ. They decide what runs, so they must never come from a measurement.
 Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes = {});
 
-/// machine_of() the chip of this name, or cpu_machine() for "cpu", as the ranks of `mesh` see it. Throws UsageError
-/// that lists the names.
+/// The chip of this name, every mesh axis on a torus axis of its own, or cpu_machine() for "cpu", as the ranks of
+/// `mesh` see it. Throws UsageError that lists the names, the nearest first.
 Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
                         const std::set<Axis>& across_nodes = {});
 

@@ -23,15 +23,26 @@ double scattered_share(Index ranks, const Link& link) {
 /// Packing, and adding: two arrays read and one written.
 Bytes local_bytes(const Collective& collective) { return collective.packed + 3 * collective.added; }
 
+/// The torus axes under a mesh axis of `ranks`, with their lengths.
+std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
+  if (link.sides.empty()) return {{ranks, link}};
+  std::vector<std::pair<Index, Link>> axes;
+  for (const TorusSide& side : link.sides) {
+    axes.emplace_back(side.ranks, link);
+    axes.back().second.two_way = side.wraps && side.ranks > 2;
+  }
+  return axes;
+}
+
 /// Between neighbours.
-Transfer over_torus(const Collective& collective, const std::vector<const Link*>& links) {
+Transfer over_torus(const Collective& collective, const std::vector<Link>& links) {
   Transfer transfer{.local = local_bytes(collective), .reach = collective.reach};
   double total = 0;
-  double slowest = links[0]->bandwidth.value;
+  double slowest = links[0].bandwidth.value;
   for (std::size_t a = 0; a < links.size(); ++a) {
-    transfer.steps += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], *links[a]));
-    total += links[a]->two_way ? links[a]->both_ways.value : links[a]->bandwidth.value;
-    slowest = std::min(slowest, links[a]->bandwidth.value);
+    transfer.steps += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], links[a]));
+    total += links[a].two_way ? links[a].both_ways.value : links[a].bandwidth.value;
+    slowest = std::min(slowest, links[a].bandwidth.value);
   }
   transfer.wire = collective.sent * (slowest / total);
   if (!collective.scatters) return transfer;
@@ -41,7 +52,7 @@ Transfer over_torus(const Collective& collective, const std::vector<const Link*>
   const Bytes held = collective.sent * (ranks / (ranks - 1));
   transfer.wire = Bytes(0);
   for (std::size_t a = 0; a < links.size(); ++a) {
-    const double crossing = scattered_share(collective.ranks[a], *links[a]) * slowest / links[a]->bandwidth.value;
+    const double crossing = scattered_share(collective.ranks[a], links[a]) * slowest / links[a].bandwidth.value;
     transfer.wire = std::max(transfer.wire, held * crossing);
   }
   return transfer;
@@ -50,15 +61,20 @@ Transfer over_torus(const Collective& collective, const std::vector<const Link*>
 }  // namespace
 
 Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware) {
-  std::vector<const Link*> links;
+  std::vector<Link> links;
+  Collective laid_out = collective;
+  laid_out.ranks.clear();
   Index ranks = 1;
   bool switched = false;
   for (std::size_t a = 0; a < axes.size(); ++a) {
-    links.push_back(&hardware.link(axes[a]));
+    for (const auto& [side, link] : torus_axes(collective.ranks[a], hardware.link(axes[a]))) {
+      laid_out.ranks.push_back(side);
+      links.push_back(link);
+    }
     ranks *= collective.ranks[a];
-    switched = switched || links.back()->switched;
+    switched = switched || hardware.link(axes[a]).switched;
   }
-  if (!switched && !links.empty()) return over_torus(collective, links);
+  if (!switched && !links.empty()) return over_torus(laid_out, links);
   return {static_cast<double>(collective.rounds * (ranks - 1)), collective.sent, local_bytes(collective),
           collective.reach};
 }

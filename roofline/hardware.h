@@ -27,6 +27,13 @@ struct SharedMemory {
   bool operator==(const SharedMemory&) const = default;
 };
 
+/// One axis of a torus, as long as it is given to a mesh axis.
+struct TorusSide {
+  Index ranks = 1;
+  bool wraps = false;
+  bool operator==(const TorusSide&) const = default;
+};
+
 /// How the ranks of one mesh axis reach each other, as one message between ring neighbours sees it while all of them
 /// send at once.
 struct Link {
@@ -38,6 +45,8 @@ struct Link {
   double core_share = 0;  ///< where it leaves the cores free, what it takes of one that computes meanwhile all the same
   bool switched = true;   ///< any rank reaches any other at once; otherwise messages pass from neighbour to neighbour
   std::string resource = {};  ///< what carries it: axes on one resource take turns; empty for one of the axis' own
+  /// The torus axes that a mesh axis is laid over, each with links of these figures; empty for one as long as it.
+  std::vector<TorusSide> sides = {};
   std::optional<SharedMemory> shared = {};  ///< how collectives move where the ranks share memory
 };
 
@@ -52,6 +61,8 @@ struct Hardware {
   GemmRates gemm = {};              ///< matrix products by extents
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< what other kernels reach on data in the caches, by name
   Curve caches = {};  ///< memory bandwidth by bytes touched since the data was last used
+  /// Collectives go on while a rank computes only when it polls them between panels of its products, as MPI's do.
+  bool polled = true;
   collectives::Tuning tuning = collectives::Tuning::built_in();  ///< by which collectives are carried out
   /// By which partial sums in bf16 are reduced.
   collectives::Wire bf16_wire = collectives::Wire::exchange;

@@ -70,7 +70,7 @@ std::string result_text(const MatmulRecord& record, const roofline::Hardware& ha
   text += fmt::format("\nwhole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}\n{}{}",
                       record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
                       to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
-                      to_string(std::max(predicted.math, predicted.comms)), to_string(predicted.sum),
+                      to_string(predicted.busiest), to_string(predicted.sum),
                       overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, hardware));
   text += fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})\n",
                       record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);

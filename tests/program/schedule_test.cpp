@@ -333,6 +333,10 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   EXPECT_GT(cut, 0);
   EXPECT_NEAR(beside.total.value, computing + cut + beside.exposed.value, 1e-9);
   EXPECT_LT(beside.exposed.value, 0.6 * moving);
+  roofline::Hardware by_itself = machine(program, true);
+  by_itself.polled = false;
+  const ScheduledTime uncut = scheduled_time(program, made, estimates, by_itself);
+  EXPECT_NEAR(uncut.total.value, computing + uncut.exposed.value, 1e-9) << "nothing is cut where nothing is polled";
   const ScheduledTime in_memory = scheduled_time(program, made, estimates, machine(program, false));
   EXPECT_NEAR(in_memory.total.value, computing + cut + moving, 1e-9) << "moving that needs the core is not hidden";
 }

@@ -44,6 +44,29 @@ TEST(Catalogue, GatherOnRings) {
   EXPECT_NEAR(gather(v4p, 0, {"X"}, {4}), 2 * kHop, 1e-15);
 }
 
+/// A mesh axis over two torus axes moves what two mesh axes on one each move together.
+TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
+  const Hardware apart = on("v5p", "A=8,B=4,Y=4");
+  const AbstractMesh mesh = AbstractMesh::parse("X=32,Y=4");
+  const Hardware laid = hardware_of(*find_chip("v5p"), mesh, {{"X", {8, 1, 4}}, {"Y", {4}}}, DType::bf16);
+  for (const bool scatters : {false, true}) {
+    const auto price = [&](const Hardware& hardware, const Axes& axes, const std::vector<Index>& ranks) {
+      return collective_price({.ranks = ranks, .sent = Bytes(1e9), .scatters = scatters}, axes, hardware).time.value;
+    };
+    EXPECT_DOUBLE_EQ(price(laid, {"X"}, {32}), price(apart, {"A", "B"}, {8, 4}));
+    EXPECT_DOUBLE_EQ(price(laid, {"X", "Y"}, {32, 4}), price(apart, {"A", "B", "Y"}, {8, 4, 4}));
+    EXPECT_DOUBLE_EQ(price(laid, {"Y"}, {4}), price(apart, {"Y"}, {4}));
+  }
+  // 6 does not wrap on v5p: half the bandwidth of a ring, and all 5 steps from end to end.
+  const Hardware line = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=24"), {{"X", {6, 4}}}, DType::bf16);
+  EXPECT_NEAR(gather(line, 2.7e11, {"X"}, {24}), 23.0 / 24 + (5 + 2) * kHop, 1e-9);
+  EXPECT_EQ(usage_message([&] {
+              hardware_of(*find_chip("v5p"), mesh, {{"X", {8, 8}}}, DType::bf16);
+            }),
+            "mesh axis X has 32 chips, its torus axes 8x8 have 64");
+  EXPECT_EQ(hardware_of(*find_chip("h100"), mesh, {{"X", {8, 4}}}, DType::bf16).link("X").sides.size(), 0U);
+}
+
 /// Exercise 3.10: p / (4 (p - 1)) of an AllGather both ways round, for even p.
 TEST(Catalogue, AllToAllTakesAQuarter) {
   for (const Index p : {4, 8, 16, 28}) {
@@ -120,7 +143,7 @@ TEST(Catalogue, HostsAndWhatJoinsThem) {
 
 TEST(Catalogue, NamesAndReservations) {
   EXPECT_EQ(usage_message([] { on("v9", "X=2"); }),
-            "hardware \"v9\" is not known; there are v3, v4p, v5p, v5e, v6e, h100, cpu");
+            "hardware \"v9\" is not known; nearest are v3, v4p, v5p; there are v3, v4p, v5p, v5e, v6e, h100, cpu");
   EXPECT_TRUE(reservations("v5e", AbstractMesh::parse("X=16,Y=16,Z=1")).empty());
   EXPECT_EQ(reservations("v5e", AbstractMesh::parse("X=16,Y=16,Z=2")).size(), 2U);
   EXPECT_EQ(reservations("h100", AbstractMesh::parse("X=16")).size(), 1U);

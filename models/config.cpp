@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "models/files.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -127,6 +126,24 @@ Index read_head_dim(const Reader& reader, Index d_model, Index heads) {
   return head_dim;
 }
 
+TransformerConfig read_sizes(const Reader& reader) {
+  TransformerConfig config;
+  config.vocab = reader.size("vocab_size");
+  config.d_model = reader.size("hidden_size");
+  config.layers = reader.size("num_hidden_layers");
+  config.heads = reader.size("num_attention_heads");
+  // Where the key is missing llama means as many as heads, mistral 8.
+  const Json type = reader.object().value("model_type", Json("llama"));
+  config.kv_heads = reader.size("num_key_value_heads", type == "mistral" ? 8 : config.heads);
+  require(config.heads % config.kv_heads == 0,
+          "{}: num_attention_heads is {} and num_key_value_heads is {}; the first must be a multiple of the second",
+          reader.name(), config.heads, config.kv_heads);
+  config.head_dim = read_head_dim(reader, config.d_model, config.heads);
+  config.d_ff = reader.size("intermediate_size");
+  config.tied = reader.flag("tie_word_embeddings", type == "gemma");
+  return config;
+}
+
 }  // namespace
 
 TransformerConfig tiny_config() {
@@ -144,32 +161,21 @@ TransformerConfig tiny_config() {
 TransformerConfig parse_config(std::string_view json_text, std::string_view name) {
   const Reader reader(json_text, name);
   refuse_other_mathematics(reader);
-
-  TransformerConfig config;
-  config.vocab = reader.size("vocab_size");
-  config.d_model = reader.size("hidden_size");
-  config.layers = reader.size("num_hidden_layers");
-  config.heads = reader.size("num_attention_heads");
-  // Where the key is missing llama means as many as heads, mistral 8.
-  const bool mistral = reader.object().value("model_type", Json("llama")) == "mistral";
-  config.kv_heads = reader.size("num_key_value_heads", mistral ? 8 : config.heads);
-  require(config.heads % config.kv_heads == 0,
-          "{}: num_attention_heads is {} and num_key_value_heads is {}; the first must be a multiple of the second",
-          name, config.heads, config.kv_heads);
-  config.head_dim = read_head_dim(reader, config.d_model, config.heads);
-  config.d_ff = reader.size("intermediate_size");
+  TransformerConfig config = read_sizes(reader);
   config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps);
   config.rope_theta = read_rope_theta(reader);
   config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range);
-  config.tied = reader.flag("tie_word_embeddings", config.tied);
   return config;
 }
 
-TransformerConfig load_config(const std::string& model) {
-  return model == "tiny" ? tiny_config() : parse_config(read_file(model), model);
+TransformerConfig parse_sizes(std::string_view json_text, std::string_view name) {
+  const Reader reader(json_text, name);
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) reader.only(key, nullptr);
+  return read_sizes(reader);
 }
 
 std::string to_json(const TransformerConfig& config) {
+  SHARDLINE_CHECK(config.gated, "a config.json of model_type llama says a gated MLP");
   const nlohmann::ordered_json object = {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
@@ -191,16 +197,6 @@ std::string to_json(const TransformerConfig& config) {
       {"initializer_range", config.initializer_range},
   };
   return object.dump(2) + "\n";
-}
-
-Index parameter_count(const TransformerConfig& config) {
-  const Index queries = config.d_model * config.heads * config.head_dim;
-  const Index keys = config.d_model * config.kv_heads * config.head_dim;
-  const Index attention = 2 * queries + 2 * keys;
-  const Index feed_forward = 3 * config.d_model * config.d_ff;
-  const Index norms = 2 * config.d_model;
-  const Index embeddings = (config.tied ? 1 : 2) * config.vocab * config.d_model;
-  return embeddings + config.layers * (attention + feed_forward + norms) + config.d_model;
 }
 
 }  // namespace shardline

@@ -8,7 +8,7 @@
 namespace shardline {
 
 /// The sizes and constants of a LLaMA-style Transformer: RMSNorm, rotary positions (rotate-half), grouped-query
-/// attention without biases, SwiGLU.
+/// attention without biases, SwiGLU or GELU.
 struct TransformerConfig {
   Index vocab = 0;
   Index d_model = 0;
@@ -21,6 +21,7 @@ struct TransformerConfig {
   double rope_theta = 10000;
   double initializer_range = 0.02;  ///< standard deviation of the initial weights
   bool tied = false;                ///< the output projection is the embedding table
+  bool gated = true;                ///< SwiGLU: two products up; otherwise one, and GELU. Checkpoints are gated
 
   bool operator==(const TransformerConfig&) const = default;
 };
@@ -34,14 +35,12 @@ TransformerConfig tiny_config();
 /// implemented.
 TransformerConfig parse_config(std::string_view json_text, std::string_view name);
 
-/// `tiny`, or the configuration in the file at path `model`. Throws UsageError as parse_config, or when there is no
-/// such file.
-TransformerConfig load_config(const std::string& model);
+/// The same for counting and pricing: only sizes are read, so that keys which change the mathematics but not the amount
+/// of work (rotary scaling, biases, dropout, another activation) pass. Throws UsageError as parse_config for sizes, and
+/// for experts, which are not counted here.
+TransformerConfig parse_sizes(std::string_view json_text, std::string_view name);
 
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.
 std::string to_json(const TransformerConfig& config);
-
-/// Number of weights; a tied embedding counts once.
-Index parameter_count(const TransformerConfig& config);
 
 }  // namespace shardline

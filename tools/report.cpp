@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "models/accounting.h"
+
 namespace shardline::tools {
 
 std::string describe(const roofline::Hardware& hardware) {

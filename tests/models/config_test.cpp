@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "models/accounting.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {
@@ -135,25 +135,6 @@ TEST(Config, WritesWhatItReads) {
   config.tied = true;
   EXPECT_EQ(parse_config(to_json(config), "again"), config);
   EXPECT_EQ(parse_config(to_json(tiny_config()), "again"), tiny_config());
-}
-
-TEST(Config, LoadsTinyOrAFile) {
-  const TemporaryFolder folder;
-  EXPECT_EQ(load_config("tiny"), tiny_config());
-  EXPECT_EQ(load_config(folder.write("config.json", json_with({}))), parse_with({}));
-  const std::string missing = folder.path("none.json");
-  EXPECT_EQ(usage_error_of([&] { load_config(missing); }), missing + ": no such file");
-}
-
-/// The published sizes of models everybody knows.
-TEST(Config, CountsTheParametersOfKnownModels) {
-  TransformerConfig llama2_7b{32000, 4096, 32, 32, 32, 128, 11008};
-  EXPECT_EQ(parameter_count(llama2_7b), 6738415616);
-  TransformerConfig llama3_8b{128256, 4096, 32, 32, 8, 128, 14336};
-  EXPECT_EQ(parameter_count(llama3_8b), 8030261248);
-  TransformerConfig llama32_1b{128256, 2048, 16, 32, 8, 64, 8192};
-  llama32_1b.tied = true;
-  EXPECT_EQ(parameter_count(llama32_1b), 1235814400);
 }
 
 TEST(Config, TinyIsTiny) {

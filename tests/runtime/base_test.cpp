@@ -10,6 +10,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/nearest.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/units.h"
 #include "runtime/trace.h"
@@ -191,6 +192,14 @@ TEST(Trace, KeepsSpansInOrderUnderTheirLabels) {
   trace.clear_spans();
   EXPECT_TRUE(trace.spans().empty());
   EXPECT_EQ(trace.labels().size(), 2U);
+}
+
+TEST(Nearest, FewestLettersAddedDroppedAndChangedComeFirst) {
+  const std::vector<std::string> names = {"train", "trace", "plan", "place", "x"};
+  EXPECT_EQ(nearest("plan", names), (std::vector<std::string>{"plan", "place", "train"}));
+  EXPECT_EQ(nearest("tracer", names), (std::vector<std::string>{"trace", "train", "place"}));
+  EXPECT_EQ(nearest("y", {"x"}), std::vector<std::string>{"x"});
+  EXPECT_TRUE(nearest("y", {}).empty());
 }
 
 }  // namespace

@@ -1,0 +1,133 @@
+#include "roofline/bounds.h"
+
+#include <cmath>
+
+#include "runtime/base/check.h"
+
+namespace shardline::roofline {
+namespace {
+
+/// FLOPs of `factor` BDF over all chips.
+Seconds math_time(double factor, const TwoProducts& layer, const ChipRates& chip, double chips) {
+  return Flops(factor * layer.tokens * layer.d_model * layer.d_ff / chips) / chip.compute;
+}
+
+Seconds moving_time(double bytes, const ChipRates& chip, double torus_axes) {
+  return Bytes(bytes) / (chip.link * torus_axes);
+}
+
+}  // namespace
+
+PassFactors factors_of(CountedPasses passes) {
+  switch (passes) {
+    case CountedPasses::forward:
+      return {4, 4, 4};
+    case CountedPasses::both_keeping:
+      return {12, 12, 8};
+    case CountedPasses::both_regathering:
+      return {12, 12, 10};
+  }
+  throw Error("unknown passes");
+}
+
+LayerTime mixed_time(const TwoProducts& layer, const ChipRates& chip, const MixedMesh& mesh, CountedPasses passes) {
+  const PassFactors factors = factors_of(passes);
+  return {math_time(factors.math, layer, chip, mesh.chips()),
+          moving_time(factors.fsdp * layer.d_model * layer.d_ff / mesh.y, chip, mesh.x_torus_axes),
+          moving_time(factors.tensor * layer.tokens * layer.d_model / mesh.x, chip, mesh.y_torus_axes)};
+}
+
+LayerTime data_parallel_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
+                             CountedPasses passes) {
+  const double bytes = passes == CountedPasses::forward ? 0 : 8 * layer.d_model * layer.d_ff;
+  return {math_time(factors_of(passes).math, layer, chip, chips), moving_time(bytes, chip, torus_axes), Seconds(0)};
+}
+
+LayerTime fsdp_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
+                    CountedPasses passes) {
+  LayerTime time = mixed_time(layer, chip, {chips, 1, torus_axes, 1}, passes);
+  time.tensor = Seconds(0);
+  return time;
+}
+
+LayerTime tensor_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
+                      CountedPasses passes) {
+  LayerTime time = mixed_time(layer, chip, {1, chips, 1, torus_axes}, passes);
+  time.fsdp = Seconds(0);
+  return time;
+}
+
+double optimal_x(const TwoProducts& layer, double chips, double x_torus_axes, double y_torus_axes,
+                 CountedPasses passes) {
+  const PassFactors factors = factors_of(passes);
+  return std::sqrt(factors.tensor * layer.tokens * x_torus_axes * chips / (factors.fsdp * layer.d_ff * y_torus_axes));
+}
+
+MixedMesh best_mixed_mesh(const TwoProducts& layer, const ChipRates& chip, Index chips, double x_torus_axes,
+                          double y_torus_axes, CountedPasses passes) {
+  SHARDLINE_CHECK(chips == power_of_two_below(chips), "{} chips are no power of two", chips);
+  MixedMesh best;
+  Seconds least;
+  for (Index x = 1; x <= chips; x *= 2) {
+    const MixedMesh mesh{static_cast<double>(x), static_cast<double>(chips / x), x_torus_axes, y_torus_axes};
+    const Seconds comms = mixed_time(layer, chip, mesh, passes).comms();
+    if (x == 1 || comms < least) {
+      best = mesh;
+      least = comms;
+    }
+  }
+  return best;
+}
+
+double least_tokens_per_chip(double intensity, double d_ff, double x_torus_axes, double y_torus_axes,
+                             CountedPasses passes) {
+  const PassFactors factors = factors_of(passes);
+  const double weight = factors.fsdp * factors.tensor / (factors.math * factors.math);
+  return 4 * weight * intensity * intensity / (x_torus_axes * y_torus_axes * d_ff);
+}
+
+std::optional<std::pair<double, double>> compute_bound_x(const TwoProducts& layer, const ChipRates& chip, double chips,
+                                                         double x_torus_axes, double y_torus_axes,
+                                                         CountedPasses passes) {
+  // fsdp F X / (N M_X) + tensor B / (X M_Y) = math B F / (N alpha), times X: a X^2 - b X + c = 0
+  const PassFactors factors = factors_of(passes);
+  const double a = factors.fsdp * layer.d_ff / (chips * x_torus_axes);
+  const double b = factors.math * layer.tokens * layer.d_ff / (chips * chip.intensity());
+  const double c = factors.tensor * layer.tokens / y_torus_axes;
+  const double under_root = b * b - 4 * a * c;
+  if (under_root < 0) return std::nullopt;
+  const double middle = b / (2 * a);
+  const double half = std::sqrt(under_root) / (2 * a);
+  return std::pair{middle - half, middle + half};
+}
+
+double least_tokens_per_chip_fsdp(double intensity, double torus_axes) { return intensity / torus_axes; }
+
+double most_tensor_chips(double intensity, double d_ff, double torus_axes) { return torus_axes * d_ff / intensity; }
+
+double least_tokens_per_pod(FlopsPerSecond chip, Index chips, Index chips_per_host, BytesPerSecond between) {
+  const double hosts = static_cast<double>(chips) / static_cast<double>(chips_per_host);
+  return chip.value * static_cast<double>(chips) / (between.value * hosts);
+}
+
+PipelineTime pipeline_time(const TwoProducts& layer, Index layers, const ChipRates& chip, double chips, Index stages,
+                           Index microbatches) {
+  PipelineTime time;
+  const double passes_math = factors_of(CountedPasses::both_keeping).math;
+  time.math = math_time(passes_math, layer, chip, chips) * static_cast<double>(layers);
+  time.bubble = time.math * (static_cast<double>(stages - 1) / static_cast<double>(microbatches));
+  if (stages == 1) return time;
+  const double chips_of_stage = chips / static_cast<double>(stages);
+  const double activations = 2 * layer.tokens * layer.d_model / chips_of_stage;
+  time.comms = Bytes(2 * activations) / (chip.link * 0.5);
+  return time;
+}
+
+Index power_of_two_below(Index n) {
+  SHARDLINE_CHECK(n >= 1, "{} has no power of two below it", n);
+  Index power = 1;
+  while (power <= n / 2) power *= 2;
+  return power;
+}
+
+}  // namespace shardline::roofline

@@ -1,0 +1,99 @@
+#include "models/accounting.h"
+
+#include <gtest/gtest.h>
+
+#include "models/known_models.h"
+#include "tests/models/temporary_folder.h"
+
+namespace shardline {
+namespace {
+
+/// The published sizes of models everybody knows.
+TEST(Accounting, CountsTheParametersOfKnownModels) {
+  TransformerConfig llama2_7b{32000, 4096, 32, 32, 32, 128, 11008};
+  EXPECT_EQ(parameter_count(llama2_7b), 6738415616);
+  EXPECT_EQ(parameter_count(sizes_of_model("llama3-8b")), 8030261248);
+  TransformerConfig llama32_1b{128256, 2048, 16, 32, 8, 64, 8192};
+  llama32_1b.tied = true;
+  EXPECT_EQ(parameter_count(llama32_1b), 1235814400);
+  EXPECT_EQ(parameter_count(sizes_of_model("llama2-13b")), 13015864320);
+  EXPECT_EQ(parameter_count(sizes_of_model("llama3-70b")), 70553706496);
+  EXPECT_EQ(parameter_count(sizes_of_model("llama3-405b")), 405853388800);
+  EXPECT_EQ(parameter_count(sizes_of_model("gemma-7b")), 8537680896);
+  EXPECT_NEAR(static_cast<double>(parameter_count(sizes_of_model("gpt3"))), 174.6e9, 0.1e9);
+}
+
+TEST(Accounting, TellsPartsApart) {
+  const ParameterParts parts = parameter_parts(sizes_of_model("llama3-70b"));
+  EXPECT_EQ(parts.feed_forward, Index{3} * 8192 * 28672 * 80);
+  EXPECT_EQ(parts.attention, Index{2} * 8192 * (64 + 8) * 128 * 80);
+  EXPECT_EQ(parts.vocabulary, Index{2} * 8192 * 128256);
+  EXPECT_EQ(parts.norms, Index{161} * 8192);
+}
+
+/// The arrays of the program are the parameters that are counted.
+TEST(Accounting, CountsWhatTheProgramHolds) {
+  for (const bool tied : {false, true}) {
+    for (const bool gated : {false, true}) {
+      TransformerConfig config{11, 6, 3, 4, 2, 2, 10};
+      config.tied = tied;
+      config.gated = gated;
+      const Transformer model = make_evaluation(config, {2, 3});
+      Index elements = 0;
+      for (const ModelParameter& parameter : model.parameters) {
+        Index size = 1;
+        for (const std::string& dim : model.program.array(parameter.array).dims) size *= model.program.sizes.at(dim);
+        elements += size;
+      }
+      EXPECT_EQ(parameter_count(config), elements);
+    }
+  }
+}
+
+TEST(Accounting, CountsFlopsOfATokenWithAttentionApart) {
+  const TransformerConfig config = sizes_of_model("llama3-70b");
+  const TokenFlops flops = token_flops(config, 8192);
+  EXPECT_NEAR(flops.products.value, 6 * 70.55e9, 1e9);
+  EXPECT_DOUBLE_EQ(flops.attention.value, 12.0 * 80 * 8192 * 64 * 128);
+  EXPECT_EQ(kv_cache_per_token(config, Bytes(1)), Bytes(163840));
+}
+
+TEST(Accounting, ActivationsByPolicy) {
+  const auto of = [](const TransformerConfig& config, double tokens, const std::string& name) {
+    for (const Rematerialisation& policy : rematerialisations()) {
+      if (policy.name == name) return activation_bytes(config, tokens, policy, Bytes(2)).value;
+    }
+    return 0.0;
+  };
+  TransformerConfig book4 = tiny_config();
+  book4.d_model = 8192;
+  book4.layers = 64;
+  EXPECT_NEAR(of(book4, 4e6, "none"), 83.9e12, 0.05e12);
+  EXPECT_NEAR(of(book4, 4e6, "block"), 4.19e12, 0.005e12);
+  EXPECT_NEAR(of(sizes_of_model("llama2-13b"), 16e6, "products"), 41.9e12, 0.05e12);
+  EXPECT_NEAR(of(sizes_of_model("llama3-70b"), 4e6, "four"), 20.97e12, 0.005e12);
+}
+
+TEST(KnownModels, AreFoundByNameOrFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(sizes_of_model("tiny"), tiny_config());
+  // Keys that training refuses but that are as much work.
+  const std::string path = folder.write("config.json", R"({"model_type": "llama", "vocab_size": 10, "hidden_size": 12,
+      "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "rope_scaling": {"factor": 8.0},
+      "attention_bias": true, "hidden_act": "gelu"})");
+  const TransformerConfig read = sizes_of_model(path);
+  EXPECT_EQ(read, (TransformerConfig{10, 12, 2, 3, 3, 4, 20}));
+  const std::string experts = folder.write("moe.json", R"({"vocab_size": 10, "hidden_size": 12, "num_hidden_layers": 2,
+      "num_attention_heads": 3, "intermediate_size": 20, "num_local_experts": 8})");
+  EXPECT_EQ(usage_error_of([&] { sizes_of_model(experts); }),
+            experts + ": num_local_experts is 8; only null is implemented");
+}
+
+TEST(KnownModels, RefusalsOfferTheNearestNames) {
+  const std::string message = usage_error_of([] { sizes_of_model("llama3-7b"); });
+  EXPECT_NE(message.find("nearest are llama3-8b, llama3-70b,"), std::string::npos) << message;
+  EXPECT_NE(message.find("gpt3"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace shardline

@@ -9,10 +9,21 @@ namespace {
 /// Steps from end to end of an axis of `ranks`.
 Index longest_way(Index ranks, const Link& link) { return link.two_way ? ranks / 2 : ranks - 1; }
 
+Index product(const std::vector<Index>& ranks) {
+  return std::accumulate(ranks.begin(), ranks.end(), Index{1}, std::multiplies<>());
+}
+
+/// The whole of which all ranks but one send or take their p-th part.
+Bytes whole_of(Bytes part, const std::vector<Index>& ranks) {
+  const auto p = static_cast<double>(product(ranks));
+  return p > 1 ? part * (p / (p - 1)) : part;
+}
+
 /// Share of what a rank holds that crosses the busiest link of an axis in one direction, when every rank has another
 /// piece of it for each of the `ranks`.
-double scattered_share(Index ranks, const Link& link) {
+double scattered_share(Index ranks, const Link& link, CostMode mode) {
   const auto p = static_cast<double>(ranks);
+  if (link.two_way && mode == CostMode::book_limit) return p / 8;
   const Index below_middle = ranks / 2;
   // A ring: pieces go the shorter way round, p / 4 steps on average, half of them in each direction. A line: every rank
   // below the middle has a piece for every rank above it.
@@ -35,7 +46,7 @@ std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
 }
 
 /// Between neighbours.
-Transfer over_torus(const Collective& collective, const std::vector<Link>& links) {
+Transfer over_torus(const Collective& collective, const std::vector<Link>& links, CostMode mode) {
   Transfer transfer{.local = local_bytes(collective), .reach = collective.reach};
   double total = 0;
   double slowest = links[0].bandwidth.value;
@@ -44,15 +55,15 @@ Transfer over_torus(const Collective& collective, const std::vector<Link>& links
     total += links[a].two_way ? links[a].both_ways.value : links[a].bandwidth.value;
     slowest = std::min(slowest, links[a].bandwidth.value);
   }
-  transfer.wire = collective.sent * (slowest / total);
+  const bool wraps = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.two_way; });
+  const bool whole = mode == CostMode::book_limit && wraps;
+  transfer.wire = (whole ? whole_of(collective.sent, collective.ranks) : collective.sent) * (slowest / total);
   if (!collective.scatters) return transfer;
 
-  const auto ranks = static_cast<double>(
-      std::accumulate(collective.ranks.begin(), collective.ranks.end(), Index{1}, std::multiplies<>()));
-  const Bytes held = collective.sent * (ranks / (ranks - 1));
+  const Bytes held = whole_of(collective.sent, collective.ranks);
   transfer.wire = Bytes(0);
   for (std::size_t a = 0; a < links.size(); ++a) {
-    const double crossing = scattered_share(collective.ranks[a], links[a]) * slowest / links[a].bandwidth.value;
+    const double crossing = scattered_share(collective.ranks[a], links[a], mode) * slowest / links[a].bandwidth.value;
     transfer.wire = std::max(transfer.wire, held * crossing);
   }
   return transfer;
@@ -64,19 +75,20 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
   std::vector<Link> links;
   Collective laid_out = collective;
   laid_out.ranks.clear();
-  Index ranks = 1;
   bool switched = false;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     for (const auto& [side, link] : torus_axes(collective.ranks[a], hardware.link(axes[a]))) {
       laid_out.ranks.push_back(side);
       links.push_back(link);
     }
-    ranks *= collective.ranks[a];
     switched = switched || hardware.link(axes[a]).switched;
   }
-  if (!switched && !links.empty()) return over_torus(laid_out, links);
-  return {static_cast<double>(collective.rounds * (ranks - 1)), collective.sent, local_bytes(collective),
-          collective.reach};
+  if (!switched && !links.empty()) return over_torus(laid_out, links, hardware.cost_mode);
+  const bool whole = hardware.cost_mode == CostMode::book_limit;
+  return {.steps = static_cast<double>(collective.rounds * (product(collective.ranks) - 1)),
+          .wire = whole ? whole_of(collective.sent, collective.ranks) : collective.sent,
+          .local = local_bytes(collective),
+          .reach = collective.reach};
 }
 
 bool share_memory(const Axes& axes, const Hardware& hardware) {
@@ -88,7 +100,7 @@ bool share_memory(const Axes& axes, const Hardware& hardware) {
 
 Reading reading_of(Bytes sent, Bytes added, int rounds, Index ranks, const Hardware& hardware) {
   const auto p = static_cast<double>(ranks);
-  const Bytes whole = added * (p / (p - 1));
+  const Bytes whole = whole_of(added, {ranks});
   const Index limit = ranks == 2 ? hardware.tuning.one_pass_bytes_of_two : hardware.tuning.one_pass_bytes_of_more;
   if (rounds == 2 && whole.value < static_cast<double>(limit)) return {.added = whole * (p - 1)};
   return {.copied = sent - added, .added = added, .rounds = rounds};
@@ -115,10 +127,9 @@ Price shared_price(const Reading& reading, const Axes& axes, const Hardware& har
 
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware) {
   if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
-    const Index ranks =
-        std::accumulate(collective.ranks.begin(), collective.ranks.end(), Index{1}, std::multiplies<>());
-    return shared_price(reading_of(collective.sent, collective.added, collective.rounds, ranks, hardware), axes,
-                        hardware);
+    const Reading reading =
+        reading_of(collective.sent, collective.added, collective.rounds, product(collective.ranks), hardware);
+    return shared_price(reading, axes, hardware);
   }
   return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);
 }

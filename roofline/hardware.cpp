@@ -80,7 +80,12 @@ Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware&
   const Seconds latency = hardware.overhead + slowest.latency * transfer.steps;
   const Seconds wire = transfer.wire.value == 0 ? Seconds(0) : transfer.wire / slowest.bandwidth;
   const Seconds local = transfer.local / hardware.memory_rate(std::max(transfer.local, transfer.reach));
-  return moving_price(latency, wire, local);
+  Price price = moving_price(latency, wire, local);
+  if (hardware.cost_mode == CostMode::book_limit) {
+    price.comms = std::max(latency, wire);
+    price.time = std::max(price.comms, local);
+  }
+  return price;
 }
 
 Price moving_price(Seconds latency, Seconds wire, Seconds local) {

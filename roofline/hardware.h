@@ -50,6 +50,14 @@ struct Link {
   std::optional<SharedMemory> shared = {};  ///< how collectives move where the ranks share memory
 };
 
+/// How the time of a collective by messages follows from its steps and bytes.
+enum class CostMode : std::uint8_t {
+  exact,  ///< the bytes that leave a rank, V (p - 1) / p where p ranks gather V; latency and bandwidth add
+  /// The book's limit of large rings: V wherever an axis wraps or a switch joins it (on lines the hops as they are),
+  /// and the longer of latency and bandwidth (book section 3.2).
+  book_limit,
+};
+
 /// What one rank of a machine can do while all ranks are busy, for one element type. What is not known by size is taken
 /// to be the same at every size.
 struct Hardware {
@@ -66,6 +74,7 @@ struct Hardware {
   collectives::Tuning tuning = collectives::Tuning::built_in();  ///< by which collectives are carried out
   /// By which partial sums in bf16 are reduced.
   collectives::Wire bf16_wire = collectives::Wire::exchange;
+  CostMode cost_mode = CostMode::exact;  ///< of collectives by messages; in shared memory there is no other
 
   /// The link of an axis; throws Error when it has none.
   const Link& link(const Axis& axis) const;
@@ -117,8 +126,9 @@ struct Transfer {
   Bytes reach = {};  ///< touched since the operand was last used
 };
 
-/// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2). Over
-/// several axes the slowest link counts. Throws Error when an axis has no link.
+/// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2); in
+/// the book's limit the longest of the three. Over several axes the slowest link counts. Throws Error when an axis has
+/// no link.
 Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware);
 
 /// The price of moving that takes these parts one after the other: starting and steps, bytes on the link, bytes in this

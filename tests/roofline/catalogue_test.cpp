@@ -79,6 +79,72 @@ TEST(Catalogue, AllToAllTakesAQuarter) {
   }
 }
 
+Hardware in_limit(const std::string& name, const std::string& mesh) {
+  Hardware hardware = on(name, mesh);
+  hardware.cost_mode = CostMode::book_limit;
+  return hardware;
+}
+
+/// Section 3.2 and exercises 3.2, 3.3 as the book has them: V / W on rings, the hops as they are on a line, and the
+/// longer of latency and bandwidth.
+TEST(BookLimit, Gathers) {
+  const Hardware v5e = in_limit("v5e", "X=16,Y=4");
+  const double large = 2.0 * 2048 * 8192;
+  EXPECT_NEAR(gather(v5e, large, {"X"}, {16}), large / 9e10, 1e-12);
+  EXPECT_NEAR(gather(v5e, large, {"Y"}, {4}), 3 * (large / 4) / 4.5e10, 1e-12);
+  EXPECT_NEAR(gather(v5e, large, {"X", "Y"}, {16, 4}), large / (9e10 + 4.5e10), 1e-12);
+  EXPECT_DOUBLE_EQ(gather(v5e, 2.0 * 256 * 256, {"Y"}, {4}), 3 * kHop);
+  const Hardware v4p = in_limit("v4p", "X=4,Y=4,Z=4");
+  EXPECT_NEAR(gather(v4p, 2.0 * 1024 * 4096 / 4, {"X"}, {4}), 23.3e-6, 0.05e-6);
+  EXPECT_NEAR(gather(v4p, 2.0 * 1024 * 4096, {"X", "Y"}, {4, 4}), 46.6e-6, 0.05e-6);
+  EXPECT_NEAR(gather(v4p, 2.0 * 128, {"X"}, {4}), 2 * kHop, 1e-15);
+}
+
+TEST(BookLimit, ReductionsTakeTwice) {
+  const Hardware v4p = in_limit("v4p", "X=4,Y=4,Z=4");
+  const double bytes = 2.0 * 1024 * 4096 / 16;
+  const Collective reduction{.ranks = {4}, .sent = Bytes(2 * bytes * 3 / 4), .rounds = 2};
+  EXPECT_NEAR(collective_price(reduction, {"Z"}, v4p).time.value, 2 * bytes / 9e10, 1e-15);
+  const Collective nothing{.ranks = {4}, .rounds = 2};
+  EXPECT_NEAR(collective_price(nothing, {"Z"}, v4p).time.value, 4 * kHop, 1e-15);
+}
+
+TEST(BookLimit, SwitchesCarryTheWhole) {
+  EXPECT_NEAR(gather(in_limit("h100", "X=8"), 9e10, {"X"}, {8}), 9e10 / 4.5e11, 1e-12);
+  EXPECT_NEAR(gather(on("h100", "X=8"), 9e10, {"X"}, {8}), 9e10 * 7 / 8 / 4.5e11 + 7 * kHop, 1e-12);
+}
+
+/// Exercise 3.10: a quarter of a gather, whatever the size of the ring; exact prices give p / (4 (p - 1)).
+TEST(BookLimit, AllToAllTakesAQuarter) {
+  for (const Index p : {3, 4, 7, 8, 16, 28}) {
+    Hardware ring = in_limit("v5p", "X=" + std::to_string(p));
+    ring.links.at("X").two_way = true;
+    const double bytes = 1e12;
+    const double held = bytes / static_cast<double>(p);
+    const Collective all_to_all{.ranks = {p}, .sent = Bytes(held * (1 - 1 / static_cast<double>(p))), .scatters = true};
+    const Collective all_gather{.ranks = {p}, .sent = Bytes(bytes - held)};
+    ring.links.at("X").both_ways = 2 * ring.links.at("X").bandwidth;
+    const double gathered = collective_price(all_gather, {"X"}, ring).time.value;
+    EXPECT_DOUBLE_EQ(collective_price(all_to_all, {"X"}, ring).time.value / gathered, 0.25) << p;
+    EXPECT_NEAR(gathered, bytes / 1.8e11, 1e-9) << p;
+  }
+}
+
+/// What binds is the longer part, and packing and adding in memory is hidden where it is the shorter.
+TEST(BookLimit, TakesTheLongestPart) {
+  const Hardware v5e = in_limit("v5e", "X=16");
+  const auto price = [&](double sent, double added) {
+    return collective_price({.ranks = {16}, .sent = Bytes(sent), .added = Bytes(added)}, {"X"}, v5e);
+  };
+  const Price link = price(15e9, 15e9);
+  EXPECT_EQ(link.limiter, Limiter::link);
+  EXPECT_NEAR(link.time.value, 16e9 / 9e10, 1e-12);
+  EXPECT_NEAR(link.memory.value, 45e9 / 8.1e11, 1e-12);
+  EXPECT_EQ(link.comms, link.time);
+  EXPECT_NEAR(price(15, 15e9).time.value, 45e9 / 8.1e11, 1e-12);
+  EXPECT_NEAR(price(15, 15e9).comms.value, 8 * kHop, 1e-15);
+}
+
 TEST(Catalogue, ARingOfTwoHasOneLink) {
   Hardware ring = on("v5p", "X=2");
   EXPECT_FALSE(ring.link("X").two_way);

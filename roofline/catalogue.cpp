@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "roofline/torus.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 
@@ -38,10 +39,6 @@ Chip on_host(Chip described, double int8, double pcie, Index chips_per_host) {
 Chip on_switch(Chip described, Index most_chips) {
   described.most_chips = most_chips;
   return described;
-}
-
-bool wraps(const Chip& chip, Index ranks) {
-  return chip.multiples ? ranks % chip.wraps_at == 0 : ranks == chip.wraps_at;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tools/explain.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
+#include "tools/plan.h"
 #include "tools/sample.h"
 #include "tools/text.h"
 #include "tools/train.h"
@@ -62,6 +63,7 @@ Request parse(int argc, char** argv) {
   Request request;
   add_matmul(app, request.run);
   add_explain(app, request.quiet);
+  add_plan(app, request.quiet);
   add_train(app, request.run);
   add_sample(app, request.run);
   add_bench(app, request.run);
@@ -76,7 +78,8 @@ Request parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     request.fault = one_line(app, error);
     const auto commands = app.get_subcommands();
-    request.quiet_fault = !commands.empty() && commands[0]->get_name() == "explain";
+    request.quiet_fault =
+        !commands.empty() && (commands[0]->get_name() == "explain" || commands[0]->get_name() == "plan");
   }
   return request;
 }

@@ -26,6 +26,7 @@ AbstractMesh mesh_of(Index x, Index y) {
 
 /// tp_g is for more ranks than they could share key-value heads evenly.
 std::vector<std::string> roles_of(const Axis& axis, Index ranks, const TransformerConfig& config) {
+  if (ranks == 1) return {"fsdp"};
   if (axis == "Z") return {"dp"};
   if (axis != "Y") return {"dp", "zero1", "fsdp"};
   return config.kv_heads % ranks == 0 ? std::vector<std::string>{"tp"} : std::vector<std::string>{"tp", "tp_g"};

@@ -31,11 +31,11 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
 
 /// Every way to give the axes roles: Y tp, or tp_g where its ranks do not divide the key-value heads, Z (pods) dp, any
-/// other dp, zero1 or fsdp.
+/// other dp, zero1 or fsdp. One of a single rank is fsdp, as all are the same there.
 std::vector<Strategy> strategies_on(const AbstractMesh& mesh, const TransformerConfig& config);
 
 /// What PlanCandidate::keeps says where nothing need be computed again.
-inline constexpr const char* kEverything = "everything";
+inline constexpr const char* kKeepsAll = "all";
 
 struct PlanCandidate {
   PlannedStep step;

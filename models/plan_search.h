@@ -40,8 +40,8 @@ inline constexpr const char* kKeepsAll = "all";
 struct PlanCandidate {
   PlannedStep step;
   roofline::TorusLayout layout;
-  /// What a rank has room for beside weights and optimizer: everything that the priced step holds, or else what the
-  /// most generous rematerialisation policy keeps (see activation_bytes()), whose recomputation is not in the times.
+  /// What a rank has room for beside weights and optimizer: "all" that the priced step holds, or else what the most
+  /// generous other rematerialisation policy keeps (see activation_bytes()), whose recomputation is not in the times.
   /// Empty when it has room for none.
   std::string keeps;
 
@@ -51,10 +51,10 @@ struct PlanCandidate {
 /// Ranks over which a strategy splits the batch.
 Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy);
 
-/// Prices every strategy on every mesh, those that fit first, then the fastest as scheduled, then the lowest upper
-/// bound. `hardware_of` gives what the ranks of a mesh are; `capacity` is a rank's memory, 0 for not known. What splits
-/// the batch over more ranks than it has tokens is left out. `strategy` names one as parse_strategy() does; empty for
-/// all.
+/// Prices every strategy on every mesh. First come those that fit with all they hold, then those that fit with less, of
+/// these the fastest as scheduled, then the lowest upper bound. `hardware_of` gives what the ranks of a mesh are;
+/// `capacity` is a rank's memory, 0 for not known. What splits the batch over more ranks than it has tokens is left
+/// out. `strategy` names one as parse_strategy() does; empty for all.
 std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::vector<ChipMesh>& meshes,
                                         const std::string& strategy, Bytes capacity,
                                         const std::function<roofline::Hardware(const ChipMesh&)>& hardware_of);

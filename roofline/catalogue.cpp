@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "roofline/torus.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 
@@ -39,10 +40,6 @@ Chip on_host(Chip described, double int8, double pcie, Index chips_per_host, int
 Chip on_switch(Chip described, Index most_chips) {
   described.most_chips = most_chips;
   return described;
-}
-
-bool wraps(const Chip& chip, Index ranks) {
-  return chip.multiples ? ranks % chip.wraps_at == 0 : ranks == chip.wraps_at;
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
 
 namespace shardline::roofline {
 namespace {
@@ -69,22 +69,6 @@ class Place {
   std::vector<Open> open_;
 };
 
-/// How many letters must be put in, taken out or changed to make one word of the other (Levenshtein).
-std::size_t edits(const std::string& one, const std::string& other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < other.size(); ++j) {
-      const std::size_t changed = diagonal + (one[i] == other[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, changed});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 FileValue FileValue::parse(const std::string& text, const std::string& file) {
@@ -137,14 +121,9 @@ void FileValue::allow_only(const std::vector<std::string>& legal) const {
   expect_object();
   for (const auto& [key, value] : value_->items()) {
     if (std::find(legal.begin(), legal.end(), key) != legal.end()) continue;
-    constexpr std::size_t kListed = 3;
-    std::vector<std::string> nearest = legal;
-    std::stable_sort(nearest.begin(), nearest.end(), [&key = key](const std::string& a, const std::string& b) {
-      return edits(a, key) < edits(b, key);
-    });
-    nearest.resize(std::min(nearest.size(), kListed));
+    const std::vector<std::string> near = nearest(key, legal);
     usage_error("{}: {} is not a key of a machine; nearest {} {}", file_->name, joined(keys_, key),
-                nearest.size() == 1 ? "is" : "are", fmt::join(nearest, ", "));
+                near.size() == 1 ? "is" : "are", fmt::join(near, ", "));
   }
 }
 

@@ -25,12 +25,12 @@ Index unit_of(char suffix) {
 
 }  // namespace
 
-Index parse_size(const std::string& option, const std::string& text) {
+Index parse_size(const std::string& option, const std::string& text, const std::string& things) {
   const Index unit = text.empty() ? 1 : unit_of(text.back());
   const std::optional<Index> number = whole_number(unit == 1 ? text : text.substr(0, text.size() - 1));
   require(number && *number >= 1 && *number <= kMost / unit,
-          "{}: \"{}\" is not a size: a whole number of bytes, at least 1, or of K, M or G (1024, 1024^2, 1024^3)",
-          option, text);
+          "{}: \"{}\" is not a size: a whole number of {}, at least 1, or of K, M or G (1024, 1024^2, 1024^3)", option,
+          text, things);
   return *number * unit;
 }
 

@@ -7,9 +7,9 @@
 
 namespace shardline::tools {
 
-/// A positive number of bytes such as "64M": suffixes K, M and G are powers of 1024. `option` ("--bytes") is named in
-/// the UsageError that anything else throws.
-Index parse_size(const std::string& option, const std::string& text);
+/// A positive number of `things` such as "64M": suffixes K, M and G are powers of 1024. `option` ("--bytes") is named
+/// in the UsageError that anything else throws.
+Index parse_size(const std::string& option, const std::string& text, const std::string& things = "bytes");
 
 /// The sizes MIN, MIN * FACTOR, ... up to MAX of "MIN:MAX:FACTOR" (factor 4 unless given; MIN alone is one size), each
 /// in elements of `element_size` bytes, rounded up, and none twice. Throws UsageError on anything else.

@@ -15,6 +15,7 @@
 #include "tools/explain.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
+#include "tools/plan.h"
 #include "tools/sample.h"
 #include "tools/text.h"
 #include "tools/train.h"
@@ -36,7 +37,7 @@ std::string command_names(const CLI::App& app) {
 }
 
 /// True of the commands that do not start MPI.
-bool is_quiet(const std::string& command) { return command == "explain" || command == "book"; }
+bool is_quiet(const std::string& command) { return command == "explain" || command == "plan" || command == "book"; }
 
 /// What CLI11 found wrong, on one line, and where to read what is right.
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
@@ -66,6 +67,7 @@ Request parse(int argc, char** argv) {
   Request request;
   add_matmul(app, request.run);
   add_explain(app, request.quiet);
+  add_plan(app, request.quiet);
   add_train(app, request.run);
   add_sample(app, request.run);
   add_bench(app, request.run);

@@ -1,0 +1,186 @@
+#include "models/plan_search.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/accounting.h"
+#include "roofline/torus.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+Index product(const std::vector<Index>& factors) {
+  return std::accumulate(factors.begin(), factors.end(), Index{1}, std::multiplies<>());
+}
+
+/// {X, Y} without axes of one chip; of one chip, {X: 1}.
+AbstractMesh mesh_of(Index x, Index y) {
+  std::vector<std::pair<Axis, Index>> axes;
+  if (x > 1 || y == 1) axes.emplace_back("X", x);
+  if (y > 1) axes.emplace_back("Y", y);
+  return AbstractMesh(axes);
+}
+
+/// tp_g is for more ranks than they could share key-value heads evenly.
+std::vector<std::string> roles_of(const Axis& axis, Index ranks, const TransformerConfig& config) {
+  if (axis == "Z") return {"dp"};
+  if (axis != "Y") return {"dp", "zero1", "fsdp"};
+  return config.kv_heads % ranks == 0 ? std::vector<std::string>{"tp"} : std::vector<std::string>{"tp", "tp_g"};
+}
+
+/// The name of the most generous policy whose arrays a rank of `capacity` holds; empty when not even the barest.
+std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capacity) {
+  if (capacity.value == 0 || step.memory.total() <= capacity) return kEverything;
+  const Bytes state = step.memory.weights + step.memory.optimizer;
+  const double ranks = static_cast<double>(step.mesh.ranks());
+  std::string fits;
+  for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
+    const Bytes element(static_cast<double>(size_of(run.dtype)));
+    const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), policy, element) / ranks;
+    if (state + kept <= capacity) fits = policy.name;
+  }
+  return fits;
+}
+
+}  // namespace
+
+std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
+  std::vector<ChipMesh> meshes;
+  const int all = std::max(chip.torus_axes, 1);
+  for (Index x = 1; x <= chips; x *= 2) {
+    const Index y = chips / x;
+    const int most = x == 1 || y == 1 ? all : all - 1;
+    for (int x_axes = x == 1 ? 0 : y == 1 ? all : 1; x_axes <= (x == 1 ? 0 : std::max(most, 1)); ++x_axes) {
+      const int y_axes = y == 1 ? 0 : std::max(all - x_axes, 1);
+      const auto x_sides = torus_sides(chip, x, std::max(x_axes, 1));
+      const auto y_sides = torus_sides(chip, y, std::max(y_axes, 1));
+      if (chip.torus_axes == 0) {
+        meshes.push_back({mesh_of(x, y), {}});
+      } else if (x_sides && y_sides) {
+        roofline::TorusLayout layout;
+        if (x > 1) layout["X"] = *x_sides;
+        if (y > 1) layout["Y"] = *y_sides;
+        meshes.push_back({mesh_of(x, y), layout});
+      }
+    }
+  }
+  return meshes;
+}
+
+std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
+  std::vector<ChipMesh> meshes;
+  for (std::size_t choice = 0; choice < (std::size_t{1} << torus.size()); ++choice) {
+    std::vector<Index> x;
+    std::vector<Index> y;
+    for (std::size_t a = 0; a < torus.size(); ++a) ((choice >> a & 1) == 0 ? x : y).push_back(torus[a]);
+    ChipMesh made{mesh_of(product(x), product(y)), {}};
+    if (made.mesh.has("X")) made.layout["X"] = x;
+    if (made.mesh.has("Y")) made.layout["Y"] = y;
+    const auto same = [&](const ChipMesh& other) { return other.layout == made.layout; };
+    if (std::none_of(meshes.begin(), meshes.end(), same)) meshes.push_back(made);
+  }
+  return meshes;
+}
+
+ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts) {
+  ChipMesh made{mesh, {}};
+  if (chip.torus_axes == 0) return made;
+  const Axes axes = mesh.axes_that_move();
+  int used = 0;
+  for (const Axis& axis : axes) {
+    const auto given = counts.find(axis);
+    const bool first = axis == axes.front();
+    const int own = given != counts.end() ? given->second
+                    : first               ? std::max(1, chip.torus_axes + 1 - static_cast<int>(axes.size()))
+                                          : 1;
+    require(own >= 1, "mesh axis {}: {} torus axes; at least 1", axis, own);
+    used += own;
+    const auto sides = roofline::torus_sides(chip, mesh.size(axis), own);
+    require(sides.has_value(), "mesh axis {}: {} chips do not lie on {} torus ax{} of {}, whose axes have at most {}",
+            axis, mesh.size(axis), own, own == 1 ? "is" : "es", chip.name, chip.wraps_at);
+    made.layout[axis] = *sides;
+  }
+  require(used <= chip.torus_axes, "the axes of mesh {} take {} torus axes, {} has {}", mesh.to_string(), used,
+          chip.name, chip.torus_axes);
+  return made;
+}
+
+ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh) {
+  require(product(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
+          fmt::join(torus, "x"), product(torus));
+  ChipMesh made{mesh, {}};
+  std::vector<Index> left = torus;
+  for (const Axis& axis : mesh.axes_that_move()) {
+    // The subset that multiplies to the axis, in the order of the torus; there are eight at most.
+    std::vector<std::size_t> taken;
+    for (std::size_t choice = 1; choice < (std::size_t{1} << left.size()) && taken.empty(); ++choice) {
+      Index ranks = 1;
+      for (std::size_t a = 0; a < left.size(); ++a) ranks *= (choice >> a & 1) == 1 ? left[a] : 1;
+      if (ranks != mesh.size(axis)) continue;
+      for (std::size_t a = left.size(); a-- > 0;) {
+        if ((choice >> a & 1) == 1) taken.push_back(a);
+      }
+    }
+    require(!taken.empty(), "mesh axis {} has {} chips, which no whole axes of torus {} make", axis, mesh.size(axis),
+            fmt::join(torus, "x"));
+    for (const std::size_t a : taken) {
+      made.layout[axis].insert(made.layout[axis].begin(), left[a]);
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(a));
+    }
+  }
+  return made;
+}
+
+std::vector<Strategy> strategies_on(const AbstractMesh& mesh, const TransformerConfig& config) {
+  std::vector<Strategy> all{{}};
+  for (const Axis& axis : mesh.axes()) {
+    std::vector<Strategy> longer;
+    for (const Strategy& strategy : all) {
+      for (const std::string& role : roles_of(axis, mesh.size(axis), config)) {
+        longer.push_back(strategy);
+        longer.back().emplace_back(axis, role);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy) {
+  Index ranks = 1;
+  for (const auto& [axis, role] : strategy) {
+    for (const RoleRow& row : strategy_table()) {
+      if (row.name == role && row.tokens == std::vector<std::string>{"B"}) ranks *= mesh.size(axis);
+    }
+  }
+  return ranks;
+}
+
+std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::vector<ChipMesh>& meshes,
+                                        const std::string& strategy, Bytes capacity,
+                                        const std::function<roofline::Hardware(const ChipMesh&)>& hardware_of) {
+  std::vector<PlanCandidate> found;
+  for (const ChipMesh& each : meshes) {
+    const roofline::Hardware hardware = hardware_of(each);
+    const std::vector<Strategy> strategies = strategy.empty()
+                                                 ? strategies_on(each.mesh, planner.run().config)
+                                                 : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
+    for (const Strategy& tried : strategies) {
+      if (batch_ranks(each.mesh, tried) > planner.run().tokens) continue;
+      const PlannedStep step = planner.price(each.mesh, tried, hardware);
+      found.push_back({step, each.layout, what_fits(step, planner.run(), capacity)});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const PlanCandidate& a, const PlanCandidate& b) {
+    const auto key = [](const PlanCandidate& c) {
+      return std::tuple(!c.fits(), static_cast<float>(c.step.scheduled.value), static_cast<float>(c.step.upper.value));
+    };
+    return key(a) < key(b);
+  });
+  return found;
+}
+
+}  // namespace shardline

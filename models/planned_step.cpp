@@ -1,0 +1,143 @@
+#include "models/planned_step.h"
+
+#include <algorithm>
+
+#include "kernels/attention.h"
+#include "program/liveness.h"
+#include "program/partition.h"
+#include "program/schedule.h"
+#include "program/timeline.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+/// Layers of the larger of the two programs from whose difference the others are counted.
+constexpr Index kLayers = 3;
+
+/// Bytes that rank 0 holds of the inputs of this role.
+Bytes held(const RankProgram& program, const ElementTypes& types, Role role) {
+  Bytes bytes;
+  for (const auto& [array, version] : program.inputs) {
+    if (program.program.array(array).role != role) continue;
+    const Index elements = element_count(local_shape(program, version, 0));
+    bytes += Bytes(static_cast<double>(elements * size_of(types.of(program.program, array))));
+  }
+  return bytes;
+}
+
+/// Extent of the index of this name that rank 0 holds.
+Index extent(const Operation& operation, const std::vector<Range>& ranges, const std::string& index) {
+  const auto found = std::find(operation.indices.begin(), operation.indices.end(), index);
+  SHARDLINE_CHECK(found != operation.indices.end(), "operation {} has no index {}", operation.kind, index);
+  return ranges[static_cast<std::size_t>(found - operation.indices.begin())].size();
+}
+
+/// a + (b - a) more for each of `further` layers, part by part.
+PlannedStep continued(const PlannedStep& a, const PlannedStep& b, double further) {
+  const auto more = [&](auto part) { return part(b) + (part(b) - part(a)) * further; };
+  PlannedStep all = b;
+  all.lower = more([](const PlannedStep& s) { return s.lower; });
+  all.upper = more([](const PlannedStep& s) { return s.upper; });
+  all.scheduled = more([](const PlannedStep& s) { return s.scheduled; });
+  all.exposed = more([](const PlannedStep& s) { return s.exposed; });
+  all.math = more([](const PlannedStep& s) { return s.math; });
+  all.comms = more([](const PlannedStep& s) { return s.comms; });
+  all.attention = more([](const PlannedStep& s) { return s.attention; });
+  all.flops = more([](const PlannedStep& s) { return s.flops; });
+  all.memory.weights = more([](const PlannedStep& s) { return s.memory.weights; });
+  all.memory.optimizer = more([](const PlannedStep& s) { return s.memory.optimizer; });
+  all.memory.others = more([](const PlannedStep& s) { return s.memory.others; });
+  return all;
+}
+
+}  // namespace
+
+StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
+  const Index layers = run.config.layers;
+  if (layers > kLayers) models_.push_back(model_of(kLayers - 1));
+  models_.push_back(model_of(std::min(layers, kLayers)));
+}
+
+StepPlanner::Model StepPlanner::model_of(Index layers) const {
+  TransformerConfig config = run_.config;
+  config.layers = layers;
+  Model model{make_training_step(config, {run_.tokens, 1}, {}), {.real = run_.dtype}};
+  const Program& program = model.step.model.program;
+  for (const ArrayId input : program.inputs) {
+    if (program.array(input).role == Role::optimizer_state) model.types.stored[input] = run_.optimizer;
+  }
+  for (const auto& [before, after] : program.updates) {
+    if (program.array(before).role == Role::optimizer_state) model.types.stored[after] = run_.optimizer;
+  }
+  return model;
+}
+
+RankProgram StepPlanner::program(const AbstractMesh& mesh, const Strategy& strategy) const {
+  const Program& program = models_[0].step.model.program;
+  return partition(program, mesh, declare(program, mesh, strategy));
+}
+
+PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
+                               const roofline::Hardware& hardware) const {
+  const PlannedStep last = price(models_.back(), mesh, strategy, hardware);
+  if (models_.size() == 1) return last;
+  const auto further = static_cast<double>(run_.config.layers - kLayers);
+  return continued(price(models_[0], mesh, strategy, hardware), last, further);
+}
+
+Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
+                                     const roofline::Hardware& hardware) const {
+  Seconds all;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (step.kind != StepKind::compute) continue;
+    const Kernel kernel = program.phase_of(step).kernel;
+    if (kernel != Kernel::attention && kernel != Kernel::attention_grad) continue;
+    const Operation& operation = program.operation_of(step);
+    const std::vector<Range> ranges = index_ranges(program, step, 0);
+    const Index kv_heads = extent(operation, ranges, "K");
+    const Index head_dim = extent(operation, ranges, "H");
+    const Shape q{1, run_.sequence, kv_heads, extent(operation, ranges, "G"), head_dim};
+    const Shape k{1, run_.sequence, kv_heads, head_dim};
+    const Index size = size_of(run_.dtype);
+    const kernels::Cost one = kernel == Kernel::attention ? kernels::attention_cost(q, k, {}, size)
+                                                          : kernels::attention_grad_cost(q, k, {}, size);
+    const double sequences = static_cast<double>(extent(operation, ranges, "B")) / static_cast<double>(run_.sequence);
+    StepEstimate& estimate = estimates[i];
+    estimate.flops = one.flops * sequences;
+    estimate.bytes = one.bytes * sequences;
+    estimate.price = roofline::kernel_price({{estimate.flops, estimate.bytes}, name_of(kernel)}, hardware);
+    all += estimate.price.time;
+  }
+  return all;
+}
+
+PlannedStep StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
+                               const roofline::Hardware& hardware) const {
+  const Program& logical = model.step.model.program;
+  RankProgram program = partition(logical, mesh, declare(logical, mesh, strategy));
+  name_wires(program, model.types, hardware.bf16_wire);
+  std::vector<StepEstimate> estimates = estimate(program, model.types, hardware);
+  PlannedStep planned{.mesh = mesh, .strategy = strategy};
+  planned.attention = price_attention(program, estimates, hardware);
+  const ProgramSchedule scheduled = schedule(program, model.types, hardware, {});
+  const ScheduledTime time = scheduled_time(program, scheduled, estimates, hardware);
+  const ProgramPrice price = shardline::price(program, std::move(estimates), hardware);
+  planned.scheduled = time.total;
+  planned.exposed = time.exposed;
+  // Small all_reduces that travel as one take less than all of them in turn.
+  planned.lower = std::min(price.busiest, time.total);
+  planned.upper = price.sum;
+  planned.math = price.math;
+  planned.comms = price.busiest_link;
+  planned.limiter = price.limiter;
+  planned.flops = price.flops;
+  planned.memory.weights = held(program, model.types, Role::parameter);
+  planned.memory.optimizer = held(program, model.types, Role::optimizer_state);
+  const Bytes peak = Liveness(program, scheduled).peak(model.types, 0);
+  planned.memory.others = peak - planned.memory.weights - planned.memory.optimizer;
+  return planned;
+}
+
+}  // namespace shardline

@@ -1,0 +1,82 @@
+#include "tools/plan.h"
+
+#include <memory>
+
+#include "models/files.h"
+#include "runtime/base/check.h"
+#include "tools/plan_answer.h"
+
+namespace shardline::tools {
+namespace {
+
+void write_whole(const std::string& path, const std::string& text) {
+  WholeFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+int plan(const PlanOptions& options) {
+  const PlanAnswer answer = answer_of(options);
+  for (const std::string& remark : answer.question.remarks) fmt::print(stderr, "shardline: {}\n", remark);
+  if (!options.common.json.empty()) write_whole(options.common.json, record_text(plan_record(answer)));
+  fmt::print("{}", plan_text(answer));
+  return 0;
+}
+
+constexpr const char* kFooter = R"(Example: LLaMA-3 70B on a v5p pod, as the book's section 6 plans it
+
+  shardline plan --model llama3-70b --hardware v5p --chips 8960 --batch-tokens 4M --seq 4096
+
+prints the model's parameters, FLOPs and memory, then two answers. (a) is the closed form of the book: two products a
+layer, the mesh of FSDP and tensor parallelism that moves least. (b) prices the whole training step on every mesh of
+powers of two by the programs that `train` would derive, and lists the best five: lower is the busiest resource alone,
+upper nothing overlapped, scheduled what the schedule makes of it.
+
+Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, gemma-7b, gpt3 or a config.json. --mesh X=2048:2,Y=4:1
+plans for one mesh, X over two torus axes and Y over one; --torus 16x20x28 for meshes of whole axes of that torus. No MPI
+is started and nothing is run.)";
+
+void add_machine(CLI::App& command, PlanOptions& options) {
+  add_machine_options(command, options.common.machine)
+      ->excludes(add_hardware_option(command, options.hardware, "Plan for"));
+  command.add_option("--chips", options.chips, "Chips in all; meshes of them are searched");
+  command.add_option("--mesh", options.common.mesh, "One mesh and the torus axes of each axis, as in X=2048:2,Y=4:1")
+      ->check(not_empty());
+  command.add_option("--torus", options.torus, "The torus, as in 16x20x28: mesh axes take whole axes of it")
+      ->check(not_empty());
+  command.add_option("--strategy", options.strategy, "Only this one, with --mesh, as in fsdp=X,tp=Y (default: all)")
+      ->check(not_empty());
+  command.add_option("--pods", options.pods, "Pods that the chips are in, joined by their hosts' network")
+      ->capture_default_str();
+}
+
+void add_training(CLI::App& command, PlanOptions& options) {
+  command.add_option("--batch-tokens", options.batch_tokens, "Tokens of a batch; suffixes K, M, G are powers of 1024")
+      ->capture_default_str();
+  command.add_option("--seq", options.sequence, "Tokens of a sequence")->capture_default_str();
+  command.add_option("--tokens", options.tokens, "Tokens to train on, as in 15e12")->capture_default_str();
+  command.add_option("--utilisation", options.utilisation, "Share of the peak that training reaches")
+      ->capture_default_str();
+  command.add_option("--price-per-hour", options.price_per_hour, "Of a chip, in any currency");
+  command.add_option("--stages", options.stages, "Stages of the pipeline in the closed form")->capture_default_str();
+  command.add_option("--microbatches", options.microbatches, "Microbatches that go through it")->capture_default_str();
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Command& run) {
+  CLI::App* command =
+      app.add_subcommand("plan", "Plan a training run: parameters, FLOPs, memory, time by strategy, best mesh");
+  const auto options = std::make_shared<PlanOptions>();
+  command->add_option("--model", options->model, "A model's name or a Hugging Face config.json")
+      ->required()
+      ->check(not_empty());
+  add_machine(*command, *options);
+  add_training(*command, *options);
+  command->add_option("--dtype", options->dtype, "Of weights and activations (default: bf16, f32 on a CPU)");
+  add_json_option(*command, options->common);
+  command->footer(kFooter);
+  command->callback([options, &run] { run = [options] { return plan(*options); }; });
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,133 @@
+#include "kernels/gemm.h"
+#include "runtime/mpi/environment.h"
+#include "tools/plan_answer.h"
+#include "tools/version.h"
+
+namespace shardline::tools {
+namespace {
+
+Json mesh_of(const roofline::MixedMesh& mesh) {
+  return {{"X", static_cast<Index>(mesh.x)}, {"Y", static_cast<Index>(mesh.y)}};
+}
+
+Json mixed_json(const MixedAnswer& mixed) {
+  Json json{{"mesh", mesh_of(mixed.mesh)},
+            {"passes", passes_text(mixed.passes)},
+            {"optimal_x", mixed.optimal_x},
+            {"t_math_s", mixed.time.math.value},
+            {"t_fsdp_s", mixed.time.fsdp.value},
+            {"t_tensor_s", mixed.time.tensor.value},
+            {"compute_bound", mixed.time.compute_bound()},
+            {"least_tokens_per_chip", mixed.least_tokens_per_chip}};
+  json["compute_bound_x"] = nullptr;
+  if (mixed.compute_bound_x) json["compute_bound_x"] = {mixed.compute_bound_x->first, mixed.compute_bound_x->second};
+  return json;
+}
+
+/// The answer of the forward pass, as the book has it, with the others beside it.
+Json closed_form_json(const PlanAnswer& answer) {
+  if (answer.mixed.empty()) return nullptr;
+  Json json = mixed_json(answer.mixed[0]);
+  json["with_backward"] = {{"kept", mixed_json(answer.mixed[1])}, {"regathered", mixed_json(answer.mixed[2])}};
+  json["strategies"] = Json::array();
+  for (const StrategyAnswer& each : answer.strategies) {
+    json["strategies"].push_back({{"name", each.name},
+                                  {"mesh", each.mesh},
+                                  {"t_math_s", each.math.value},
+                                  {"t_comms_s", each.comms.value},
+                                  {"idle_s", each.idle.value},
+                                  {"state_bytes", each.state.value},
+                                  {"keeps", each.keeps.empty() ? Json(nullptr) : Json(each.keeps)},
+                                  {"bound", each.bound}});
+  }
+  return json;
+}
+
+Json candidate_json(const PlanCandidate& candidate) {
+  const PlannedStep& step = candidate.step;
+  return {{"mesh", mesh_json(step.mesh)},
+          {"torus_axes", candidate.layout},
+          {"strategy", to_string(step.strategy)},
+          {"step_s", {{"lower", step.lower.value}, {"upper", step.upper.value}, {"scheduled", step.scheduled.value}}},
+          {"t_math_s", step.math.value},
+          {"t_comms_s", step.comms.value},
+          {"exposed_s", step.exposed.value},
+          {"attention_s", step.attention.value},
+          {"limiter", name_of(step.limiter)},
+          {"memory_bytes",
+           {{"weights", step.memory.weights.value},
+            {"optimizer", step.memory.optimizer.value},
+            {"others", step.memory.others.value}}},
+          {"fits", candidate.fits()},
+          {"keeps", candidate.fits() ? Json(candidate.keeps) : Json(nullptr)}};
+}
+
+Json memory_json(const PlanAnswer& answer) {
+  const PlanQuestion& question = answer.question;
+  const auto weights = static_cast<double>(answer.parameters.total());
+  Json activations = Json::object();
+  for (const Rematerialisation& policy : rematerialisations()) {
+    activations[policy.name] =
+        activation_bytes(question.run.config, static_cast<double>(question.run.tokens), policy, question.closed.element)
+            .value;
+  }
+  return {{"weights", question.closed.element.value * weights},
+          {"optimizer", static_cast<double>(2 * size_of(question.run.optimizer)) * weights},
+          {"activations", activations},
+          {"kv_cache_per_token", kv_cache_per_token(question.run.config, question.closed.element).value},
+          {"kv_cache_per_token_int8", kv_cache_per_token(question.run.config, Bytes(1)).value}};
+}
+
+}  // namespace
+
+Json plan_record(const PlanAnswer& answer) {
+  const PlanQuestion& question = answer.question;
+  Json record{{"schema", "shardline.plan/1"},
+              {"command", "plan"},
+              {"mesh", mesh_json(answer.candidates[0].step.mesh)},
+              {"machine",
+               {{"host", nullptr},
+                {"cores", nullptr},
+                {"ranks_per_node", nullptr},
+                {"threads_per_rank", nullptr},
+                {"blas", kernels::blas_description()},
+                {"mpi", mpi::library_version()},
+                {"commit", commit()}}},
+              {"machine_file", machine_file_json(question.given, {})},
+              {"dtype", name_of(question.run.dtype)},
+              {"valid_timing", false},
+              {"valid_timing_reason", "nothing was run"},
+              {"model", answer.options.model},
+              {"hardware", question.hardware_name},
+              {"chips", answer.all_chips()},
+              {"pods", answer.options.pods},
+              {"batch_tokens", question.run.tokens},
+              {"seq", question.run.sequence},
+              {"parameters", answer.parameters.total()},
+              {"parameters_by_part",
+               {{"feed_forward", answer.parameters.feed_forward},
+                {"attention", answer.parameters.attention},
+                {"vocabulary", answer.parameters.vocabulary},
+                {"norms", answer.parameters.norms}}},
+              {"flops_per_token", answer.token_flops.products.value},
+              {"attention_flops_per_token", answer.token_flops.attention.value},
+              {"training",
+               {{"tokens", answer.options.tokens},
+                {"utilisation", answer.options.utilisation},
+                {"days", answer.training_time(false).value / 86400},
+                {"days_with_attention", answer.training_time(true).value / 86400}}},
+              {"memory_bytes", memory_json(answer)},
+              {"closed_form", closed_form_json(answer)}};
+  record["training"]["cost"] = nullptr;
+  if (answer.options.price_per_hour > 0) {
+    const double hours = answer.training_time(true).value / 3600 * static_cast<double>(answer.all_chips());
+    record["training"]["cost"] = hours * answer.options.price_per_hour;
+  }
+  record["candidates"] = Json::array();
+  for (const PlanCandidate& each : answer.candidates) record["candidates"].push_back(candidate_json(each));
+  const bool fits = answer.candidates[0].fits();
+  record["best"] = fits ? candidate_json(answer.candidates[0]) : Json(nullptr);
+  return record;
+}
+
+}  // namespace shardline::tools

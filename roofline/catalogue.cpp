@@ -27,12 +27,13 @@ Chip torus(Chip described, int axes, Index wraps_at, bool multiples, Index most_
   return described;
 }
 
-/// Adds what a chip has of its host, which is on the data centre's network (book section 2).
-Chip on_host(Chip described, double int8, double pcie, Index chips_per_host) {
+/// Adds what a chip has of its host, which is on the data centre's network, and its cores (book section 2).
+Chip on_host(Chip described, double int8, double pcie, Index chips_per_host, int cores) {
   described.int8 = FlopsPerSecond(int8);
   described.pcie = BytesPerSecond(pcie);
   described.chips_per_host = chips_per_host;
   described.between_pods = BytesPerSecond(2.5e10);
+  described.cores = cores;
   return described;
 }
 
@@ -45,11 +46,11 @@ Chip on_switch(Chip described, Index most_chips) {
 
 const std::vector<Chip>& catalogue() {
   static const std::vector<Chip> chips = {
-      on_host(torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32), 1.4e14, 1.5e10, 8),
-      on_host(torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16), 2.75e14, 1.5e10, 4),
-      on_host(torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28), 9.18e14, 1.5e10, 4),
-      on_host(torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16), 3.94e14, 1.5e10, 8),
-      on_host(torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16), 1.84e15, 3.2e10, 8),
+      on_host(torus(chip("v3", 1.4e14, 9.0e11, 32e9, 1e11), 2, 32, false, 32 * 32), 1.4e14, 1.5e10, 8, 2),
+      on_host(torus(chip("v4p", 2.75e14, 1.2e12, 32e9, 4.5e10), 3, 4, true, 16 * 16 * 16), 2.75e14, 1.5e10, 4, 2),
+      on_host(torus(chip("v5p", 4.59e14, 2.8e12, 96e9, 9e10), 3, 4, true, 16 * 20 * 28), 9.18e14, 1.5e10, 4, 2),
+      on_host(torus(chip("v5e", 1.97e14, 8.1e11, 16e9, 4.5e10), 2, 16, false, 16 * 16), 3.94e14, 1.5e10, 8, 1),
+      on_host(torus(chip("v6e", 9.20e14, 1.6e12, 32e9, 9e10), 2, 16, false, 16 * 16), 1.84e15, 3.2e10, 8, 1),
       on_switch(chip("h100", 9.89e14, 3.35e12, 80e9, 4.5e11), 8),  // NVLink: 9e11 in both directions together
   };
   return chips;
@@ -66,6 +67,12 @@ const Chip* find_chip(const std::string& name) {
   const std::vector<Chip>& chips = catalogue();
   const auto found = std::find_if(chips.begin(), chips.end(), [&](const Chip& chip) { return chip.name == name; });
   return found == chips.end() ? nullptr : &*found;
+}
+
+const Chip& chip_named(const std::string& name) {
+  const Chip* chip = find_chip(name);
+  SHARDLINE_CHECK(chip != nullptr, "no chip {} in the catalogue", name);
+  return *chip;
 }
 
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {

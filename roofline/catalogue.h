@@ -26,7 +26,11 @@ struct Chip {
   BytesPerSecond pcie = {};  ///< between a chip and its host
   Index chips_per_host = 0;
   BytesPerSecond between_pods = {};  ///< leaving a host for other pods
+  int cores = 0;                     ///< TensorCores
 };
+
+/// VMEM, a TPU's scratchpad, has about this many times the bandwidth of its memory (book section 2.1).
+inline constexpr double kVmemOverMemory = 22;
 
 /// v3, v4p, v5p, v5e, v6e and h100 (book sections 1.1 and 2; section 12 for h100).
 const std::vector<Chip>& catalogue();
@@ -48,6 +52,8 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
 
 /// The chip of this name, or null.
 const Chip* find_chip(const std::string& name);
+/// The same; throws Error when there is none.
+const Chip& chip_named(const std::string& name);
 
 /// Built-in values for ranks of machines that nobody has measured, one core each: the memory of a node joins the ranks
 /// of an axis, taking turns with each other and with the cores, and a network those of `across_nodes`, in which nodes

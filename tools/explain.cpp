@@ -2,17 +2,15 @@
 
 #include <memory>
 
-#include "kernels/gemm.h"
 #include "models/files.h"
 #include "program/multiply.h"
 #include "program/print.h"
 #include "program/timeline.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
-#include "runtime/mpi/environment.h"
 #include "tools/product_report.h"
+#include "tools/quiet_record.h"
 #include "tools/show.h"
-#include "tools/version.h"
 
 namespace shardline::tools {
 namespace {
@@ -103,26 +101,13 @@ Json links_json(const roofline::Hardware& hardware) {
 Json record_of(const ExplainOptions& options, const Product& product, const std::vector<Candidate>& candidates,
                const Prices& prices, const ProgramSchedule& scheduled) {
   const roofline::Hardware& hardware = prices.hardware;
-  Json record{{"schema", "shardline.explain/1"},
-              {"command", "explain"},
-              {"mesh", mesh_json(product.mesh)},
-              {"machine",
-               {{"host", nullptr},
-                {"cores", nullptr},
-                {"ranks_per_node", nullptr},
-                {"threads_per_rank", nullptr},
-                {"blas", kernels::blas_description()},
-                {"mpi", mpi::library_version()},
-                {"commit", commit()}}},
-              {"machine_file", machine_file_json(prices.given, differences_of(prices, product.mesh))},
-              {"dtype", options.common.dtype},
-              {"valid_timing", false},
-              {"valid_timing_reason", "nothing was run"},
-              {"hardware",
-               {{"name", hardware.name},
-                {"matmul", hardware.matmul.value},
-                {"memory", hardware.memory.value},
-                {"links", links_json(hardware)}}}};
+  Json record = quiet_header("shardline.explain/1", "explain", product.mesh);
+  record["machine_file"] = machine_file_json(prices.given, differences_of(prices, product.mesh));
+  record["dtype"] = options.common.dtype;
+  record["hardware"] = {{"name", hardware.name},
+                        {"matmul", hardware.matmul.value},
+                        {"memory", hardware.memory.value},
+                        {"links", links_json(hardware)}};
   std::vector<Prediction> predicted;
   for (const Candidate& candidate : candidates) {
     const ProgramSchedule of_each = schedule(candidate.program, prices.types, hardware, {});
@@ -138,13 +123,6 @@ Json record_of(const ExplainOptions& options, const Product& product, const std:
     record["operations"].push_back(std::move(operation));
   }
   return record;
-}
-
-void write_record(const std::string& path, const Json& record) {
-  WholeFile file(path);
-  const std::string text = record_text(record);
-  file.write(text.data(), text.size());
-  file.commit();
 }
 
 int explain(const ExplainOptions& options) {

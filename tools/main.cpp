@@ -9,6 +9,7 @@
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
 #include "tools/bench.h"
+#include "tools/book.h"
 #include "tools/calibrate.h"
 #include "tools/command.h"
 #include "tools/explain.h"
@@ -34,6 +35,9 @@ std::string command_names(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   return listed(names);
 }
+
+/// True of the commands that do not start MPI.
+bool is_quiet(const std::string& command) { return command == "explain" || command == "plan" || command == "book"; }
 
 /// What CLI11 found wrong, on one line, and where to read what is right.
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
@@ -68,6 +72,7 @@ Request parse(int argc, char** argv) {
   add_sample(app, request.run);
   add_bench(app, request.run);
   add_calibrate(app, request.run);
+  add_book(app, request.quiet);
   try {
     app.parse(argc, argv);
     if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
@@ -78,8 +83,7 @@ Request parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     request.fault = one_line(app, error);
     const auto commands = app.get_subcommands();
-    request.quiet_fault =
-        !commands.empty() && (commands[0]->get_name() == "explain" || commands[0]->get_name() == "plan");
+    request.quiet_fault = !commands.empty() && is_quiet(commands[0]->get_name());
   }
   return request;
 }

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "roofline/collective_cost.h"
 #include "tests/runtime/message_of.h"
 
@@ -191,32 +189,29 @@ TEST(Catalogue, RanksOfANodeMoveWithTheirCores) {
   EXPECT_EQ(cpu.links.count("Z"), 0U);  // one rank: moves nothing
 }
 
-const Chip& chip(const std::string& name) {
-  const std::vector<Chip>& chips = catalogue();
-  return *std::find_if(chips.begin(), chips.end(), [&](const Chip& each) { return each.name == name; });
-}
-
 /// Exercise 2.2: hosts of whole pods.
 TEST(Catalogue, HostsAndWhatJoinsThem) {
   const auto hosts = [](const Chip& each) { return each.most_chips / each.chips_per_host; };
-  EXPECT_EQ(hosts(chip("v5e")), 32);
-  EXPECT_EQ(hosts(chip("v5p")), 2240);
+  EXPECT_EQ(hosts(chip_named("v5e")), 32);
+  EXPECT_EQ(hosts(chip_named("v5p")), 2240);
+  EXPECT_EQ(chip_named("v5e").cores * chip_named("v5e").most_chips, 256);
+  EXPECT_EQ(chip_named("v5p").cores * chip_named("v5p").most_chips, 17920);
   // Section 5.1.6: FLOPs per byte between pods.
-  const Chip& v5p = chip("v5p");
+  const Chip& v5p = chip_named("v5p");
   const double leaving = static_cast<double>(hosts(v5p)) * v5p.between_pods.value;
   EXPECT_NEAR(static_cast<double>(v5p.most_chips) * v5p.matmul.value / leaving, 73440, 1);
   // Section 1.2: the batch from which int8 is bound by compute. Section 2.3: later generations do it twice as fast.
-  EXPECT_NEAR(chip("v5e").int8.value / 2 / chip("v5e").memory.value, 243.2, 0.1);
-  for (const char* name : {"v3", "v4p"}) EXPECT_EQ(chip(name).int8, chip(name).matmul);
-  for (const char* name : {"v5p", "v5e", "v6e"}) EXPECT_EQ(chip(name).int8, 2 * chip(name).matmul);
-  for (const char* name : {"v3", "v4p", "v5p", "v5e"}) EXPECT_EQ(chip(name).pcie.value, 1.5e10);
+  EXPECT_NEAR(chip_named("v5e").int8.value / 2 / chip_named("v5e").memory.value, 243.2, 0.1);
+  for (const char* name : {"v3", "v4p"}) EXPECT_EQ(chip_named(name).int8, chip_named(name).matmul);
+  for (const char* name : {"v5p", "v5e", "v6e"}) EXPECT_EQ(chip_named(name).int8, 2 * chip_named(name).matmul);
+  for (const char* name : {"v3", "v4p", "v5p", "v5e"}) EXPECT_EQ(chip_named(name).pcie.value, 1.5e10);
   for (const Chip& each : catalogue()) {
     const Machine machine = machine_of(each, AbstractMesh::parse("X=4"));
     EXPECT_EQ(machine.pcie, each.pcie);
     EXPECT_EQ(machine.between_pods, each.between_pods);
   }
-  EXPECT_EQ(chip("v6e").pcie.value, 3.2e10);
-  EXPECT_EQ(chip("h100").pcie.value, 0);  // the book does not say
+  EXPECT_EQ(chip_named("v6e").pcie.value, 3.2e10);
+  EXPECT_EQ(chip_named("h100").pcie.value, 0);  // the book does not say
 }
 
 TEST(Catalogue, NamesAndReservations) {

@@ -1,0 +1,33 @@
+#include "tools/quiet_record.h"
+
+#include "kernels/gemm.h"
+#include "models/files.h"
+#include "runtime/mpi/environment.h"
+#include "tools/version.h"
+
+namespace shardline::tools {
+
+Json quiet_header(const std::string& schema, const std::string& command, const AbstractMesh& mesh) {
+  return {{"schema", schema},
+          {"command", command},
+          {"mesh", mesh_json(mesh)},
+          {"machine",
+           {{"host", nullptr},
+            {"cores", nullptr},
+            {"ranks_per_node", nullptr},
+            {"threads_per_rank", nullptr},
+            {"blas", kernels::blas_description()},
+            {"mpi", mpi::library_version()},
+            {"commit", commit()}}},
+          {"valid_timing", false},
+          {"valid_timing_reason", "nothing was run"}};
+}
+
+void write_record(const std::string& path, const Json& record) {
+  WholeFile file(path);
+  const std::string text = record_text(record);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "runtime/abstract_mesh.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+
+/// The keys that the record of a command that runs nothing starts with: those of Job::header(), with what is not known
+/// without MPI null, and `valid_timing` false.
+Json quiet_header(const std::string& schema, const std::string& command, const AbstractMesh& mesh);
+
+/// Writes the record to the file, whole. Throws UsageError when it cannot.
+void write_record(const std::string& path, const Json& record);
+
+}  // namespace shardline::tools

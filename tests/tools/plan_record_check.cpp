@@ -1,0 +1,101 @@
+// Reads a record of `shardline plan --json` with a parser and says what is missing, of the wrong kind or does not agree
+// with the rest of it.
+//
+//   plan_record_check FILE
+
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "tests/tools/record_faults.h"
+
+namespace {
+
+using shardline::record::expect;
+using shardline::record::faults;
+using shardline::record::Json;
+
+double product(const Json& mesh) {
+  double all = 1;
+  for (const auto& [axis, size] : mesh.items()) all *= size.get<double>();
+  return all;
+}
+
+void check_candidate(const Json& candidate, double chips) {
+  const Json& times = candidate.at("step_s");
+  const double lower = times.at("lower").get<double>();
+  const double scheduled = times.at("scheduled").get<double>();
+  const double upper = times.at("upper").get<double>();
+  expect(lower > 0 && lower <= scheduled * (1 + 1e-9) && scheduled <= upper * (1 + 1e-9), "step_s is not in order");
+  expect(product(candidate.at("mesh")) <= chips, "a mesh of more chips than there are");
+  for (const auto& [axis, sides] : candidate.at("torus_axes").items()) {
+    double all = 1;
+    for (const Json& side : sides) all *= side.get<double>();
+    expect(candidate["mesh"].contains(axis) && all == candidate["mesh"][axis].get<double>(),
+           "torus axes do not multiply to axis " + axis);
+  }
+  expect(candidate.at("fits").is_boolean(), "fits is neither true nor false");
+  expect(candidate["fits"].get<bool>() == candidate.at("keeps").is_string(), "keeps goes with what fits");
+  const Json& memory = candidate.at("memory_bytes");
+  for (const char* part : {"weights", "optimizer", "others"}) {
+    expect(memory.at(part).get<double>() > 0, std::string("no bytes of ") + part);
+  }
+  const std::string limiter = candidate.at("limiter").get<std::string>();
+  expect(limiter == "compute" || limiter == "memory" || limiter == "link" || limiter == "latency", "another limiter");
+}
+
+/// The X of a closed form is the power of two at which what moves is least: the neighbours move no less.
+void check_closed_form(const Json& form) {
+  const double x = form.at("mesh").at("X").get<double>();
+  const double fsdp = form.at("t_fsdp_s").get<double>();
+  const double tensor = form.at("t_tensor_s").get<double>();
+  const double y = form["mesh"].at("Y").get<double>();
+  if (y > 1) expect(2 * fsdp + tensor / 2 >= (fsdp + tensor) * (1 - 1e-9), "twice the X moves less");
+  if (x > 1) expect(fsdp / 2 + 2 * tensor >= (fsdp + tensor) * (1 - 1e-9), "half the X moves less");
+  const double real = form.at("optimal_x").get<double>();
+  expect(real > 0 && (x * y == 1 || x <= 2 * real || x == 1) && (2 * x >= real || y == 1),
+         "the real optimum is far from the power of two");
+  expect(form.at("compute_bound").get<bool>() == (fsdp + tensor < form.at("t_math_s").get<double>()),
+         "compute_bound does not follow from the times");
+}
+
+void check_record(const Json& record) {
+  expect(record.at("schema") == "shardline.plan/1", "schema is not shardline.plan/1");
+  expect(record.at("command") == "plan", "command is not plan");
+  expect(record.at("mesh").is_object() && !record["mesh"].empty(), "mesh is no object with axes");
+  expect(!record.at("valid_timing").get<bool>() && record.contains("valid_timing_reason"), "nothing was timed");
+  double parts = 0;
+  for (const auto& [name, count] : record.at("parameters_by_part").items()) parts += count.get<double>();
+  expect(parts == record.at("parameters").get<double>(), "the parts are not the parameters");
+  expect(record.at("flops_per_token").get<double>() == 6 * parts, "FLOPs of a token are not 6 a parameter");
+  const Json& memory = record.at("memory_bytes");
+  expect(memory.at("weights").get<double>() >= 2 * parts, "weights take less than two bytes");
+  expect(memory.at("optimizer").get<double>() >= 8 * parts, "the optimizer takes less than eight bytes a weight");
+  for (const char* policy : {"block", "four", "products", "all"}) {
+    expect(memory.at("activations").at(policy).get<double>() > 0, std::string("no activations of policy ") + policy);
+  }
+  const double chips = record.at("chips").get<double>();
+  const Json& form = record.at("closed_form");
+  if (!form.is_null()) {
+    check_closed_form(form);
+    check_closed_form(form.at("with_backward").at("kept"));
+    check_closed_form(form["with_backward"].at("regathered"));
+    expect(form.at("strategies").size() >= 4, "fewer than four strategies");
+  }
+  expect(!record.at("candidates").empty(), "there are no candidates");
+  for (const Json& candidate : record["candidates"]) check_candidate(candidate, chips);
+  const Json& best = record.at("best");
+  expect(best.is_null() != record["candidates"][0]["fits"].get<bool>(), "the best is not the first that fits");
+  if (!best.is_null()) expect(best == record["candidates"][0], "the best is not the first candidate");
+  expect(record.at("training").at("days").get<double>() > 0, "training takes no time");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  std::ifstream file(argv[1]);
+  check_record(Json::parse(file));
+  return faults == 0 ? 0 : 1;
+}

@@ -67,8 +67,8 @@ std::string counts_text(const PlanAnswer& answer) {
   text += fmt::format("            a step {} and {}\n", to_string(answer.step_flops(false)),
                       to_string(answer.step_flops(true) - answer.step_flops(false)));
   const Seconds time = answer.training_time(false);
-  text += fmt::format("training    {:.3g} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
-                      answer.options.tokens, token.products.value * answer.options.tokens, days(time),
+  text += fmt::format("training    {} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
+                      count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
                       100 * answer.options.utilisation, days(answer.training_time(true)));
   if (answer.options.price_per_hour > 0) {
     const double hours = answer.training_time(true).value / 3600 * static_cast<double>(answer.all_chips());
@@ -85,9 +85,9 @@ std::string memory_text(const PlanAnswer& answer) {
   const Bytes element = question.closed.element;
   const auto chips = static_cast<double>(answer.all_chips());
   const auto line = [&](const std::string& what, Bytes bytes) {
-    return fmt::format("  {:<58}{:>9}{:>12}\n", what, to_string(bytes), to_string(bytes / chips));
+    return fmt::format("  {:<66}{:>9}{:>12}\n", what, to_string(bytes), to_string(bytes / chips));
   };
-  std::string text = fmt::format("\n{:<60}{:>9}{:>12}\n", "memory", "in all", "a chip");
+  std::string text = fmt::format("\n{:<68}{:>9}{:>12}\n", "memory", "in all", "a chip");
   text += line(fmt::format("weights in {}", name_of(question.run.dtype)), element * weights);
   text += line(fmt::format("optimizer, two moments in {}", name_of(question.run.optimizer)),
                Bytes(static_cast<double>(2 * size_of(question.run.optimizer))) * weights);
@@ -104,22 +104,22 @@ std::string memory_text(const PlanAnswer& answer) {
 std::string mixed_text(const PlanAnswer& answer) {
   const ClosedFormQuery& closed = answer.question.closed;
   std::string text = fmt::format(
-      "\nFSDP x tensor parallelism, M_X = {}, M_Y = {}: the X that moves least, as a real number and of all powers of "
-      "two\n",
+      "\nFSDP over X and tensor parallelism over Y, M_X = {}, M_Y = {}: the X at which least moves, as a real number "
+      "and of "
+      "all powers\nof two, each tried\n\n",
       closed.x_torus_axes, closed.y_torus_axes);
+  text += fmt::format("{:<52} {:>8}  {:<10} {:>8} {:>8} {:>8}  {}\n", "counted", "X_opt", "X x Y", "T_math", "T_fsdp",
+                      "T_tensor", "tokens a chip it needs");
   for (const MixedAnswer& mixed : answer.mixed) {
-    const bool bound = mixed.time.compute_bound();
-    text += fmt::format(
-        "  {:<52} X_opt {:>8.2f} -> {:<10} T_math {}, T_comms {} + {}: {} bind{}; needs {:.1f} tokens a chip\n",
-        passes_text(mixed.passes) + ":", mixed.optimal_x, dims_text(mixed.mesh), to_string(mixed.time.math),
-        to_string(mixed.time.fsdp), to_string(mixed.time.tensor), bound ? "FLOPs" : "communication", bound ? "" : "s",
-        mixed.least_tokens_per_chip);
+    text += fmt::format("{:<52} {:>8.2f}  {:<10} {:>8} {:>8} {:>8}  {:.1f}: {}\n", passes_text(mixed.passes),
+                        mixed.optimal_x, dims_text(mixed.mesh), to_string(mixed.time.math), to_string(mixed.time.fsdp),
+                        to_string(mixed.time.tensor), mixed.least_tokens_per_chip,
+                        mixed.time.compute_bound() ? "compute binds" : "communication binds");
   }
   const auto& range = answer.mixed[0].compute_bound_x;
-  text += range ? fmt::format("  the forward pass is compute-bound for X from {:.0f} to {:.0f}\n", range->first,
-                              range->second)
-                : "  the forward pass is compute-bound for no X\n";
-  return text;
+  return text + (range ? fmt::format("The forward pass is compute-bound for X from {:.0f} to {:.0f}.\n", range->first,
+                                     range->second)
+                       : "The forward pass is compute-bound for no X.\n");
 }
 
 std::string closed_form_text(const PlanAnswer& answer) {
@@ -198,8 +198,8 @@ std::string priced_text(const PlanAnswer& answer) {
   }
   const Flops useful = answer.step_flops(true);
   text += fmt::format(
-      "At {} a step {:.3g} tokens take {}, at {:.1f}% of the peak (products and attention).\n",
-      to_string(best.step.scheduled), answer.options.tokens,
+      "At {} a step {} tokens take {}, at {:.1f}% of the peak (products and attention).\n",
+      to_string(best.step.scheduled), count(answer.options.tokens),
       days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
       100 * (useful / (answer.question.closed.rates.compute * static_cast<double>(best.step.mesh.ranks()))) /
           best.step.scheduled);

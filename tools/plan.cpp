@@ -2,23 +2,17 @@
 
 #include <memory>
 
-#include "models/files.h"
 #include "runtime/base/check.h"
 #include "tools/plan_answer.h"
+#include "tools/quiet_record.h"
 
 namespace shardline::tools {
 namespace {
 
-void write_whole(const std::string& path, const std::string& text) {
-  WholeFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
-
 int plan(const PlanOptions& options) {
   const PlanAnswer answer = answer_of(options);
   for (const std::string& remark : answer.question.remarks) fmt::print(stderr, "shardline: {}\n", remark);
-  if (!options.common.json.empty()) write_whole(options.common.json, record_text(plan_record(answer)));
+  if (!options.common.json.empty()) write_record(options.common.json, plan_record(answer));
   fmt::print("{}", plan_text(answer));
   return 0;
 }

@@ -1,7 +1,5 @@
-#include "kernels/gemm.h"
-#include "runtime/mpi/environment.h"
 #include "tools/plan_answer.h"
-#include "tools/version.h"
+#include "tools/quiet_record.h"
 
 namespace shardline::tools {
 namespace {
@@ -82,42 +80,30 @@ Json memory_json(const PlanAnswer& answer) {
 
 Json plan_record(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
-  Json record{{"schema", "shardline.plan/1"},
-              {"command", "plan"},
-              {"mesh", mesh_json(answer.candidates[0].step.mesh)},
-              {"machine",
-               {{"host", nullptr},
-                {"cores", nullptr},
-                {"ranks_per_node", nullptr},
-                {"threads_per_rank", nullptr},
-                {"blas", kernels::blas_description()},
-                {"mpi", mpi::library_version()},
-                {"commit", commit()}}},
-              {"machine_file", machine_file_json(question.given, {})},
-              {"dtype", name_of(question.run.dtype)},
-              {"valid_timing", false},
-              {"valid_timing_reason", "nothing was run"},
-              {"model", answer.options.model},
-              {"hardware", question.hardware_name},
-              {"chips", answer.all_chips()},
-              {"pods", answer.options.pods},
-              {"batch_tokens", question.run.tokens},
-              {"seq", question.run.sequence},
-              {"parameters", answer.parameters.total()},
-              {"parameters_by_part",
-               {{"feed_forward", answer.parameters.feed_forward},
-                {"attention", answer.parameters.attention},
-                {"vocabulary", answer.parameters.vocabulary},
-                {"norms", answer.parameters.norms}}},
-              {"flops_per_token", answer.token_flops.products.value},
-              {"attention_flops_per_token", answer.token_flops.attention.value},
-              {"training",
-               {{"tokens", answer.options.tokens},
-                {"utilisation", answer.options.utilisation},
-                {"days", answer.training_time(false).value / 86400},
-                {"days_with_attention", answer.training_time(true).value / 86400}}},
-              {"memory_bytes", memory_json(answer)},
-              {"closed_form", closed_form_json(answer)}};
+  Json record = quiet_header("shardline.plan/1", "plan", answer.candidates[0].step.mesh);
+  record.update(Json{{"machine_file", machine_file_json(question.given, {})},
+                     {"dtype", name_of(question.run.dtype)},
+                     {"model", answer.options.model},
+                     {"hardware", question.hardware_name},
+                     {"chips", answer.all_chips()},
+                     {"pods", answer.options.pods},
+                     {"batch_tokens", question.run.tokens},
+                     {"seq", question.run.sequence},
+                     {"parameters", answer.parameters.total()},
+                     {"parameters_by_part",
+                      {{"feed_forward", answer.parameters.feed_forward},
+                       {"attention", answer.parameters.attention},
+                       {"vocabulary", answer.parameters.vocabulary},
+                       {"norms", answer.parameters.norms}}},
+                     {"flops_per_token", answer.token_flops.products.value},
+                     {"attention_flops_per_token", answer.token_flops.attention.value},
+                     {"training",
+                      {{"tokens", answer.options.tokens},
+                       {"utilisation", answer.options.utilisation},
+                       {"days", answer.training_time(false).value / 86400},
+                       {"days_with_attention", answer.training_time(true).value / 86400}}},
+                     {"memory_bytes", memory_json(answer)},
+                     {"closed_form", closed_form_json(answer)}});
   record["training"]["cost"] = nullptr;
   if (answer.options.price_per_hour > 0) {
     const double hours = answer.training_time(true).value / 3600 * static_cast<double>(answer.all_chips());

@@ -38,7 +38,7 @@ const std::vector<Rematerialisation>& rematerialisations() {
       {"block", "the input of each layer", 1, 0},
       {"four", "four arrays of d_model a layer", 4, 0},
       {"products", "the results of the MLP's three products", 1, 2},
-      {"none", "about twenty arrays of d_model a layer", 20, 0},
+      {"all", "about twenty arrays of d_model a layer", 20, 0},
   };
   return policies;
 }

@@ -48,7 +48,7 @@ struct Rematerialisation {
 };
 
 /// `block`: the input of each layer alone; `four`: four arrays of d_model (book section 6); `products`: the results of
-/// the MLP's three products (book exercise 5.2); `none`: about twenty arrays of d_model, nothing computed again.
+/// the MLP's three products (book exercise 5.2); `all`: about twenty arrays of d_model, nothing computed again.
 const std::vector<Rematerialisation>& rematerialisations();
 
 /// What the activations of `tokens` tokens take in all layers, over all chips.

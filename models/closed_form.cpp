@@ -83,8 +83,8 @@ StrategyAnswer mixed(const ClosedFormQuery& query) {
 
 StrategyAnswer pipeline(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
-  const roofline::PipelineTime time =
-      pipeline_time(query.layer(), query.config.layers, query.rates, n, query.stages, query.microbatches);
+  const roofline::PipelineTime time = pipeline_time(query.layer(), query.config.layers, query.rates, n,
+                                                    query.torus_axes, query.stages, query.microbatches);
   StrategyAnswer answer{.name = "pipeline",
                         .mesh = fmt::format("Z={},X={}", query.stages, query.mesh_chips() / query.stages),
                         .math = time.math,

@@ -26,6 +26,7 @@ AbstractMesh mesh_of(Index x, Index y) {
 
 /// tp_g is for more ranks than they could share key-value heads evenly.
 std::vector<std::string> roles_of(const Axis& axis, Index ranks, const TransformerConfig& config) {
+  if (ranks == 1) return {"fsdp"};
   if (axis == "Z") return {"dp"};
   if (axis != "Y") return {"dp", "zero1", "fsdp"};
   return config.kv_heads % ranks == 0 ? std::vector<std::string>{"tp"} : std::vector<std::string>{"tp", "tp_g"};
@@ -33,14 +34,14 @@ std::vector<std::string> roles_of(const Axis& axis, Index ranks, const Transform
 
 /// The name of the most generous policy whose arrays a rank of `capacity` holds; empty when not even the barest.
 std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capacity) {
-  if (capacity.value == 0 || step.memory.total() <= capacity) return kEverything;
+  if (capacity.value == 0 || step.memory.total() <= capacity) return kKeepsAll;
   const Bytes state = step.memory.weights + step.memory.optimizer;
   const double ranks = static_cast<double>(step.mesh.ranks());
   std::string fits;
   for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
     const Bytes element(static_cast<double>(size_of(run.dtype)));
     const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), policy, element) / ranks;
-    if (state + kept <= capacity) fits = policy.name;
+    if (policy.name != kKeepsAll && state + kept <= capacity) fits = policy.name;
   }
   return fits;
 }
@@ -176,7 +177,8 @@ std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::v
   }
   std::stable_sort(found.begin(), found.end(), [](const PlanCandidate& a, const PlanCandidate& b) {
     const auto key = [](const PlanCandidate& c) {
-      return std::tuple(!c.fits(), static_cast<float>(c.step.scheduled.value), static_cast<float>(c.step.upper.value));
+      return std::tuple(c.keeps != kKeepsAll, !c.fits(), static_cast<float>(c.step.scheduled.value),
+                        static_cast<float>(c.step.upper.value));
     };
     return key(a) < key(b);
   });

@@ -31,17 +31,17 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
 
 /// Every way to give the axes roles: Y tp, or tp_g where its ranks do not divide the key-value heads, Z (pods) dp, any
-/// other dp, zero1 or fsdp.
+/// other dp, zero1 or fsdp. One of a single rank is fsdp, as all are the same there.
 std::vector<Strategy> strategies_on(const AbstractMesh& mesh, const TransformerConfig& config);
 
 /// What PlanCandidate::keeps says where nothing need be computed again.
-inline constexpr const char* kEverything = "everything";
+inline constexpr const char* kKeepsAll = "all";
 
 struct PlanCandidate {
   PlannedStep step;
   roofline::TorusLayout layout;
-  /// What a rank has room for beside weights and optimizer: everything that the priced step holds, or else what the
-  /// most generous rematerialisation policy keeps (see activation_bytes()), whose recomputation is not in the times.
+  /// What a rank has room for beside weights and optimizer: "all" that the priced step holds, or else what the most
+  /// generous other rematerialisation policy keeps (see activation_bytes()), whose recomputation is not in the times.
   /// Empty when it has room for none.
   std::string keeps;
 
@@ -51,10 +51,10 @@ struct PlanCandidate {
 /// Ranks over which a strategy splits the batch.
 Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy);
 
-/// Prices every strategy on every mesh, those that fit first, then the fastest as scheduled, then the lowest upper
-/// bound. `hardware_of` gives what the ranks of a mesh are; `capacity` is a rank's memory, 0 for not known. What splits
-/// the batch over more ranks than it has tokens is left out. `strategy` names one as parse_strategy() does; empty for
-/// all.
+/// Prices every strategy on every mesh. First come those that fit with all they hold, then those that fit with less, of
+/// these the fastest as scheduled, then the lowest upper bound. `hardware_of` gives what the ranks of a mesh are;
+/// `capacity` is a rank's memory, 0 for not known. What splits the batch over more ranks than it has tokens is left
+/// out. `strategy` names one as parse_strategy() does; empty for all.
 std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::vector<ChipMesh>& meshes,
                                         const std::string& strategy, Bytes capacity,
                                         const std::function<roofline::Hardware(const ChipMesh&)>& hardware_of);

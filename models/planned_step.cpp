@@ -80,10 +80,14 @@ RankProgram StepPlanner::program(const AbstractMesh& mesh, const Strategy& strat
 
 PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
                                const roofline::Hardware& hardware) const {
-  const PlannedStep last = price(models_.back(), mesh, strategy, hardware);
-  if (models_.size() == 1) return last;
-  const auto further = static_cast<double>(run_.config.layers - kLayers);
-  return continued(price(models_[0], mesh, strategy, hardware), last, further);
+  PlannedStep all = price(models_.back(), mesh, strategy, hardware);
+  if (models_.size() > 1) {
+    const auto further = static_cast<double>(run_.config.layers - kLayers);
+    all = continued(price(models_[0], mesh, strategy, hardware), all, further);
+  }
+  // Small all_reduces that travel as one take less than all of them in turn.
+  all.lower = std::min(all.lower, all.scheduled);
+  return all;
 }
 
 Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
@@ -126,8 +130,7 @@ PlannedStep StepPlanner::price(const Model& model, const AbstractMesh& mesh, con
   const ProgramPrice price = shardline::price(program, std::move(estimates), hardware);
   planned.scheduled = time.total;
   planned.exposed = time.exposed;
-  // Small all_reduces that travel as one take less than all of them in turn.
-  planned.lower = std::min(price.busiest, time.total);
+  planned.lower = price.busiest;
   planned.upper = price.sum;
   planned.math = price.math;
   planned.comms = price.busiest_link;

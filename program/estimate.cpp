@@ -131,7 +131,9 @@ class Estimator {
 std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
                                    const roofline::Hardware& hardware) {
   const Estimator estimator(program, types, hardware, nullptr);
-  const std::vector<std::vector<Bytes>> distances = reuse_distances(program, types);
+  const std::vector<std::vector<Bytes>> distances = hardware.caches.empty()  // then nothing depends on them
+                                                        ? std::vector<std::vector<Bytes>>(program.steps.size())
+                                                        : reuse_distances(program, types);
   std::vector<StepEstimate> result;
   for (std::size_t i = 0; i < program.steps.size(); ++i) result.push_back(estimator(program.steps[i], distances[i]));
   return result;

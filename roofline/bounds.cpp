@@ -110,16 +110,16 @@ double least_tokens_per_pod(FlopsPerSecond chip, Index chips, Index chips_per_ho
   return chip.value * static_cast<double>(chips) / (between.value * hosts);
 }
 
-PipelineTime pipeline_time(const TwoProducts& layer, Index layers, const ChipRates& chip, double chips, Index stages,
-                           Index microbatches) {
+PipelineTime pipeline_time(const TwoProducts& layer, Index layers, const ChipRates& chip, double chips,
+                           double torus_axes, Index stages, Index microbatches) {
   PipelineTime time;
-  const double passes_math = factors_of(CountedPasses::both_keeping).math;
-  time.math = math_time(passes_math, layer, chip, chips) * static_cast<double>(layers);
+  const auto count = static_cast<double>(layers);
+  const auto parts = static_cast<double>(stages);
+  time.math = math_time(factors_of(CountedPasses::both_keeping).math, layer, chip, chips) * count;
   time.bubble = time.math * (static_cast<double>(stages - 1) / static_cast<double>(microbatches));
-  if (stages == 1) return time;
-  const double chips_of_stage = chips / static_cast<double>(stages);
-  const double activations = 2 * layer.tokens * layer.d_model / chips_of_stage;
-  time.comms = Bytes(2 * activations) / (chip.link * 0.5);
+  const double activations = stages == 1 ? 0 : 2 * layer.tokens * layer.d_model / (chips / parts);
+  const double gradients = chips > parts ? 8 * layer.d_model * layer.d_ff * count / parts : 0;
+  time.comms = moving_time(2 * activations, chip, 0.5) + moving_time(gradients, chip, torus_axes);
   return time;
 }
 

@@ -111,12 +111,14 @@ double least_tokens_per_pod(FlopsPerSecond chip, Index chips, Index chips_per_ho
 struct PipelineTime {
   Seconds math;    ///< of all layers' forward and backward products on chips that are never idle
   Seconds bubble;  ///< (stages - 1) / microbatches of it
-  Seconds comms;   ///< a stage's activations to the next and their gradients back, one hop, one way
+  Seconds comms;   ///< a stage's activations to the next and their gradients back, one hop, one way; and the all_reduce
+                   ///< of the gradients of its layers over the chips that share them
 };
 
-/// All of `layers` layers on `chips` chips, `stages` of them one after the other, each stage's chips sharing the batch.
-PipelineTime pipeline_time(const TwoProducts& layer, Index layers, const ChipRates& chip, double chips, Index stages,
-                           Index microbatches);
+/// All of `layers` layers on `chips` chips, `stages` of them one after the other, each stage's chips sharing the batch
+/// by data parallelism over `torus_axes`.
+PipelineTime pipeline_time(const TwoProducts& layer, Index layers, const ChipRates& chip, double chips,
+                           double torus_axes, Index stages, Index microbatches);
 
 /// The largest power of two not above `n`, which is at least 1.
 Index power_of_two_below(Index n);

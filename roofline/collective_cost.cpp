@@ -19,6 +19,17 @@ Bytes whole_of(Bytes part, const std::vector<Index>& ranks) {
   return p > 1 ? part * (p / (p - 1)) : part;
 }
 
+/// The part of `whole` that goes to the other ranks.
+Bytes part_of(Bytes whole, const std::vector<Index>& ranks) {
+  return whole * (1 - 1 / static_cast<double>(product(ranks)));
+}
+
+BytesPerSecond slowest_of(const std::vector<Link>& links) {
+  BytesPerSecond slowest = links[0].bandwidth;
+  for (const Link& link : links) slowest = std::min(slowest, link.bandwidth);
+  return slowest;
+}
+
 /// Share of what a rank holds that crosses the busiest link of an axis in one direction, when every rank has another
 /// piece of it for each of the `ranks`.
 double scattered_share(Index ranks, const Link& link, CostMode mode) {
@@ -49,11 +60,10 @@ std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
 Transfer over_torus(const Collective& collective, const std::vector<Link>& links, CostMode mode) {
   Transfer transfer{.local = local_bytes(collective), .reach = collective.reach};
   double total = 0;
-  double slowest = links[0].bandwidth.value;
+  const double slowest = slowest_of(links).value;
   for (std::size_t a = 0; a < links.size(); ++a) {
     transfer.steps += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], links[a]));
     total += links[a].two_way ? links[a].both_ways.value : links[a].bandwidth.value;
-    slowest = std::min(slowest, links[a].bandwidth.value);
   }
   const bool wraps = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.two_way; });
   const bool whole = mode == CostMode::book_limit && wraps;
@@ -69,26 +79,53 @@ Transfer over_torus(const Collective& collective, const std::vector<Link>& links
   return transfer;
 }
 
-}  // namespace
-
-Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware) {
-  std::vector<Link> links;
-  Collective laid_out = collective;
-  laid_out.ranks.clear();
-  bool switched = false;
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    for (const auto& [side, link] : torus_axes(collective.ranks[a], hardware.link(axes[a]))) {
-      laid_out.ranks.push_back(side);
-      links.push_back(link);
-    }
-    switched = switched || hardware.link(axes[a]).switched;
-  }
-  if (!switched && !links.empty()) return over_torus(laid_out, links, hardware.cost_mode);
-  const bool whole = hardware.cost_mode == CostMode::book_limit;
+/// Rank by rank.
+Transfer through_switch(const Collective& collective, CostMode mode) {
+  const bool whole = mode == CostMode::book_limit;
   return {.steps = static_cast<double>(collective.rounds * (product(collective.ranks) - 1)),
           .wire = whole ? whole_of(collective.sent, collective.ranks) : collective.sent,
           .local = local_bytes(collective),
           .reach = collective.reach};
+}
+
+}  // namespace
+
+Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware) {
+  std::vector<Link> torus;
+  std::vector<Link> switches;
+  std::vector<Index> torus_ranks;
+  std::vector<Index> switched_ranks;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const Link& link = hardware.link(axes[a]);
+    if (link.switched) {
+      switches.push_back(link);
+      switched_ranks.push_back(collective.ranks[a]);
+      continue;
+    }
+    for (const auto& [side, each] : torus_axes(collective.ranks[a], link)) {
+      torus_ranks.push_back(side);
+      torus.push_back(each);
+    }
+  }
+  Collective part = collective;
+  part.ranks = torus_ranks;
+  if (switches.empty() && !torus.empty()) return over_torus(part, torus, hardware.cost_mode);
+  part.ranks = switched_ranks;
+  if (torus.empty()) return through_switch(part, hardware.cost_mode);
+
+  // Within each torus, and between those of a switch what is left of the array there.
+  const Bytes whole = whole_of(collective.sent, collective.ranks);
+  part.sent = collective.scatters ? whole : whole / static_cast<double>(product(torus_ranks));
+  part.sent = part_of(part.sent, switched_ranks);
+  Transfer transfer = through_switch(part, hardware.cost_mode);
+  part.ranks = torus_ranks;
+  part.sent = part_of(whole, torus_ranks);
+  const Transfer within = over_torus(part, torus, hardware.cost_mode);
+  const BytesPerSecond switched = slowest_of(switches);
+  const BytesPerSecond inside = slowest_of(torus);
+  transfer.steps += within.steps;
+  transfer.wire = Bytes((transfer.wire / switched + within.wire / inside).value * std::min(switched, inside).value);
+  return transfer;
 }
 
 bool share_memory(const Axes& axes, const Hardware& hardware) {

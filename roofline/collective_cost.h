@@ -21,11 +21,12 @@ struct Collective {
 };
 
 /// The transfer by messages over these axes by the algorithm that suits their links. Through switches: rank by rank,
-/// all axes together. Between neighbours (book section 3.2): one ring for each axis, which share the bytes, both ways
-/// round where the axis wraps; latency counts the longest way, the sum of p / 2 hops on a ring of p and of p - 1 on a
-/// line. Pieces that differ by receiver: p / 8 of what a rank holds crosses each link of a ring both ways round, p / 4
-/// that of a line (book exercise 3.10). Packing and adding (two arrays read, one written) go through memory. In the
-/// book's limit (Hardware::cost_mode) a rank sends p / (p - 1) times `sent`, unless all axes are lines.
+/// all axes together. Of axes of both kinds, first between the tori by the switch, then in each torus. Between
+/// neighbours (book section 3.2): one ring for each axis, which share the bytes, both ways round where the axis wraps;
+/// latency counts the longest way, the sum of p / 2 hops on a ring of p and of p - 1 on a line. Pieces that differ by
+/// receiver: p / 8 of what a rank holds crosses each link of a ring both ways round, p / 4 that of a line (book
+/// exercise 3.10). Packing and adding (two arrays read, one written) go through memory. In the book's limit
+/// (Hardware::cost_mode) a rank sends p / (p - 1) times `sent`, unless all axes are lines.
 Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware);
 
 /// True when the ranks of all axes share memory in which each reads what the others have.

@@ -75,7 +75,7 @@ std::vector<BookRow> activation_rows() {
            .quantity = "activations of 4e6 tokens, 20 of D a layer, bf16",
            .formula = "2 * 20 T D L",
            .names = names,
-           .value = activation_bytes(model, tokens, policy_named("none"), kBf16).value,
+           .value = activation_bytes(model, tokens, policy_named("all"), kBf16).value,
            .unit = "TB",
            .book = "84"},
           {.section = "4.4",

@@ -179,7 +179,7 @@ roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
   if (chip == nullptr) return roofline::hardware_named(hardware_name, each.mesh, run.dtype);
   roofline::Hardware hardware = roofline::hardware_of(*chip, each.mesh, each.layout, run.dtype);
   if (each.mesh.has(kPods) && closed.pods > 1) {
-    hardware.links[kPods] = {.latency = Seconds(1e-5),
+    hardware.links[kPods] = {.latency = Seconds(1e-6),  // nobody says
                              .bandwidth = chip->between_pods / static_cast<double>(chip->chips_per_host),
                              .switched = true,
                              .resource = "between pods"};

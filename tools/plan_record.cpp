@@ -81,29 +81,27 @@ Json memory_json(const PlanAnswer& answer) {
 Json plan_record(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
   Json record = quiet_header("shardline.plan/1", "plan", answer.candidates[0].step.mesh);
-  record.update(Json{{"machine_file", machine_file_json(question.given, {})},
-                     {"dtype", name_of(question.run.dtype)},
-                     {"model", answer.options.model},
-                     {"hardware", question.hardware_name},
-                     {"chips", answer.all_chips()},
-                     {"pods", answer.options.pods},
-                     {"batch_tokens", question.run.tokens},
-                     {"seq", question.run.sequence},
-                     {"parameters", answer.parameters.total()},
-                     {"parameters_by_part",
-                      {{"feed_forward", answer.parameters.feed_forward},
-                       {"attention", answer.parameters.attention},
-                       {"vocabulary", answer.parameters.vocabulary},
-                       {"norms", answer.parameters.norms}}},
-                     {"flops_per_token", answer.token_flops.products.value},
-                     {"attention_flops_per_token", answer.token_flops.attention.value},
-                     {"training",
-                      {{"tokens", answer.options.tokens},
-                       {"utilisation", answer.options.utilisation},
-                       {"days", answer.training_time(false).value / 86400},
-                       {"days_with_attention", answer.training_time(true).value / 86400}}},
-                     {"memory_bytes", memory_json(answer)},
-                     {"closed_form", closed_form_json(answer)}});
+  record["machine_file"] = machine_file_json(question.given, {});
+  record["dtype"] = name_of(question.run.dtype);
+  record["model"] = answer.options.model;
+  record["hardware"] = question.hardware_name;
+  record["chips"] = answer.all_chips();
+  record["pods"] = answer.options.pods;
+  record["batch_tokens"] = question.run.tokens;
+  record["seq"] = question.run.sequence;
+  record["parameters"] = answer.parameters.total();
+  record["parameters_by_part"] = {{"feed_forward", answer.parameters.feed_forward},
+                                  {"attention", answer.parameters.attention},
+                                  {"vocabulary", answer.parameters.vocabulary},
+                                  {"norms", answer.parameters.norms}};
+  record["flops_per_token"] = answer.token_flops.products.value;
+  record["attention_flops_per_token"] = answer.token_flops.attention.value;
+  record["training"] = {{"tokens", answer.options.tokens},
+                        {"utilisation", answer.options.utilisation},
+                        {"days", answer.training_time(false).value / 86400},
+                        {"days_with_attention", answer.training_time(true).value / 86400}};
+  record["memory_bytes"] = memory_json(answer);
+  record["closed_form"] = closed_form_json(answer);
   record["training"]["cost"] = nullptr;
   if (answer.options.price_per_hour > 0) {
     const double hours = answer.training_time(true).value / 3600 * static_cast<double>(answer.all_chips());

@@ -191,7 +191,7 @@ std::string priced_text(const PlanAnswer& answer) {
   text += "\n" + comparison(listed);
   if (!best.fits()) {
     text += "None fits, whatever is computed again.\n";
-  } else if (best.keeps != kEverything) {
+  } else if (best.keeps != kKeepsAll) {
     text += fmt::format(
         "Keeping everything takes {}; with policy \"{}\" it fits, and what it computes again is not in these times.\n",
         to_string(best.step.memory.total()), best.keeps);

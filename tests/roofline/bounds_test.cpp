@@ -97,13 +97,15 @@ TEST(Bounds, OfXEncloseWhatIsComputeBound) {
 }
 
 TEST(Bounds, APipelineIsIdleWhileItFillsAndDrains) {
-  const PipelineTime time = pipeline_time({1e6, 1000, 4000}, 8, kV5p, 64, 4, 12);
+  const PipelineTime time = pipeline_time({1e6, 1000, 4000}, 8, kV5p, 64, 2, 4, 12);
   EXPECT_DOUBLE_EQ(time.math.value, 12 * 1e6 * 1000 * 4000 * 8 / (64 * 4.59e14));
   EXPECT_DOUBLE_EQ(time.bubble.value, time.math.value * 3 / 12);
-  // 16 chips of a stage share 1e6 tokens; bf16[62500, 1000] there and back over one link of 9e10 bytes/s.
-  EXPECT_DOUBLE_EQ(time.comms.value, 2 * 62500 * 1000 * 2 / 9e10);
-  EXPECT_EQ(pipeline_time({1e6, 1000, 4000}, 8, kV5p, 64, 1, 1).comms.value, 0);
-  EXPECT_EQ(pipeline_time({1e6, 1000, 4000}, 8, kV5p, 64, 1, 1).bubble.value, 0);
+  // 16 chips of a stage share 1e6 tokens; bf16[62500, 1000] there and back over one link of 9e10 bytes/s. They reduce
+  // the gradients of 2 layers, 2 * 8e6 weights of 2 bytes counted twice, over two rings both ways.
+  EXPECT_DOUBLE_EQ(time.comms.value, 2 * 62500 * 1000 * 2 / 9e10 + 2 * 2 * 1.6e7 / 3.6e11);
+  const PipelineTime one = pipeline_time({1e6, 1000, 4000}, 8, kV5p, 1, 3, 1, 1);
+  EXPECT_EQ(one.comms.value, 0);
+  EXPECT_EQ(one.bubble.value, 0);
 }
 
 TEST(Bounds, PowersOfTwo) {

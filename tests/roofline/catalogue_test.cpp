@@ -65,6 +65,18 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
   EXPECT_EQ(hardware_of(*find_chip("h100"), mesh, {{"X", {8, 4}}}, DType::bf16).link("X").sides.size(), 0U);
 }
 
+/// Pods: first what is left of the array in a pod goes between them, then each gathers within. Two pods of 32 chips.
+TEST(Catalogue, SwitchesBetweenTori) {
+  Hardware pods = on("v5p", "X=32");
+  pods.links["Z"] = {.latency = Seconds(kHop), .bandwidth = BytesPerSecond(6.25e9), .switched = true};
+  const double bytes = 1e11;
+  const double between = bytes / 32 * (1.0 / 2) / 6.25e9 + kHop;
+  const double within = bytes * (31.0 / 32) / 1.8e11 + 16 * kHop;
+  EXPECT_NEAR(gather(pods, bytes, {"Z", "X"}, {2, 32}), between + within, 1e-9);
+  const Collective reduction{.ranks = {2, 32}, .sent = Bytes(2 * bytes * 63 / 64), .rounds = 2};
+  EXPECT_NEAR(collective_price(reduction, {"Z", "X"}, pods).time.value, 2 * (between + within), 1e-9);
+}
+
 /// Exercise 3.10: p / (4 (p - 1)) of an AllGather both ways round, for even p.
 TEST(Catalogue, AllToAllTakesAQuarter) {
   for (const Index p : {4, 8, 16, 28}) {

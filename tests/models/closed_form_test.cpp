@@ -1,0 +1,105 @@
+#include "models/closed_form.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "models/accounting.h"
+#include "models/known_models.h"
+
+namespace shardline {
+namespace {
+
+using roofline::CountedPasses;
+
+/// LLaMA-3 70B with 4M tokens on a v5p pod: book section 6.
+ClosedFormQuery llama_on_a_pod() {
+  ClosedFormQuery query;
+  query.config = sizes_of_model("llama3-70b");
+  query.tokens = 4194304;
+  query.chips = 8960;
+  query.rates = {FlopsPerSecond(4.59e14), BytesPerSecond(1.8e11)};
+  query.capacity = Bytes(96e9);
+  query.between_pods = BytesPerSecond(2.5e10);
+  query.chips_per_host = 4;
+  query.stages = 8;
+  query.microbatches = 32;
+  return query;
+}
+
+StrategyAnswer named(const std::vector<StrategyAnswer>& answers, const std::string& name) {
+  return *std::find_if(answers.begin(), answers.end(), [&](const StrategyAnswer& each) { return each.name == name; });
+}
+
+TEST(ClosedForm, ChoosesTheMeshesOfTheBook) {
+  const ClosedFormQuery query = llama_on_a_pod();
+  EXPECT_NEAR(query.tokens_per_chip(), 468.1, 0.05) << "over all 8960";
+  const MixedAnswer forward = mixed_answer(query, CountedPasses::forward);
+  EXPECT_EQ(forward.mesh.x, 2048);
+  EXPECT_EQ(forward.mesh.y, 4);
+  EXPECT_NEAR(forward.least_tokens_per_chip, 453.6, 0.05);
+  EXPECT_TRUE(forward.time.compute_bound());
+  EXPECT_EQ(mixed_answer(query, CountedPasses::both_keeping).mesh.x, 1024);
+  EXPECT_EQ(mixed_answer(query, CountedPasses::both_regathering).mesh.x, 1024);
+}
+
+/// Another way to the same times: bytes and FLOPs of 80 layers written out.
+TEST(ClosedForm, TimesAreOfAllLayers) {
+  const MixedAnswer forward = mixed_answer(llama_on_a_pod(), CountedPasses::forward);
+  const double bdf = 4194304.0 * 8192 * 28672;
+  EXPECT_DOUBLE_EQ(forward.time.math.value, 80 * 4 * bdf / (8192 * 4.59e14));
+  EXPECT_DOUBLE_EQ(forward.time.fsdp.value, 80 * (4.0 * 8192 * 28672 / 4) / (2 * 1.8e11));
+  EXPECT_DOUBLE_EQ(forward.time.tensor.value, 80 * (4.0 * 4194304 * 8192 / 2048) / 1.8e11);
+}
+
+TEST(ClosedForm, SaysWhichBoundBindsAndWhatFits) {
+  const std::vector<StrategyAnswer> answers = strategy_answers(llama_on_a_pod());
+  const double weights = static_cast<double>(parameter_count(sizes_of_model("llama3-70b")));
+  const StrategyAnswer dp = named(answers, "dp");
+  EXPECT_TRUE(dp.keeps.empty()) << "10 bytes a weight on every chip";
+  EXPECT_DOUBLE_EQ(dp.state.value, 10 * weights);
+  EXPECT_NE(dp.bound.find("needs 850.0 tokens a chip, has 468.1: communication binds"), std::string::npos) << dp.bound;
+  const StrategyAnswer fsdp = named(answers, "fsdp");
+  EXPECT_EQ(fsdp.keeps, "all");
+  EXPECT_DOUBLE_EQ(fsdp.state.value, 10 * weights / 8960);
+  EXPECT_GT(fsdp.comms, fsdp.math);
+  const StrategyAnswer tensor = named(answers, "tp");
+  EXPECT_NE(tensor.bound.find("communication binds"), std::string::npos);
+  const StrategyAnswer mixed = named(answers, "fsdp+tp");
+  EXPECT_EQ(mixed.mesh, "X=1024,Y=8");
+  EXPECT_LT(mixed.comms, mixed.math);
+  EXPECT_NE(mixed.bound.find("compute binds"), std::string::npos);
+  const StrategyAnswer pipeline = named(answers, "pipeline");
+  EXPECT_DOUBLE_EQ(pipeline.idle.value, pipeline.math.value * 7 / 32);
+  EXPECT_EQ(answers.size(), 5U) << "one pod";
+}
+
+/// Exercise 5.1: data parallelism with Adam on 96 GB holds 9.6e9 weights at most.
+TEST(ClosedForm, DataParallelismHoldsSmallModelsOnly) {
+  ClosedFormQuery query = llama_on_a_pod();
+  query.tokens = 8960;
+  query.config = sizes_of_model("llama3-8b");  // 8.0e9
+  EXPECT_FALSE(named(strategy_answers(query), "dp").keeps.empty());
+  query.config = sizes_of_model("llama2-13b");
+  EXPECT_TRUE(named(strategy_answers(query), "dp").keeps.empty());
+}
+
+TEST(ClosedForm, RematerialisationMakesRoom) {
+  ClosedFormQuery query = llama_on_a_pod();
+  query.tokens = 64 * 4194304.0;
+  // 64 times as many tokens: all of 20 arrays would take 786 GB a chip, four 157 GB, one 39 GB.
+  EXPECT_EQ(named(strategy_answers(query), "fsdp").keeps, "block");
+}
+
+TEST(ClosedForm, PodsExchangeGradients) {
+  ClosedFormQuery query = llama_on_a_pod();
+  query.pods = 10;
+  query.tokens = 40e6;
+  const StrategyAnswer pods = named(strategy_answers(query), "pods: dp");
+  const double weights = static_cast<double>(parameter_count(query.config));
+  EXPECT_DOUBLE_EQ(pods.comms.value, 4 * weights / (2.5e10 * 2240));
+  EXPECT_EQ(pods.bound, "needs 73440 tokens a pod, has 4000000: compute binds");
+}
+
+}  // namespace
+}  // namespace shardline

@@ -1,0 +1,142 @@
+#include "models/plan_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/known_models.h"
+#include "roofline/torus.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline {
+namespace {
+
+const roofline::Chip& chip(const std::string& name) { return *roofline::find_chip(name); }
+
+Index product(const std::vector<Index>& factors) {
+  Index all = 1;
+  for (const Index factor : factors) all *= factor;
+  return all;
+}
+
+TEST(TorusSides, MultiplyToTheRanksAndWrapWhereTheyCan) {
+  EXPECT_EQ(torus_sides(chip("v5p"), 2048, 2), (std::vector<Index>{64, 32}));
+  EXPECT_EQ(torus_sides(chip("v5p"), 8, 2), (std::vector<Index>{4, 2}));
+  EXPECT_EQ(torus_sides(chip("v5p"), 7, 1), std::vector<Index>{7});
+  EXPECT_EQ(torus_sides(chip("v5e"), 256, 2), (std::vector<Index>{16, 16}));
+  EXPECT_EQ(torus_sides(chip("v5e"), 32, 2), (std::vector<Index>{16, 2})) << "one that wraps beats none";
+  EXPECT_FALSE(torus_sides(chip("v5e"), 32, 1).has_value()) << "no axis of v5e is longer than 16";
+  EXPECT_EQ(torus_sides(chip("v5e"), 1, 2), (std::vector<Index>{1, 1}));
+}
+
+TEST(PlanSearch, MeshesAreAllPowersOfTwoOverAllTorusAxes) {
+  for (const auto& [name, axes, chips] : {std::tuple{"v5p", 3, Index{64}}, {"v5e", 2, Index{256}}}) {
+    std::set<std::string> shapes;
+    for (const ChipMesh& each : meshes_of(chip(name), chips)) {
+      EXPECT_EQ(each.mesh.ranks(), chips);
+      std::size_t used = 0;
+      for (const Axis& axis : each.mesh.axes()) {
+        EXPECT_EQ(product(each.layout.at(axis)), each.mesh.size(axis));
+        used += each.layout.at(axis).size();
+      }
+      EXPECT_EQ(used, static_cast<std::size_t>(axes)) << "no torus axis is idle";
+      shapes.insert(each.mesh.to_string());
+    }
+    EXPECT_EQ(shapes.size(), std::string(name) == "v5p" ? 7U : 3U);
+  }
+  EXPECT_EQ(meshes_of(chip("h100"), 8).size(), 4U);
+  EXPECT_EQ(meshes_of(chip("v5p"), 1).size(), 1U);
+}
+
+TEST(PlanSearch, MeshesOfATorusTakeWholeAxes) {
+  const std::vector<ChipMesh> meshes = meshes_of_torus({16, 20, 28});
+  EXPECT_EQ(meshes.size(), 8U);
+  for (const ChipMesh& each : meshes) EXPECT_EQ(each.mesh.ranks(), 8960);
+  EXPECT_EQ(meshes_of_torus({4, 4}).size(), 3U) << "axes of one length are alike";
+  const ChipMesh laid = laid_over_torus({16, 20, 28}, AbstractMesh::parse("X=448,Y=20"));
+  EXPECT_EQ(laid.layout.at("X"), (std::vector<Index>{16, 28}));
+  EXPECT_EQ(laid.layout.at("Y"), std::vector<Index>{20});
+}
+
+TEST(PlanSearch, RefusesWhatDoesNotLieOnTheTorus) {
+  EXPECT_EQ(usage_message([] {
+              laid_over_torus({16, 20, 28}, AbstractMesh::parse("X=2240,Y=4"));
+            }),
+            "mesh axis X has 2240 chips, which no whole axes of torus 16x20x28 make");
+  EXPECT_EQ(usage_message([] {
+              laid_over_torus({16, 20}, AbstractMesh::parse("X=16"));
+            }),
+            "mesh {X:16} has 16 chips, torus 16x20 has 320");
+  EXPECT_EQ(usage_message([] {
+              laid_over(chip("v5p"), AbstractMesh::parse("X=8,Y=4"), {{"X", 2}, {"Y", 2}});
+            }),
+            "the axes of mesh {X:8, Y:4} take 4 torus axes, v5p has 3");
+  EXPECT_NE(usage_message([] { laid_over(chip("v5e"), AbstractMesh::parse("X=32,Y=4"), {}); }).find("at most 16"),
+            std::string::npos);
+  const ChipMesh usual = laid_over(chip("v5p"), AbstractMesh::parse("X=2048,Y=4"), {});
+  EXPECT_EQ(usual.layout.at("X").size(), 2U);
+  EXPECT_EQ(usual.layout.at("Y").size(), 1U);
+}
+
+TEST(PlanSearch, TriesRolesThatFitTheAxes) {
+  const TransformerConfig config = sizes_of_model("llama3-70b");  // 8 key-value heads
+  EXPECT_EQ(strategies_on(AbstractMesh::parse("X=4,Y=8"), config).size(), 3U);
+  EXPECT_EQ(strategies_on(AbstractMesh::parse("X=4,Y=16"), config).size(), 6U);
+  EXPECT_EQ(strategies_on(AbstractMesh::parse("X=1"), config).size(), 1U);
+  const AbstractMesh pods = AbstractMesh::parse("Z=2,X=4");
+  for (const Strategy& each : strategies_on(pods, config)) {
+    EXPECT_EQ(each[0], std::make_pair(Axis("Z"), std::string("dp")));
+    EXPECT_EQ(batch_ranks(pods, each), 8);
+  }
+  EXPECT_EQ(batch_ranks(AbstractMesh::parse("X=4,Y=8"), parse_strategy("fsdp=X,tp=Y", AbstractMesh::parse("X=4,Y=8"))),
+            4);
+}
+
+/// Every mesh and strategy priced by itself, the least taken: another way to the same winner.
+TEST(PlanSearch, FindsTheFastestThatFits) {
+  TransformerConfig config = sizes_of_model("llama3-8b");
+  config.layers = 6;
+  const StepPlanner planner({config, 65536, 2048});
+  const auto hardware_of = [](const ChipMesh& each) {
+    return roofline::hardware_of(chip("v5p"), each.mesh, each.layout, DType::bf16);
+  };
+  const std::vector<ChipMesh> meshes = meshes_of(chip("v5p"), 64);
+  for (const Bytes capacity : {Bytes(96e9), Bytes(1e10), Bytes(3e9), Bytes(0)}) {
+    const std::vector<PlanCandidate> found = search_plans(planner, meshes, "", capacity, hardware_of);
+    ASSERT_FALSE(found.empty());
+    double least = 1e9;
+    std::size_t tried = 0;
+    for (const ChipMesh& each : meshes) {
+      for (const Strategy& strategy : strategies_on(each.mesh, config)) {
+        const PlannedStep step = planner.price(each.mesh, strategy, hardware_of(each));
+        const bool fits = capacity.value == 0 || step.memory.total() <= capacity;
+        if (fits) least = std::min(least, step.scheduled.value);
+        ++tried;
+      }
+    }
+    EXPECT_EQ(found.size(), tried);
+    if (least < 1e9) {
+      EXPECT_EQ(found[0].keeps, kKeepsAll);
+      EXPECT_FLOAT_EQ(static_cast<float>(found[0].step.scheduled.value), static_cast<float>(least));
+    } else {
+      EXPECT_NE(found[0].keeps, kKeepsAll);
+    }
+  }
+  const std::vector<PlanCandidate> none = search_plans(planner, meshes, "", Bytes(1), hardware_of);
+  EXPECT_FALSE(none[0].fits());
+}
+
+TEST(PlanSearch, LeavesOutWhatSplitsTheBatchTooFar) {
+  TransformerConfig config = sizes_of_model("llama3-8b");
+  config.layers = 2;
+  const StepPlanner planner({config, 16, 16});
+  const std::vector<PlanCandidate> found = search_plans(
+      planner, meshes_of(chip("v5p"), 64), "", Bytes(0),
+      [](const ChipMesh& each) { return roofline::hardware_of(chip("v5p"), each.mesh, each.layout, DType::bf16); });
+  ASSERT_FALSE(found.empty());
+  for (const PlanCandidate& each : found) EXPECT_LE(batch_ranks(each.step.mesh, each.step.strategy), 16);
+}
+
+}  // namespace
+}  // namespace shardline

@@ -1,0 +1,139 @@
+// Whole training steps priced on meshes that are not there. The oracle is the program of all layers priced directly.
+
+#include "models/planned_step.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "models/accounting.h"
+#include "models/known_models.h"
+#include "program/liveness.h"
+#include "program/partition.h"
+#include "program/schedule.h"
+#include "program/timeline.h"
+#include "roofline/catalogue.h"
+
+namespace shardline {
+namespace {
+
+using roofline::Hardware;
+
+Hardware v5p(const std::string& mesh) {
+  return roofline::hardware_named("v5p", AbstractMesh::parse(mesh), DType::bf16);
+}
+
+TransformerConfig small(Index layers) {
+  TransformerConfig config{1000, 512, layers, 8, 4, 64, 1536};
+  return config;
+}
+
+/// What a program of all layers takes, with every token a sequence.
+struct Direct {
+  ProgramPrice price;
+  Seconds scheduled;
+  Bytes peak;
+  Bytes weights;
+};
+
+Direct directly(const TransformerConfig& config, Index tokens, const std::string& mesh_text, const std::string& text,
+                DType dtype) {
+  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+  const TrainingStep step = make_training_step(config, {tokens, 1}, {});
+  RankProgram program =
+      partition(step.model.program, mesh, declare(step.model.program, mesh, parse_strategy(text, mesh)));
+  const ElementTypes types{.real = dtype};
+  const Hardware hardware = roofline::hardware_named("v5p", mesh, dtype);
+  name_wires(program, types, hardware.bf16_wire);
+  Direct direct;
+  direct.price = price(program, types, hardware);
+  const ProgramSchedule scheduled = schedule(program, types, hardware, {});
+  direct.scheduled = scheduled_time(program, scheduled, direct.price.steps, hardware).total;
+  direct.peak = Liveness(program, scheduled).peak(types, 0);
+  for (const ModelParameter& parameter : step.model.parameters) {
+    const Index elements = element_count(local_shape(program, program.inputs.at(parameter.array), 0));
+    direct.weights += Bytes(static_cast<double>(elements * size_of(dtype)));
+  }
+  return direct;
+}
+
+PlannedStep planned(const TransformerConfig& config, Index tokens, Index sequence, const std::string& mesh_text,
+                    const std::string& strategy, DType dtype = DType::f32) {
+  const StepPlanner planner({config, tokens, sequence, dtype, dtype});
+  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+  return planner.price(mesh, parse_strategy(strategy, mesh), roofline::hardware_named("v5p", mesh, dtype));
+}
+
+/// Two layers and what a third adds are as good as all of them: to rounding where prices add, and to 1% as scheduled.
+TEST(PlannedStep, CountsFurtherLayersAsThird) {
+  for (const Index layers : {1, 2, 3, 4, 9}) {
+    for (const auto& [mesh, strategy] : {std::pair{"X=8", "fsdp=X"}, {"X=8,Y=2", "fsdp=X,tp=Y"}, {"X=4", "dp=X"}}) {
+      const Direct direct = directly(small(layers), 4096, mesh, strategy, DType::f32);
+      const PlannedStep step = planned(small(layers), 4096, 1, mesh, strategy);
+      const std::string where = fmt::format("{} layers, {} on {}", layers, strategy, mesh);
+      EXPECT_NEAR(step.math / direct.price.math, 1, 1e-6) << where;
+      EXPECT_NEAR(step.comms / direct.price.busiest_link, 1, 1e-6) << where;
+      EXPECT_NEAR(step.flops / direct.price.flops, 1, 1e-3) << where;
+      EXPECT_NEAR(step.upper / direct.price.sum, 1, 1e-3) << where;
+      EXPECT_NEAR(step.scheduled / direct.scheduled, 1, 0.01) << where;
+      EXPECT_NEAR(step.memory.weights / direct.weights, 1, 1e-9) << where;
+      EXPECT_NEAR(step.memory.total() / direct.peak, 1, 0.01) << where;
+      EXPECT_LE(step.lower, step.scheduled) << where;
+      EXPECT_LE(step.scheduled.value, step.upper.value * (1 + 1e-9)) << where;
+    }
+  }
+}
+
+/// Whole sequences cost attention 4 H operations for each pair of a query and a key before it and query head, and 10 H
+/// backward; everything else stays.
+TEST(PlannedStep, AttentionIsThatOfWholeSequences) {
+  const TransformerConfig config = small(5);
+  const double pairs_of_one = 2048.0 * 2049 / 2;
+  const double sequences_of_a_rank = 4096.0 / 2048 / 8;
+  const double expected = 14.0 * 64 * pairs_of_one * sequences_of_a_rank * 8 * 5;
+  const double of_tokens = 14.0 * 64 * (4096.0 / 8) * 8 * 5;
+  const PlannedStep whole = planned(config, 4096, 2048, "X=8", "fsdp=X");
+  const PlannedStep tokens = planned(config, 4096, 1, "X=8", "fsdp=X");
+  EXPECT_NEAR((whole.flops - tokens.flops).value, expected - of_tokens, 1e-6 * expected);
+  EXPECT_GT(whole.attention, tokens.attention);
+  EXPECT_NEAR((whole.math - tokens.math).value, (whole.attention - tokens.attention).value, 1e-12);
+  EXPECT_EQ(whole.comms, tokens.comms);
+}
+
+TEST(PlannedStep, StateIsWhatTheStrategyLeavesOnARank) {
+  // Parameters of one dim, the norms, rest whole.
+  const auto norms = static_cast<double>(parameter_parts(small(6)).norms);
+  const double weights = static_cast<double>(parameter_count(small(6)));
+  const double shared = (weights - norms) / 8 + norms;
+  const auto of = [](const std::string& mesh, const std::string& strategy) {
+    const StepPlanner planner({small(6), 4096, 64});
+    return planner.price(AbstractMesh::parse(mesh), parse_strategy(strategy, AbstractMesh::parse(mesh)), v5p(mesh))
+        .memory;
+  };
+  EXPECT_NEAR(of("X=8", "fsdp=X").weights.value, 2 * shared, 1);
+  EXPECT_NEAR(of("X=8", "fsdp=X").optimizer.value, 8 * shared, 1);
+  EXPECT_NEAR(of("X=8", "dp=X").weights.value, 2 * weights, 1);
+  EXPECT_NEAR(of("X=8", "dp=X").optimizer.value, 8 * weights, 1);
+  EXPECT_NEAR(of("X=8", "zero1=X").optimizer.value, 8 * shared, 1);
+}
+
+/// Section 6: products alone take 6 N B / (chips C).
+TEST(PlannedStep, ProductsOfALargeModel) {
+  const TransformerConfig config = sizes_of_model("llama3-70b");
+  const PlannedStep step = planned(config, 4194304, 4096, "X=1024,Y=8", "fsdp=X,tp=Y", DType::bf16);
+  const double products = 6 * static_cast<double>(parameter_count(config)) * 4194304 / (8192 * 4.59e14);
+  EXPECT_GT(step.math.value, products);
+  EXPECT_LT(step.math.value, 1.2 * products);
+  EXPECT_LT(step.memory.total(), Bytes(96e9));
+}
+
+TEST(PlannedStep, ModelsWithoutAGateAreLess) {
+  TransformerConfig ungated = small(4);
+  ungated.gated = false;
+  const PlannedStep gated = planned(small(4), 4096, 64, "X=8", "fsdp=X");
+  const PlannedStep other = planned(ungated, 4096, 64, "X=8", "fsdp=X");
+  const double third = 6.0 * 4 * 512 * 1536 * (4096.0 / 8);  // one of three products a layer
+  EXPECT_NEAR((gated.flops - other.flops).value / third, 1, 0.02);
+}
+
+}  // namespace
+}  // namespace shardline

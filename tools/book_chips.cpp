@@ -123,45 +123,49 @@ std::vector<BookRow> corner_rows() {
            .note = "the book rounds the array up to 1.7e7 B"}};
 }
 
-}  // namespace
-
-std::vector<BookRow> roofline_rows() {
+std::vector<BookRow> intensity_rows() {
   const Chip& v5e = chip_named("v5e");
   const Chip& h100 = chip_named("h100");
   const Flops work(1e12);
   const FlopsPerSecond v6e(9.1e14);
+  return {{.section = "1.1",
+           .quantity = "1e12 FLOPs on an H100",
+           .formula = "N / C",
+           .names = {{"N", work.value}, {"C", h100.matmul.value}},
+           .value = (work / h100.matmul).value,
+           .unit = "ms",
+           .book = "1.01"},
+          {.section = "1.1",
+           .quantity = "1e12 FLOPs on a v6e",
+           .formula = "N / C",
+           .names = {{"N", work.value}, {"C", v6e.value}},
+           .value = (work / v6e).value,
+           .unit = "ms",
+           .book = "1.1",
+           .note = "9.1e14 FLOP/s, as printed here; section 2 and the catalogue have 9.2e14"},
+          {.section = "1.1",
+           .quantity = "critical intensity of a v5e",
+           .formula = "C / W",
+           .names = {{"C", v5e.matmul.value}, {"W", kMemory.value}},
+           .value = v5e.matmul.value / kMemory.value,
+           .unit = "FLOP/B",
+           .book = "240",
+           .note = kMemoryNote},
+          {.section = "1.1.3",
+           .quantity = "a product split over D on two v5e is compute-bound for D above",
+           .formula = "2 C / w",
+           .names = {{"C", v5e.matmul.value}, {"w", v5e.link.value}},
+           .value = 2 * v5e.matmul.value / v5e.link.value,
+           .unit = "",
+           .book = "8755"}};
+}
+
+/// Exercises 1.1 to 1.5.
+std::vector<BookRow> critical_batches() {
+  const Chip& v5e = chip_named("v5e");
+  const Chip& h100 = chip_named("h100");
   const FlopsPerSecond rounded_h100(1e15);
   return {
-      {.section = "1.1",
-       .quantity = "1e12 FLOPs on an H100",
-       .formula = "N / C",
-       .names = {{"N", work.value}, {"C", h100.matmul.value}},
-       .value = (work / h100.matmul).value,
-       .unit = "ms",
-       .book = "1.01"},
-      {.section = "1.1",
-       .quantity = "1e12 FLOPs on a v6e",
-       .formula = "N / C",
-       .names = {{"N", work.value}, {"C", v6e.value}},
-       .value = (work / v6e).value,
-       .unit = "ms",
-       .book = "1.1",
-       .note = "9.1e14 FLOP/s, as printed here; section 2 and the catalogue have 9.2e14"},
-      {.section = "1.1",
-       .quantity = "critical intensity of a v5e",
-       .formula = "C / W",
-       .names = {{"C", v5e.matmul.value}, {"W", kMemory.value}},
-       .value = v5e.matmul.value / kMemory.value,
-       .unit = "FLOP/B",
-       .book = "240",
-       .note = kMemoryNote},
-      {.section = "1.1.3",
-       .quantity = "a product split over D on two v5e is compute-bound for D above",
-       .formula = "2 C / w",
-       .names = {{"C", v5e.matmul.value}, {"w", v5e.link.value}},
-       .value = 2 * v5e.matmul.value / v5e.link.value,
-       .unit = "",
-       .book = "8755"},
       {.section = "1.1ex",
        .quantity = "critical batch in int8 on a v5e",
        .formula = "C8 / (2 W)",
@@ -188,29 +192,37 @@ std::vector<BookRow> roofline_rows() {
   };
 }
 
-std::vector<BookRow> chip_rows() {
+std::vector<BookRow> weight_rows() {
   const Bytes weights(2 * 200e9);
   const BytesPerSecond v4p_memory(1.23e12);
-  std::vector<BookRow> rows = {{.section = "2.1ex",
-                                .quantity = "200e9 bf16 weights from the HBM of 32 v4p",
-                                .formula = "2 N / (n W)",
-                                .names = {{"N", 200e9}, {"n", 32}, {"W", v4p_memory.value}},
-                                .value = (weights / 32 / v4p_memory).value,
-                                .unit = "ms",
-                                .book = "10",
-                                .note = "HBM at 1.23e12 B/s, as printed there; the catalogue has 1.2e12"}};
-  std::vector<BookRow> pod = pod_rows("v5e", "32", "256");
-  pod[2].book = "5.1e16";
-  pod[2].verdict = Verdict::rounding;
-  pod[2].rounded = 16.0 * 16 * 2e14;
-  pod[2].note = "the book takes 2e14 FLOP/s a chip";
-  pod[3].book = "4";
-  rows.insert(rows.end(), pod.begin(), pod.end());
-  pod = pod_rows("v5p", "2240", "17920");
-  pod[2].book = "4e18";
-  pod[3].book = "860";
-  rows.insert(rows.end(), pod.begin(), pod.end());
+  return {{.section = "2.1ex",
+           .quantity = "200e9 bf16 weights from the HBM of 32 v4p",
+           .formula = "2 N / (n W)",
+           .names = {{"N", 200e9}, {"n", 32}, {"W", v4p_memory.value}},
+           .value = (weights / 32 / v4p_memory).value,
+           .unit = "ms",
+           .book = "10",
+           .note = "HBM at 1.23e12 B/s, as printed there; the catalogue has 1.2e12"}};
+}
 
+/// Exercise 2.2.
+std::vector<BookRow> pods_rows() {
+  std::vector<BookRow> rows = pod_rows("v5e", "32", "256");
+  rows[2].book = "5.1e16";
+  rows[2].verdict = Verdict::rounding;
+  rows[2].rounded = 16.0 * 16 * 2e14;
+  rows[2].note = "the book takes 2e14 FLOP/s a chip";
+  rows[3].book = "4";
+  std::vector<BookRow> larger = pod_rows("v5p", "2240", "17920");
+  larger[2].book = "4e18";
+  larger[3].book = "860";
+  rows.insert(rows.end(), larger.begin(), larger.end());
+  return rows;
+}
+
+/// Exercises 2.3 and 2.4.
+std::vector<BookRow> product_rows() {
+  std::vector<BookRow> rows;
   const Chip& v6e = chip_named("v6e");
   const BytesPerSecond pcie = chip_named("v5e").pcie;
   rows.push_back({.section = "2.3ex",
@@ -244,7 +256,22 @@ std::vector<BookRow> chip_rows() {
        .value = even_batch(v5e, d, f, vmem),
        .unit = "tokens",
        .book = "11"});
-  for (const auto& more : {corner_rows(), offloaded_rows()}) rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
+}
+
+}  // namespace
+
+std::vector<BookRow> roofline_rows() {
+  std::vector<BookRow> rows = intensity_rows();
+  for (BookRow& row : critical_batches()) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<BookRow> chip_rows() {
+  std::vector<BookRow> rows;
+  for (const auto& some : {weight_rows(), pods_rows(), product_rows(), corner_rows(), offloaded_rows()}) {
+    rows.insert(rows.end(), some.begin(), some.end());
+  }
   return rows;
 }
 

@@ -226,8 +226,8 @@ std::vector<BookRow> llama_memory(const TransformerConfig& model) {
            .book = "2.4"}};
 }
 
-/// Section 6.3: FSDP and tensor parallelism on a pod.
-std::vector<BookRow> llama_sharding() {
+/// Section 6.3: FSDP and tensor parallelism on a pod: where they are compute-bound.
+std::vector<BookRow> llama_bounds() {
   const roofline::Chip& v5p = roofline::chip_named("v5p");
   const roofline::ChipRates rates{v5p.matmul, v5p.link * 2};
   const auto chips = static_cast<double>(v5p.most_chips);
@@ -236,8 +236,6 @@ std::vector<BookRow> llama_sharding() {
   const auto forward = roofline::CountedPasses::forward;
   const roofline::TwoProducts layer{tokens, 8192, f};
   const auto [least, most] = roofline::compute_bound_x(layer, rates, chips, 2, 1, forward).value();
-  const Index power = roofline::power_of_two_below(v5p.most_chips);
-  const roofline::MixedMesh best = roofline::best_mixed_mesh(layer, rates, power, 2, 1, forward);
   const Names quadratic = {{"B", tokens}, {"a", rates.intensity()}, {"F", f}, {"N", chips}};
   return {{.section = "6.3",
            .quantity = "LLaMA-3 70B: tokens a chip of a batch of 4M on 8960 v5p",
@@ -274,8 +272,20 @@ std::vector<BookRow> llama_sharding() {
            .names = quadratic,
            .value = most,
            .unit = "",
-           .book = "1927"},
-          {.section = "6.3",
+           .book = "1927"}};
+}
+
+/// Section 6.3: the mesh to take.
+std::vector<BookRow> llama_mesh() {
+  const roofline::Chip& v5p = roofline::chip_named("v5p");
+  const roofline::ChipRates rates{v5p.matmul, v5p.link * 2};
+  const auto chips = static_cast<double>(v5p.most_chips);
+  const auto forward = roofline::CountedPasses::forward;
+  const roofline::TwoProducts layer{4.19e6, 8192, 28672};
+  const double most = roofline::compute_bound_x(layer, rates, chips, 2, 1, forward).value().second;
+  const Index power = roofline::power_of_two_below(v5p.most_chips);
+  const roofline::MixedMesh best = roofline::best_mixed_mesh(layer, rates, power, 2, 1, forward);
+  return {{.section = "6.3",
            .quantity = "LLaMA-3 70B: X as a power of two",
            .formula = "2^round(log2(x))",
            .names = {{"x", most}},
@@ -305,8 +315,8 @@ std::vector<BookRow> transformer_rows() {
 std::vector<BookRow> llama_rows() {
   const TransformerConfig model = sizes_of_model("llama3-70b");
   std::vector<BookRow> rows;
-  for (const auto& some :
-       {llama_parameters(parameter_parts(model)), llama_training(model), llama_memory(model), llama_sharding()}) {
+  for (const auto& some : {llama_parameters(parameter_parts(model)), llama_training(model), llama_memory(model),
+                           llama_bounds(), llama_mesh()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -173,7 +175,7 @@ TEST(BookVerdicts, AgreeWithinOnePercentOrInTheDigitsPrinted) {
 
 TEST(BookVerdicts, NeedTheirReasons) {
   EXPECT_EQ(fault_of(row_of(3e-3, "2")), "ours is not the book's figure");
-  EXPECT_EQ(fault_of(row_of(NAN, "2")), "ours is nan");
+  EXPECT_EQ(fault_of(row_of(std::numeric_limits<double>::quiet_NaN(), "2")), "ours is nan");
   BookRow slip = row_of(3e-3, "2", Verdict::slip);
   EXPECT_EQ(fault_of(slip), "a slip without a note that explains it");
   slip.note = "why";

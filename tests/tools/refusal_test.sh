@@ -19,8 +19,8 @@ expect_code 0
 expect_lines out 1 "mpirun -n 2 shardline matmul"
 
 refused "no command given; see shardline --help"
-refused "there is no command 'frobnicate'; there are matmul, explain, train" frobnicate
-refused "there is no command 'frobnicate'; there are matmul, explain, train" frobnicate --size $sizes
+refused "there is no command 'frobnicate'; there are matmul, explain, plan, train" frobnicate
+refused "there is no command 'frobnicate'; there are matmul, explain, plan, train" frobnicate --size $sizes
 refused "--frobnicate; see shardline --help" --frobnicate
 refused "--frobnicate; see shardline matmul --help" matmul "$good" --size $sizes --frobnicate
 refused "EXPR is required; see shardline matmul --help" matmul --size $sizes
@@ -54,11 +54,11 @@ refused "--seed: 18446744073709551616 is not" matmul "$good" --size $sizes --see
 refused "--json: it is empty" matmul "$good" --size $sizes --json ""
 refused "--mesh: it is empty" matmul "$good" --size $sizes --mesh ""
 refused "--hardware" matmul "$good" --size $sizes --hardware
-refused "hardware \"v9\" is not known; there are v3, v4p, v5p, v5e, v6e, h100, cpu" matmul "$good" --size $sizes --hardware v9
+refused "hardware \"v9\" is not known; nearest are v3, v4p, v5p; there are v3, v4p, v5p, v5e, v6e, h100, cpu" matmul "$good" --size $sizes --hardware v9
 
 refused "EXPR is required; see shardline explain --help" explain --mesh X=4 --size $sizes
 refused "--mesh is required; see shardline explain --help" explain "$good" --size $sizes
-refused "hardware \"v9\" is not known; there are v3, v4p, v5p, v5e, v6e, h100, cpu" \
+refused "hardware \"v9\" is not known; nearest are v3, v4p, v5p; there are v3, v4p, v5p, v5e, v6e, h100, cpu" \
   explain "$good" --mesh X=4 --size $sizes --hardware v9
 refused "the result C[I, K]{U_X} cannot owe on X" explain "A[I_X, J] * B[J, K] -> C[I, K]{U_X}" --mesh X=4 --size $sizes
 refused "$folder/nowhere/record.json" explain "$good" --mesh X=4 --size $sizes --json "$folder/nowhere/record.json"

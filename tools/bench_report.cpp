@@ -273,8 +273,8 @@ Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<
   Plot plot;
   plot.title = fmt::format("{} over {} of mesh {}, {} rank{}", name_of(plan.dtype), to_string(plan.axes),
                            mesh.to_string(), plan.ranks, plan.ranks == 1 ? "" : "s");
-  plot.x = {"size (bytes as nccl-tests counts them)", true, size_tick};
-  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "algorithm bandwidth", false, rate_tick};
+  plot.x = {"size (bytes as nccl-tests counts them)", Scaling::binary, size_tick};
+  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "algorithm bandwidth", Scaling::decimal, rate_tick};
   for (const BenchSummary& summary : summarise(rows)) {
     PlotCurve curve{fmt::format("{} {}", name_of(summary.kind), name_of(summary.algorithm)),
                     {},

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "tools/run_page.h"
 #include "tools/statistics.h"
 
 namespace shardline::tools {
@@ -109,12 +110,7 @@ std::string size_tick(double bytes) {
   return fmt::format("{:.4g} {}", bytes, kUnits.at(unit));
 }
 
-std::string rate_tick(double bytes_per_second) {
-  constexpr std::array kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  std::size_t unit = 0;
-  for (; bytes_per_second >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
-  return fmt::format("{:.3g} {}", bytes_per_second, kUnits.at(unit));
-}
+std::string rate_tick(double bytes_per_second) { return with_prefix(bytes_per_second, "B/s"); }
 
 /// Constant time, as the fastest row of the smallest size has it, and the highest bandwidth of all.
 std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
@@ -137,6 +133,28 @@ std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
           {fmt::format("ceiling: {}", to_string(BytesPerSecond(plotted(*best)))),
            {least, plotted(*best)},
            {largest, plotted(*best)}}};
+}
+
+constexpr const char* kPlotCaption =
+    "A colour for each algorithm, a marker for each collective, both axes logarithmic. Sizes are those of nccl-tests: "
+    "the gathered array of all_gather and reduce_scatter, what one rank holds of the others. The sloping guide is the "
+    "time of the fastest row of the smallest size, the level one the highest bandwidth of all rows.";
+
+/// All rows in cells.
+Table table_of(const std::vector<BenchRow>& rows) {
+  Table table{{"collective", "algorithm", "bytes", "median", "min", "p99", "max", "algbw", "busbw", "predicted",
+               "ratio", "limiter", "x native", "wrong"},
+              {},
+              2};
+  for (const BenchRow& row : rows) {
+    table.rows.push_back({std::string(name_of(row.kind)), algorithm_text(row),
+                          fmt::format("{}", static_cast<Index>(row.bytes.value)), to_string(row.times.median),
+                          to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
+                          row.bus_bandwidth ? to_string(row.algorithm_bandwidth) : kNone, shown(row.bus_bandwidth),
+                          row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()),
+                          limiter_text(row), ratio_text(row.times_native), std::to_string(row.wrong)});
+  }
+  return table;
 }
 
 /// What the row that is farthest from its prediction tells.
@@ -289,6 +307,46 @@ Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<
   }
   plot.guides = guides_of(rows);
   return plot;
+}
+
+std::vector<OperationRow> largest_rows(const std::vector<BenchRow>& rows) {
+  std::vector<OperationRow> largest;
+  for (const BenchSummary& summary : summarise(rows)) {
+    const BenchRow* most = nullptr;
+    for (const BenchRow& row : rows) {
+      const bool same = row.kind == summary.kind && row.algorithm == summary.algorithm;
+      if (same && row.predicted && (most == nullptr || row.bytes > most->bytes)) most = &row;
+    }
+    if (most == nullptr) continue;
+    OperationRow operation;
+    operation.name = fmt::format("{} {}, {}", name_of(most->kind), algorithm_text(*most), size_tick(most->bytes.value));
+    operation.short_name = fmt::format("{} {}", name_of(most->kind), name_of(most->algorithm));
+    operation.bytes = most->bytes;
+    operation.wire_bytes = Bytes(static_cast<double>(most->wire_bytes.value_or(0)));
+    operation.predicted = most->predicted->time;
+    operation.measured = most->times.median;
+    operation.limiter = limiter_text(*most);
+    largest.push_back(std::move(operation));
+  }
+  number_by_time(largest);
+  return largest;
+}
+
+Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  Plot plot = plot_of(plan, job.mesh().axes(), rows);
+  Page page = run_page(job, "Bandwidth of collectives", plot.title + (plan.cold ? ", cold caches." : "."));
+  if (exit_code(rows) != 0) page.warnings.emplace_back("Some rows are WRONG.");
+  for (const std::string& text : plan.left_out) page.warnings.push_back("Left out: " + text + ".");
+  plot.title.clear();
+  page.sections = {{"Result", {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)}}},
+                   {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
+  const OperationsView view{largest_rows(rows), &job.predictions(), source_of_figures(job), 1, "call", {}};
+  if (!view.rows.empty()) {
+    page.sections.push_back(bars_section(view));
+    page.sections.push_back(moving_section(view));
+  }
+  page.sections.push_back({"Rows", {table_of(rows)}});
+  return page;
 }
 
 int exit_code(const std::vector<BenchRow>& rows) {

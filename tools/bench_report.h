@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "tools/bench_rows.h"
+#include "tools/operation_row.h"
+#include "tools/page.h"
 #include "tools/plot.h"
 
 namespace shardline::tools {
@@ -39,6 +41,11 @@ std::string csv_text(const BenchPlan& plan, const std::vector<BenchRow>& rows);
 /// Bandwidth against size: of the bus, or of the algorithm for one rank. A colour for each algorithm, a marker for each
 /// collective.
 Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<BenchRow>& rows);
+
+/// Of each collective by each algorithm the row of the largest size, where a time was predicted, as figures show it.
+std::vector<OperationRow> largest_rows(const std::vector<BenchRow>& rows);
+/// The page of --report.
+Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows);
 
 /// 1 when any element of any row is wrong.
 int exit_code(const std::vector<BenchRow>& rows);

@@ -33,7 +33,13 @@ std::string html_of(const Preformatted& block) {
 }
 
 std::string html_of(const Figure& figure) {
-  return fmt::format("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", figure.svg, xml_text(figure.caption));
+  std::string key;
+  for (const auto& [number, name] : figure.key) {
+    key += fmt::format("<li value=\"{}\">{}</li>\n", number, xml_text(name));
+  }
+  if (!key.empty()) key = "<ol>\n" + key + "</ol>\n";
+  return fmt::format("<figure>\n{}<figcaption>{}</figcaption>\n{}</figure>\n", figure.svg, xml_text(figure.caption),
+                     key);
 }
 
 std::string row_html(const std::vector<std::string>& cells, const char* element, std::size_t texts) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,6 +22,7 @@ struct Preformatted {
 struct Figure {
   std::string svg;
   std::string caption;
+  std::vector<std::pair<std::size_t, std::string>> key = {};  ///< numbers in the figure and what they stand for
 };
 struct Table {
   std::vector<std::string> columns;

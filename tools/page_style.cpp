@@ -23,6 +23,9 @@ dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 1rem 0 1.75rem; }
 figure > svg { display: block; width: 100%; max-width: 46rem; height: auto; font-family: inherit; }
 figcaption { margin-top: 0.5rem; max-width: 46rem; font-size: 0.875rem; line-height: 1.45; color: var(--muted); }
+ol { margin: 0.6rem 0 0; padding-left: 2rem; max-width: 46rem; columns: 14rem; column-gap: 2rem; font-size: 0.875rem; line-height: 1.5; }
+li { overflow-wrap: anywhere; break-inside: avoid; }
+li::marker { color: var(--muted); }
 pre, .table { overflow-x: auto; max-width: 100%; }
 pre { margin: 1rem 0; padding: 0.8rem 1rem; border-radius: 6px; background: var(--shade); font: 0.825rem/1.5 ui-monospace, monospace; }
 table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
@@ -48,7 +51,10 @@ summary { cursor: pointer; color: var(--muted); }
   figure, tr, dl, .warning { break-inside: avoid; }
   figure > svg { max-width: 150mm; font-size: 13px; }
   pre { white-space: pre-wrap; border: 1px solid var(--grid); }
-  pre, .table { overflow: visible; }
+  ol { margin: 0.6rem 0 0; padding-left: 2rem; max-width: 46rem; columns: 14rem; column-gap: 2rem; font-size: 0.875rem; line-height: 1.5; }
+li { overflow-wrap: anywhere; break-inside: avoid; }
+li::marker { color: var(--muted); }
+pre, .table { overflow: visible; }
   th, td { padding-left: 0.7rem; }
   table { font-size: 8pt; }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace shardline::tools {
@@ -106,6 +107,17 @@ Box frame_box(double top, double ticks_width) {
 }
 
 }  // namespace
+
+std::string with_prefix(double value, const char* unit) {
+  constexpr std::array kPrefixes = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+  constexpr int kNone = 4;
+  constexpr int kMost = static_cast<int>(kPrefixes.size()) - 1 - kNone;
+  const double size = std::abs(value) * (1 + 1e-9);  // a thousand that was rounded down is one
+  const int step = size > 0 ? std::clamp(static_cast<int>(std::floor(std::log10(size) / 3)), -kNone, kMost) : 0;
+  const std::string text = fmt::format("{:.3g} {}{}", value / std::pow(1000.0, step),
+                                       kPrefixes.at(static_cast<std::size_t>(step + kNone)), unit);
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
 
 Scale::Scale(Scaling scaling, double begin, double end, double first, double last)
     : logarithmic_(scaling != Scaling::linear), begin_(begin), end_(end), first_(first), last_(last) {}

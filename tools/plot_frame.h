@@ -22,6 +22,9 @@ struct PlotAxis {
   std::string (*tick)(double value) = nullptr;  ///< the text of a tick, with its unit
 };
 
+/// A number of few digits with a decimal prefix, for the text of a tick: "20 GB/s", "5 k", "0 s".
+std::string with_prefix(double value, const char* unit);
+
 /// The part of an axis that is shown, from the first to the last tick, over the user units from `first` to `last`.
 class Scale {
  public:

@@ -14,6 +14,8 @@ constexpr double kBar = 9;
 constexpr double kGap = 12;  ///< between one name's bars and the next name
 constexpr double kLegendLine = 1.6 * kRoomyLetters;
 
+constexpr Paint kOfPrediction = {.fill = &kMuted, .as = "fill-opacity='0.55'"};
+
 /// `text`, or its beginning where it is too wide.
 std::string cut(const std::string& text, double width) {
   if (roomy_width(text) <= width) return text;
@@ -25,21 +27,26 @@ std::string cut(const std::string& text, double width) {
   return beginning + "…";
 }
 
-/// "25.8 s, 0.91 times predicted"
+/// "25.8 s, ratio 0.91"
 std::string value_text(const Bars& bars) {
   if (!bars.measured) return to_string(bars.predicted);
   if (bars.predicted.value <= 0) return to_string(*bars.measured);
-  return fmt::format("{}, {:.2f} times predicted", to_string(*bars.measured), *bars.measured / bars.predicted);
+  return fmt::format("{}, ratio {:.2f}", to_string(*bars.measured), *bars.measured / bars.predicted);
 }
 
 std::string legend(bool measured) {
   const double y = 0.5 * kLegendLine;
-  const auto entry = [&](double x, const Paint& paint, const std::string& text) {
-    return svg_box({x, y - kBar / 2, 24, kBar}, paint) +
-           svg_text({x + 32, y + 0.35 * kLetters}, Anchor::start, text, kMuted);
+  const auto name = [&](double x, const std::string& text) {
+    return svg_text({x, y + 0.35 * kLetters}, Anchor::start, text, kMuted);
   };
-  const std::string text = entry(0, {.fill = &kMuted, .as = "fill-opacity='0.55'"}, "predicted");
-  return measured ? text + entry(170, {.fill = &category_ink(0)}, "measured") : text;
+  std::string text = svg_box({0, y - kBar / 2, 24, kBar}, kOfPrediction) + name(32, "predicted");
+  if (!measured) return text;
+  constexpr double kSecond = 170;
+  for (const std::size_t color : {0, 1, 2}) {
+    const double x = kSecond + 8 * static_cast<double>(color);
+    text += svg_box({x, y - kBar / 2, 8, kBar}, {.fill = &category_ink(color)});
+  }
+  return text + name(kSecond + 32, "measured");
 }
 
 }  // namespace
@@ -62,8 +69,7 @@ std::string bars_svg(const std::vector<Bars>& bars) {
     elements += svg_text({0, baseline}, Anchor::start, cut(each.name, kFigureWidth - roomy_width(value) - kGap));
     elements += svg_text({kFigureWidth, baseline}, Anchor::end, value, kMuted);
     y += kLine;
-    elements +=
-        svg_box({0, y, unit * each.predicted.value, kBar}, {.fill = &kMuted, .as = "fill-opacity='0.55'"}, title);
+    elements += svg_box({0, y, unit * each.predicted.value, kBar}, kOfPrediction, title);
     y += kBar + 2;
     if (each.measured) {
       elements += svg_box({0, y, unit * each.measured->value, kBar}, {.fill = each.ink}, title);

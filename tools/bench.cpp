@@ -75,7 +75,7 @@ std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemo
       }
     }
   }
-  job.print(summary_text(rows) + comparison_text(rows));
+  job.print("\n" + summary_text(rows) + comparison_text(rows) + diagnosis(rows));
   return rows;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tools/run_page.h"
 #include "tools/statistics.h"
+#include "tools/text.h"
 
 namespace shardline::tools {
 
@@ -158,7 +159,7 @@ Table table_of(const std::vector<BenchRow>& rows) {
 }
 
 /// What the row that is farthest from its prediction tells.
-std::string bench_diagnosis(const BenchRow& worst) {
+std::string what_is_off(const BenchRow& worst) {
   constexpr double kNear = 1.1;
   const double ratio = *worst.ratio();
   if (ratio < kNear) return "No row takes much longer than predicted.\n";
@@ -175,6 +176,17 @@ std::string bench_diagnosis(const BenchRow& worst) {
       "Farthest from its prediction is {}: {} where {} were expected. The link, or the memory that the ranks share, is"
       " slower or busier than when it was measured.\n",
       row, to_string(wire / worst.times.median), to_string(wire / worst.predicted->time));
+}
+
+/// The rows for which a time was predicted, with the largest ratio first.
+std::vector<const BenchRow*> worst_first(const std::vector<BenchRow>& rows) {
+  std::vector<const BenchRow*> predicted;
+  for (const BenchRow& row : rows) {
+    if (row.predicted) predicted.push_back(&row);
+  }
+  std::stable_sort(predicted.begin(), predicted.end(),
+                   [](const BenchRow* a, const BenchRow* b) { return *a->ratio() > *b->ratio(); });
+  return predicted;
 }
 
 }  // namespace
@@ -222,8 +234,8 @@ std::string row_text(const BenchPlan& plan, const BenchRow& row) {
 }
 
 std::string summary_text(const std::vector<BenchRow>& rows) {
-  std::string text = fmt::format("\n{:<15}{:<14}{:>6}{:>16}  {}\n", "collective", "algorithm", "sizes",
-                                 "best bandwidth", "times faster than native (median over sizes)");
+  std::string text = fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", "collective", "algorithm", "sizes", "best bandwidth",
+                                 "times faster than native (median over sizes)");
   for (const BenchSummary& summary : summarise(rows)) {
     text += fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", name_of(summary.kind), name_of(summary.algorithm),
                         summary.sizes, to_string(summary.best), ratio_text(summary.times_native));
@@ -234,18 +246,10 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
 }
 
 std::string comparison_text(const std::vector<BenchRow>& rows) {
-  std::vector<const BenchRow*> predicted;
-  std::vector<double> ratios;
-  std::map<std::string, int> limiters;
-  for (const BenchRow& row : rows) {
-    if (!row.predicted) continue;
-    predicted.push_back(&row);
-    ratios.push_back(*row.ratio());
-    ++limiters[limiter_text(row)];
-  }
+  const std::vector<const BenchRow*> predicted = worst_first(rows);
   if (predicted.empty()) return "";
-  std::stable_sort(predicted.begin(), predicted.end(),
-                   [](const BenchRow* a, const BenchRow* b) { return *a->ratio() > *b->ratio(); });
+  std::vector<double> ratios;
+  for (const BenchRow* row : predicted) ratios.push_back(*row->ratio());
   std::string text = fmt::format("measured / predicted is {:.2f} in the median of {} rows; worst first:\n",
                                  median(ratios), rows.size());
   for (std::size_t i = 0; i < std::min(predicted.size(), kWorstListed); ++i) {
@@ -254,10 +258,18 @@ std::string comparison_text(const std::vector<BenchRow>& rows) {
                         algorithm_text(row), size_tick(row.bytes.value), to_string(row.times.median),
                         to_string(row.predicted->time), limiter_text(row));
   }
+  return text;
+}
+
+std::string diagnosis(const std::vector<BenchRow>& rows) {
+  const std::vector<const BenchRow*> predicted = worst_first(rows);
+  if (predicted.empty()) return "";
+  std::map<std::string, int> limiters;
+  for (const BenchRow* row : predicted) ++limiters[limiter_text(*row)];
   const auto most = std::max_element(limiters.begin(), limiters.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  text += fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size());
-  return text + bench_diagnosis(*predicted.front());
+  return fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size()) +
+         what_is_off(*predicted.front());
 }
 
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
@@ -336,10 +348,11 @@ Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows)
   Plot plot = plot_of(plan, job.mesh().axes(), rows);
   Page page = run_page(job, "Bandwidth of collectives", plot.title + (plan.cold ? ", cold caches." : "."));
   if (exit_code(rows) != 0) page.warnings.emplace_back("Some rows are WRONG.");
-  for (const std::string& text : plan.left_out) page.warnings.push_back("Left out: " + text + ".");
+  for (const std::string& text : plan.left_out) page.warnings.push_back(sentence("left out: " + text));
   plot.title.clear();
-  page.sections = {{"Result", {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)}}},
-                   {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
+  page.sections = {
+      {"Result", {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)}, Paragraph{diagnosis(rows)}}},
+      {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
   const OperationsView view{largest_rows(rows), &job.predictions(), source_of_figures(job), 1, "call", {}};
   if (!view.rows.empty()) {
     page.sections.push_back(bars_section(view));

@@ -30,9 +30,11 @@ std::string row_text(const BenchPlan& plan, const BenchRow& row);
 /// What stands under the table: the summary, and how many rows are wrong.
 std::string summary_text(const std::vector<BenchRow>& rows);
 
-/// Measured beside predicted over all rows: the median ratio, the rows with the largest first, and in a paragraph what
-/// binds and what is farthest off. Empty when nothing was predicted.
+/// Measured beside predicted over all rows: the median ratio and the rows with the largest first. Empty when nothing
+/// was predicted.
 std::string comparison_text(const std::vector<BenchRow>& rows);
+/// A paragraph: what binds, what is farthest off and why that may be. Empty when nothing was predicted.
+std::string diagnosis(const std::vector<BenchRow>& rows);
 
 /// Adds the keys of a bench record.
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows);

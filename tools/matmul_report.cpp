@@ -7,6 +7,7 @@
 #include "tools/report.h"
 #include "tools/run_page.h"
 #include "tools/statistics.h"
+#include "tools/text.h"
 
 namespace shardline::tools {
 namespace {
@@ -106,7 +107,7 @@ Page page_of(Job& job, const MatmulRecord& record) {
   Page page = run_page(job, product.to_string(),
                        fmt::format("A product on mesh {}{}; candidate {} of {}.", product.mesh.to_string(), sizes,
                                    record.chosen, record.candidates.size()));
-  if (!record.correct()) page.warnings.push_back(accuracy_text(record));
+  if (!record.correct()) page.warnings.push_back(sentence(accuracy_text(record)));
   add_impossible_rates(page, comparison, job.predictions());
   const OperationsView view{rows_of(record.steps),
                             &job.predictions(),
@@ -115,8 +116,8 @@ Page page_of(Job& job, const MatmulRecord& record) {
                             "run",
                             {"whole product, median", comparison.predicted, comparison.measured, &kText}};
   page.sections = {{"Result",
-                    {Paragraph{diagnosis(comparison, job.predictions())}, Paragraph{whole_text(record)},
-                     Paragraph{accuracy_text(record)}}},
+                    {Paragraph{diagnosis(comparison, job.predictions())}, Paragraph{sentence(whole_text(record))},
+                     Paragraph{sentence(accuracy_text(record))}}},
                    program_section(lines(record.program())),
                    bars_section(view),
                    roofline_section(view),

@@ -10,9 +10,10 @@ namespace shardline::tools {
 namespace {
 
 constexpr double kFrameHeight = 320;
-constexpr double kLine = 1.3 * kRoomyLetters;  ///< from one line of text to the next
-constexpr double kGap = 8;                     ///< between a frame and its tick texts
-constexpr double kMargin = 16;                 ///< right of the frame
+constexpr double kLine = 1.3 * kRoomyLetters;       ///< from one line of text to the next
+constexpr double kLabelRoom = 2.1 * kRoomyLetters;  ///< above a frame, for the label of y and half a tick text
+constexpr double kGap = 8;                          ///< between a frame and its tick texts
+constexpr double kMargin = 20;                      ///< right of the frame
 
 /// Powers of two from below `least` to above `most`, few enough to be read.
 std::vector<double> binary_ticks(double least, double most) {
@@ -58,6 +59,8 @@ std::vector<double> linear_ticks(double least, double most) {
   return ticks;
 }
 
+}  // namespace
+
 std::vector<double> ticks_of(Scaling scaling, const std::vector<double>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   const double low = values.empty() ? 1 : *least;
@@ -71,6 +74,8 @@ std::vector<double> ticks_of(Scaling scaling, const std::vector<double>& values)
       return linear_ticks(low, high);
   }
 }
+
+namespace {
 
 /// The widest tick text.
 double width_of(const PlotAxis& axis, const std::vector<double>& ticks) {
@@ -103,7 +108,7 @@ std::vector<double> ticks_with_text(const PlotAxis& axis, std::vector<double> ti
 
 Box frame_box(double top, double ticks_width) {
   const double left = ticks_width + kGap;
-  return {left, top + kLine, kFigureWidth - kMargin - left, kFrameHeight};
+  return {left, top + kLabelRoom, kFigureWidth - kMargin - left, kFrameHeight};
 }
 
 }  // namespace
@@ -147,7 +152,7 @@ double PlotFrame::bottom() const { return box_.bottom() + kGap + 2 * kLine; }
 
 std::string PlotFrame::svg() const {
   const Paint grid = {.stroke = &kGrid};
-  std::string text = svg_text({0, top_ + kLetters}, Anchor::start, y_axis_.label, kMuted);
+  std::string text = svg_text({0, top_ + 0.9 * kRoomyLetters}, Anchor::start, y_axis_.label, kMuted);
   for (const double tick : x_ticks_) text += svg_line({x_(tick), box_.top}, {x_(tick), box_.bottom()}, grid);
   for (const double tick : y_ticks_) text += svg_line({box_.left, y_(tick)}, {box_.right(), y_(tick)}, grid);
   const double letters_wide = width_of(x_axis_, x_ticks_) + kGap;

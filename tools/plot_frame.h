@@ -25,6 +25,9 @@ struct PlotAxis {
 /// A number of few digits with a decimal prefix, for the text of a tick: "20 GB/s", "5 k", "0 s".
 std::string with_prefix(double value, const char* unit);
 
+/// Ticks that enclose `values`, which have places on an axis of this scaling, at least two; they rise.
+std::vector<double> ticks_of(Scaling scaling, const std::vector<double>& values);
+
 /// The part of an axis that is shown, from the first to the last tick, over the user units from `first` to `last`.
 class Scale {
  public:

@@ -36,7 +36,8 @@ struct Dot {
   double predicted = 0;  ///< y by the prediction; 0: none
 };
 
-std::string plain_tick(double value) { return with_prefix(value, ""); }
+std::string flops_tick(double value) { return with_prefix(value, ""); }
+std::string intensity_tick(double value) { return fmt::format("{:g}", value); }
 std::string byte_tick(double value) { return with_prefix(value, "B"); }
 std::string rate_tick(double value) { return with_prefix(value, "B/s"); }
 
@@ -72,14 +73,16 @@ class RooflineDrawing {
 
  private:
   PlotFrame frame_of(const PlotAxis& x, const PlotAxis& y) const {
+    constexpr double kRoom = 1.2;  // no dot lies on the frame
     std::vector<double> xs;
     std::vector<double> ys;
-    for (const Roof& roof : roofs_) {
-      xs.push_back(roof.ridge());
-      ys.push_back(roof.flat);
+    for (const Roof& roof : roofs_) {  // enough of the slope to be seen as one
+      xs.insert(xs.end(), {roof.ridge() / 10, roof.ridge()});
+      ys.insert(ys.end(), {roof.flat / 50, roof.flat});
     }
     for (const Dot& dot : dots_) {
-      xs.push_back(dot.x);
+      xs.push_back(dot.x / kRoom);
+      xs.push_back(dot.x * kRoom);
       ys.push_back(dot.y);
       if (dot.predicted > 0) ys.push_back(dot.predicted);
     }
@@ -137,7 +140,7 @@ class RooflineDrawing {
     const Place at = frame_.at(dot.x, dot.y);
     std::optional<LabelLayout::Label> label;
     std::string text = fmt::format("{} {}", dot.row->number, dot.row->short_name);
-    constexpr double kNameReach = 45;
+    constexpr double kNameReach = 90;
     constexpr double kNumberReach = 150;
     if (named) label = layout_.place(at, text, kNameReach);
     if (!label) {
@@ -217,7 +220,7 @@ std::string roofline_svg(const std::vector<OperationRow>& rows, const roofline::
   const std::vector<Dot> dots = dots_of(
       rows, DotPlace::compute, [](const OperationRow& row) { return row.flops.value / row.bytes.value; },
       [](const OperationRow& row) { return row.flops.value; });
-  return RooflineDrawing({"FLOPs per byte", Scaling::decimal, plain_tick}, {"FLOP/s", Scaling::decimal, plain_tick},
+  return RooflineDrawing({"FLOPs per byte", Scaling::decimal, intensity_tick}, {"FLOP/s", Scaling::decimal, flops_tick},
                          roofs, dots)
       .svg("Roofline of computation: FLOP/s against FLOPs per byte, a dot for each operation");
 }

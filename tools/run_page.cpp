@@ -6,6 +6,7 @@
 
 #include "tools/report.h"
 #include "tools/roofline_plot.h"
+#include "tools/text.h"
 #include "tools/timeline.h"
 #include "tools/version.h"
 
@@ -61,9 +62,9 @@ std::string compute_caption(const OperationsView& view) {
 constexpr const char* kMovingCaption =
     "Communication, and operations that move data without arithmetic: bytes per second against bytes of one call. Of "
     "collectives the bytes are those leaving the busiest rank; a line is what the link of an axis can do: on the slope "
-    "the latency of one step binds, on the flat its bandwidth. A collective takes several steps, so that small ones "
-    "stay "
-    "below the slope.";
+    "the latency of one step binds, on the flat its bandwidth. Collectives of several steps stay below the slope. "
+    "Others "
+    "are faster than the line of memory where they find their data in caches.";
 
 }  // namespace
 
@@ -76,16 +77,16 @@ Page run_page(Job& job, const std::string& title, const std::string& summary) {
   const Index ranks = job.mesh().ranks();
   Page page{title, summary, {}, {}, {}};
   if (!machine.timing_fault.empty()) {
-    page.warnings.push_back(fmt::format("Timings are not valid: {}.", machine.timing_fault));
+    page.warnings.push_back(sentence("timings are not valid: " + machine.timing_fault));
   }
-  for (const std::string& warning : job.machine_warnings()) page.warnings.push_back(warning + ".");
+  for (const std::string& warning : job.machine_warnings()) page.warnings.push_back(sentence(warning));
   const std::string launcher = ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks);
   page.facts = {{"Command", launcher + command_line()},
                 {"Mesh", job.mesh().axes().to_string()},
                 {"Machine", fmt::format("{}, {}, {}", machine.host, counted(machine.nodes, "node"),
                                         counted(machine.cores, "core") + (machine.nodes == 1 ? "" : " each"))},
-                {"Ranks", fmt::format("{}, {} BLAS per rank", counted(ranks, "rank"),
-                                      counted(machine.threads_per_rank, "thread"))},
+                {"Ranks", fmt::format("{}, {} per rank", counted(ranks, "rank"),
+                                      counted(machine.threads_per_rank, "BLAS thread"))},
                 {"Figures", fmt::format("{}, each rank: {}", source_of_figures(job), describe(job.predictions()))},
                 {"Element type", std::string(name_of(job.dtype()))},
                 {"Seed", std::to_string(job.seed())},
@@ -97,20 +98,25 @@ Page run_page(Job& job, const std::string& title, const std::string& summary) {
 }
 
 void add_impossible_rates(Page& page, const Comparison& comparison, const roofline::Hardware& hardware) {
-  const std::string text = impossible_rates(comparison, hardware);
-  if (!text.empty()) page.warnings.push_back(text);
+  for (const std::string& line : split(impossible_rates(comparison, hardware), '\n')) {
+    if (!line.empty()) page.warnings.push_back(sentence(line));
+  }
 }
 
 Section bars_section(const OperationsView& view) {
   const std::vector<OperationRow> rows = by_number(view.rows);
   std::vector<Bars> bars;
   if (!view.whole.name.empty()) bars.push_back(view.whole);
-  const std::size_t shown = rows.size() > kMostBars + 1 ? kMostBars : rows.size();
+  Seconds all;
+  for (const OperationRow& row : rows) all += row.time();
+  std::size_t shown = 0;
+  while (shown < rows.size() && shown < kMostBars && rows[shown].time() >= kSmallShare * all) ++shown;
   for (std::size_t i = 0; i < shown; ++i) bars.push_back(bars_of(rows[i], view.runs));
   if (shown < rows.size()) bars.push_back(others_of(rows, shown, view.runs));
   const std::string caption = fmt::format(
-      "Time of one {}, on the slowest rank; operations may overlap. Ratios above 1 took longer than predicted "
-      "by the figures {}.",
+      "Time of one {}, on the slowest rank; operations may overlap. Predicted by the figures {}; a ratio is measured "
+      "over "
+      "predicted. Measured bars are blue for products, orange for communication, green for other computation.",
       view.run, view.source);
   return {"Predicted beside measured", {Figure{bars_svg(bars), caption}}};
 }

@@ -47,7 +47,7 @@ std::string attributes(const Paint& paint) {
 }
 
 double roomy_width(const std::string& text) {
-  constexpr double kLetterWidth = 0.58;  // of the height: digits and capitals of common fonts
+  constexpr double kLetterWidth = 0.64;  // of the height: digits and capitals of common fonts
   return kLetterWidth * kRoomyLetters * static_cast<double>(letters(text));
 }
 

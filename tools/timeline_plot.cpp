@@ -102,7 +102,7 @@ class Drawing {
       y += kLane + (lane.communication ? kRankGap : kLaneGap);
     }
     elements += axis(top, y) + boxes;
-    y += 2 * kLine;
+    y += 1.4 * kLine;
     return svg_figure(y, "Timeline: what every rank did when", elements);
   }
 
@@ -133,11 +133,11 @@ class Drawing {
   }
 
   std::string axis(double top, double bottom) const {
-    constexpr int kTicks = 4;
     std::string text;
-    for (int i = 0; i <= kTicks; ++i) {
-      const Seconds time = end_ * (static_cast<double>(i) / kTicks);
-      const Anchor anchor = i == 0 ? Anchor::start : i == kTicks ? Anchor::end : Anchor::middle;
+    for (const double tick : ticks_of(Scaling::linear, {0, end_.value})) {
+      const Seconds time(tick);
+      if (time > end_) break;
+      const Anchor anchor = tick == 0 ? Anchor::start : x(time) > 0.95 * kFigureWidth ? Anchor::end : Anchor::middle;
       text += svg_line({x(time), top}, {x(time), bottom}, {.stroke = &kGrid});
       text += svg_text({x(time), bottom + kLine}, anchor, with_prefix(time.value, "s"), kMuted);
     }

@@ -6,6 +6,7 @@
 #include "tools/plot.h"
 #include "tools/report.h"
 #include "tools/run_page.h"
+#include "tools/text.h"
 
 namespace shardline::tools {
 namespace {
@@ -126,7 +127,7 @@ Page page_of(Job& job, const TrainRecord& record, const Timeline& timeline) {
   const OperationsView view = view_of(job, record);
   Section result{"Result", {Paragraph{diagnosis(record.comparison, job.predictions())}}};
   for (const std::string& text : {step_text(job, record), memory_text(record), loss_text(record)}) {
-    if (!text.empty()) result.blocks.emplace_back(Paragraph{text});
+    if (!text.empty()) result.blocks.emplace_back(Paragraph{sentence(text)});
   }
   page.sections = {result,
                    bars_section(view),

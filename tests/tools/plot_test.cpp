@@ -54,7 +54,7 @@ TEST(Plot, LinearAxesStartFromZero) {
   plot.y = {"loss", Scaling::linear, number};
   plot.curves = {{"loss", {{0, 6}, {37, 2.5}, {400, 1.25}}, 0, 0}};
   const std::string svg = to_svg(plot);
-  const SvgAxes axes = axes_of(svg, "0", "400", "0", "6");
+  const SvgAxes axes = axes_of(svg, "0", "200", "0", "6");
   const std::vector<SvgPoint> points = points_of(svg, "<circle ");
   ASSERT_EQ(points.size(), 3U + 1U);
   EXPECT_NEAR(axes.x_linear(points[1].x), 37, 0.01);

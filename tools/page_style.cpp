@@ -32,6 +32,8 @@ table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tab
 th, td { padding: 0.3rem 0 0.3rem 1rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--grid); }
 th { color: var(--muted); font-weight: 500; }
 .word { text-align: left; }
+td.word { white-space: normal; }
+td.word + td.word { min-width: 11rem; }
 th:first-child, td:first-child { padding-left: 0; }
 summary { cursor: pointer; color: var(--muted); }
 @media (max-width: 40rem) {
@@ -49,7 +51,7 @@ summary { cursor: pointer; color: var(--muted); }
   main { max-width: none; padding: 0; }
   h2 { margin-top: 1.5rem; break-after: avoid; }
   figure, tr, dl, .warning { break-inside: avoid; }
-  figure > svg { max-width: 150mm; font-size: 13px; }
+  figure > svg { max-width: 120mm; font-size: 13px; }
   pre { white-space: pre-wrap; border: 1px solid var(--grid); }
   ol { margin: 0.6rem 0 0; padding-left: 2rem; max-width: 46rem; columns: 14rem; column-gap: 2rem; font-size: 0.875rem; line-height: 1.5; }
 li { overflow-wrap: anywhere; break-inside: avoid; }

@@ -56,7 +56,8 @@ struct Group {
   }
 };
 
-/// A lane's spans in order; those shorter than `resolution` join their neighbours that are no farther than that.
+/// A lane's spans in order; those shorter than `resolution` join their neighbours that are no farther than that, until
+/// they are as long together.
 std::vector<Group> groups_of(const std::vector<TimelineSpan>& lane, Seconds resolution) {
   std::vector<Group> groups;
   bool open = false;
@@ -64,7 +65,7 @@ std::vector<Group> groups_of(const std::vector<TimelineSpan>& lane, Seconds reso
     const bool is_short = span.end - span.begin < resolution;
     if (!open || !is_short || span.begin - groups.back().end > resolution) groups.emplace_back();
     groups.back().add(span);
-    open = is_short;
+    open = is_short && groups.back().end - groups.back().begin < resolution;
   }
   return groups;
 }

@@ -75,15 +75,17 @@ std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemo
       }
     }
   }
-  job.print(summary_text(rows) + comparison_text(rows));
+  job.print("\n" + summary_text(rows) + comparison_text(rows) + diagnosis(rows));
   return rows;
 }
 
 int bench(const BenchOptions& options) {
   Job job(options.common);
   const BenchPlan plan = plan_bench(options, job.dtype(), job.mesh().axes());
-  job.require_writable(options.csv);
-  job.require_writable(options.plot);
+  job.require_writable({{"--json", "record", options.common.json},
+                        {"--csv", "table", options.csv},
+                        {"--plot", "plot", options.plot},
+                        {"--report", "page", options.report}});
   const Bytes cold = cold_bytes(job, plan);
   const Index room = room_needed(job, plan, cold);
 
@@ -98,6 +100,7 @@ int bench(const BenchOptions& options) {
   job.write_json(record);
   job.write_file(options.csv, csv_text(plan, rows));
   if (!options.plot.empty()) job.write_file(options.plot, to_svg(plot_of(plan, job.mesh().axes(), rows)));
+  if (!options.report.empty()) job.write_file(options.report, to_html(page_of(job, plan, rows)));
   return exit_code(rows);
 }
 

@@ -26,6 +26,7 @@ struct BenchOptions {
   bool cold = false;
   std::string plot;
   std::string csv;
+  std::string report;
 };
 
 /// Adds the arguments. `options` must outlive the parsing.

@@ -4,7 +4,9 @@
 #include <array>
 #include <map>
 
+#include "tools/run_page.h"
 #include "tools/statistics.h"
+#include "tools/text.h"
 
 namespace shardline::tools {
 
@@ -109,12 +111,7 @@ std::string size_tick(double bytes) {
   return fmt::format("{:.4g} {}", bytes, kUnits.at(unit));
 }
 
-std::string rate_tick(double bytes_per_second) {
-  constexpr std::array kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  std::size_t unit = 0;
-  for (; bytes_per_second >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
-  return fmt::format("{:.3g} {}", bytes_per_second, kUnits.at(unit));
-}
+std::string rate_tick(double bytes_per_second) { return with_prefix(bytes_per_second, "B/s"); }
 
 /// Constant time, as the fastest row of the smallest size has it, and the highest bandwidth of all.
 std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
@@ -139,8 +136,30 @@ std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
            {largest, plotted(*best)}}};
 }
 
+constexpr const char* kPlotCaption =
+    "A colour for each algorithm, a marker for each collective, both axes logarithmic. Sizes are those of nccl-tests: "
+    "the gathered array of all_gather and reduce_scatter, what one rank holds of the others. The sloping guide is the "
+    "time of the fastest row of the smallest size, the level one the highest bandwidth of all rows.";
+
+/// All rows in cells.
+Table table_of(const std::vector<BenchRow>& rows) {
+  Table table{{"collective", "algorithm", "bytes", "median", "min", "p99", "max", "algbw", "busbw", "predicted",
+               "ratio", "limiter", "x native", "wrong"},
+              {},
+              2};
+  for (const BenchRow& row : rows) {
+    table.rows.push_back({std::string(name_of(row.kind)), algorithm_text(row),
+                          fmt::format("{}", static_cast<Index>(row.bytes.value)), to_string(row.times.median),
+                          to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
+                          row.bus_bandwidth ? to_string(row.algorithm_bandwidth) : kNone, shown(row.bus_bandwidth),
+                          row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()),
+                          limiter_text(row), ratio_text(row.times_native), std::to_string(row.wrong)});
+  }
+  return table;
+}
+
 /// What the row that is farthest from its prediction tells.
-std::string bench_diagnosis(const BenchRow& worst) {
+std::string what_is_off(const BenchRow& worst) {
   constexpr double kNear = 1.1;
   const double ratio = *worst.ratio();
   if (ratio < kNear) return "No row takes much longer than predicted.\n";
@@ -157,6 +176,17 @@ std::string bench_diagnosis(const BenchRow& worst) {
       "Farthest from its prediction is {}: {} where {} were expected. The link, or the memory that the ranks share, is"
       " slower or busier than when it was measured.\n",
       row, to_string(wire / worst.times.median), to_string(wire / worst.predicted->time));
+}
+
+/// The rows for which a time was predicted, with the largest ratio first.
+std::vector<const BenchRow*> worst_first(const std::vector<BenchRow>& rows) {
+  std::vector<const BenchRow*> predicted;
+  for (const BenchRow& row : rows) {
+    if (row.predicted) predicted.push_back(&row);
+  }
+  std::stable_sort(predicted.begin(), predicted.end(),
+                   [](const BenchRow* a, const BenchRow* b) { return *a->ratio() > *b->ratio(); });
+  return predicted;
 }
 
 }  // namespace
@@ -204,8 +234,8 @@ std::string row_text(const BenchPlan& plan, const BenchRow& row) {
 }
 
 std::string summary_text(const std::vector<BenchRow>& rows) {
-  std::string text = fmt::format("\n{:<15}{:<14}{:>6}{:>16}  {}\n", "collective", "algorithm", "sizes",
-                                 "best bandwidth", "times faster than native (median over sizes)");
+  std::string text = fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", "collective", "algorithm", "sizes", "best bandwidth",
+                                 "times faster than native (median over sizes)");
   for (const BenchSummary& summary : summarise(rows)) {
     text += fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", name_of(summary.kind), name_of(summary.algorithm),
                         summary.sizes, to_string(summary.best), ratio_text(summary.times_native));
@@ -216,18 +246,10 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
 }
 
 std::string comparison_text(const std::vector<BenchRow>& rows) {
-  std::vector<const BenchRow*> predicted;
-  std::vector<double> ratios;
-  std::map<std::string, int> limiters;
-  for (const BenchRow& row : rows) {
-    if (!row.predicted) continue;
-    predicted.push_back(&row);
-    ratios.push_back(*row.ratio());
-    ++limiters[limiter_text(row)];
-  }
+  const std::vector<const BenchRow*> predicted = worst_first(rows);
   if (predicted.empty()) return "";
-  std::stable_sort(predicted.begin(), predicted.end(),
-                   [](const BenchRow* a, const BenchRow* b) { return *a->ratio() > *b->ratio(); });
+  std::vector<double> ratios;
+  for (const BenchRow* row : predicted) ratios.push_back(*row->ratio());
   std::string text = fmt::format("measured / predicted is {:.2f} in the median of {} rows; worst first:\n",
                                  median(ratios), rows.size());
   for (std::size_t i = 0; i < std::min(predicted.size(), kWorstListed); ++i) {
@@ -236,10 +258,18 @@ std::string comparison_text(const std::vector<BenchRow>& rows) {
                         algorithm_text(row), size_tick(row.bytes.value), to_string(row.times.median),
                         to_string(row.predicted->time), limiter_text(row));
   }
+  return text;
+}
+
+std::string diagnosis(const std::vector<BenchRow>& rows) {
+  const std::vector<const BenchRow*> predicted = worst_first(rows);
+  if (predicted.empty()) return "";
+  std::map<std::string, int> limiters;
+  for (const BenchRow* row : predicted) ++limiters[limiter_text(*row)];
   const auto most = std::max_element(limiters.begin(), limiters.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  text += fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size());
-  return text + bench_diagnosis(*predicted.front());
+  return fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size()) +
+         what_is_off(*predicted.front());
 }
 
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
@@ -273,8 +303,8 @@ Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<
   Plot plot;
   plot.title = fmt::format("{} over {} of mesh {}, {} rank{}", name_of(plan.dtype), to_string(plan.axes),
                            mesh.to_string(), plan.ranks, plan.ranks == 1 ? "" : "s");
-  plot.x = {"size (bytes as nccl-tests counts them)", true, size_tick};
-  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "algorithm bandwidth", false, rate_tick};
+  plot.x = {"size (bytes as nccl-tests counts them)", Scaling::binary, size_tick};
+  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "algorithm bandwidth", Scaling::decimal, rate_tick};
   for (const BenchSummary& summary : summarise(rows)) {
     PlotCurve curve{fmt::format("{} {}", name_of(summary.kind), name_of(summary.algorithm)),
                     {},
@@ -289,6 +319,47 @@ Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<
   }
   plot.guides = guides_of(rows);
   return plot;
+}
+
+std::vector<OperationRow> largest_rows(const std::vector<BenchRow>& rows) {
+  std::vector<OperationRow> largest;
+  for (const BenchSummary& summary : summarise(rows)) {
+    const BenchRow* most = nullptr;
+    for (const BenchRow& row : rows) {
+      const bool same = row.kind == summary.kind && row.algorithm == summary.algorithm;
+      if (same && row.predicted && (most == nullptr || row.bytes > most->bytes)) most = &row;
+    }
+    if (most == nullptr) continue;
+    OperationRow operation;
+    operation.name = fmt::format("{} {}, {}", name_of(most->kind), algorithm_text(*most), size_tick(most->bytes.value));
+    operation.short_name = fmt::format("{} {}", name_of(most->kind), name_of(most->algorithm));
+    operation.bytes = most->bytes;
+    operation.wire_bytes = Bytes(static_cast<double>(most->wire_bytes.value_or(0)));
+    operation.predicted = most->predicted->time;
+    operation.measured = most->times.median;
+    operation.limiter = limiter_text(*most);
+    largest.push_back(std::move(operation));
+  }
+  number_by_time(largest);
+  return largest;
+}
+
+Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
+  Plot plot = plot_of(plan, job.mesh().axes(), rows);
+  Page page = run_page(job, "Bandwidth of collectives", plot.title + (plan.cold ? ", cold caches." : "."));
+  if (exit_code(rows) != 0) page.warnings.emplace_back("Some rows are WRONG.");
+  for (const std::string& text : plan.left_out) page.warnings.push_back(sentence("left out: " + text));
+  plot.title.clear();
+  page.sections = {
+      {"Result", {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)}, Paragraph{diagnosis(rows)}}},
+      {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
+  const OperationsView view{largest_rows(rows), &job.predictions(), source_of_figures(job), 1, "call", {}};
+  if (!view.rows.empty()) {
+    page.sections.push_back(bars_section(view));
+    page.sections.push_back(moving_section(view));
+  }
+  page.sections.push_back({"Rows", {table_of(rows)}});
+  return page;
 }
 
 int exit_code(const std::vector<BenchRow>& rows) {

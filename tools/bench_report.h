@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "tools/bench_rows.h"
+#include "tools/operation_row.h"
+#include "tools/page.h"
 #include "tools/plot.h"
 
 namespace shardline::tools {
@@ -28,9 +30,11 @@ std::string row_text(const BenchPlan& plan, const BenchRow& row);
 /// What stands under the table: the summary, and how many rows are wrong.
 std::string summary_text(const std::vector<BenchRow>& rows);
 
-/// Measured beside predicted over all rows: the median ratio, the rows with the largest first, and in a paragraph what
-/// binds and what is farthest off. Empty when nothing was predicted.
+/// Measured beside predicted over all rows: the median ratio and the rows with the largest first. Empty when nothing
+/// was predicted.
 std::string comparison_text(const std::vector<BenchRow>& rows);
+/// A paragraph: what binds, what is farthest off and why that may be. Empty when nothing was predicted.
+std::string diagnosis(const std::vector<BenchRow>& rows);
 
 /// Adds the keys of a bench record.
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows);
@@ -39,6 +43,11 @@ std::string csv_text(const BenchPlan& plan, const std::vector<BenchRow>& rows);
 /// Bandwidth against size: of the bus, or of the algorithm for one rank. A colour for each algorithm, a marker for each
 /// collective.
 Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<BenchRow>& rows);
+
+/// Of each collective by each algorithm the row of the largest size, where a time was predicted, as figures show it.
+std::vector<OperationRow> largest_rows(const std::vector<BenchRow>& rows);
+/// The page of --report.
+Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows);
 
 /// 1 when any element of any row is wrong.
 int exit_code(const std::vector<BenchRow>& rows);

@@ -2,9 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
-#include <ctime>
 #include <memory>
 
 #include "roofline/calibrate.h"
@@ -34,15 +32,6 @@ Start it as the programs will be started whose times are to be predicted: the sa
 ranks are busy at once, the slowest counts, and everything is measured up to fifteen times within a minute; a figure
 of whose repetitions the middle half lies further apart than 6% is named as not reliable. Leave the machine alone
 meanwhile.)";
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
 
 /// "X=2,Y=4"
 std::string axes_text(const AbstractMesh& mesh) {
@@ -139,8 +128,7 @@ Json links_json(const roofline::Machine& machine) {
 int calibrate(const CalibrateOptions& options) {
   require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
   Job job(options.common);
-  require(options.output != options.common.json, "--json {}: the machine goes there", options.common.json);
-  job.require_writable(options.output);
+  job.require_writable({{"-o", "machine", options.output}, {"--json", "record", options.common.json}});
   job.introduce();
   const Seconds begin = now();
   roofline::Machine machine = roofline::calibrate(job.mesh(), {.most = Seconds(options.seconds)});

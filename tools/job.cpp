@@ -118,7 +118,7 @@ Job::Job(const CommonOptions& options)
       engine_(mesh_),
       machine_(share_machine(world_, options.threads)),
       given_(read_machine(options.machine, world_, machine_)) {
-  require_writable(options_.json);
+  require_writable({{"--json", "record", options_.json}});
   if (!given_) return;
   predictions_ = roofline::hardware_of(given_->machine, mesh_.axes(), arithmetic());
   if (given_->machine.tuning) engine_.set_tuning(*given_->machine.tuning);
@@ -176,10 +176,9 @@ Json Job::header(const std::string& schema, const std::string& command) const {
   return header;
 }
 
-void Job::require_writable(const std::string& path) const {
-  if (path.empty()) return;
+void Job::require_writable(const std::vector<OutputFile>& files) const {
   mpi::on_root(world_, 0, [&] {
-    const WholeFile probe(path);
+    tools::require_writable(files);
     return std::string();
   });
 }

@@ -14,6 +14,7 @@
 #include "runtime/mesh.h"
 #include "tools/machine.h"
 #include "tools/machine_option.h"
+#include "tools/output_files.h"
 
 namespace shardline::tools {
 
@@ -93,9 +94,9 @@ class Job {
 
   /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing.
   Json header(const std::string& schema, const std::string& command) const;
-  /// Collective over all ranks: throws UsageError on all ranks where a file at `path` cannot be written. An empty path
-  /// stands for no file, here and below.
-  void require_writable(const std::string& path) const;
+  /// Collective over all ranks: throws UsageError on all ranks where one of the files cannot be written by rank 0 or
+  /// two are the same. An empty path stands for no file, here and below.
+  void require_writable(const std::vector<OutputFile>& files) const;
   /// Collective over all ranks: writes rank 0's `text` to the file, whole. Throws UsageError on all ranks when it
   /// cannot.
   void write_file(const std::string& path, const std::string& text) const;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <climits>
+#include <cstring>
+#include <ctime>
 #include <fstream>
 
 #include "kernels/gemm.h"
@@ -23,7 +26,34 @@ Bytes memory() {
   return Bytes(bytes);
 }
 
+/// For a shell: in single quotes where it has letters that mean something there.
+std::string quoted(const std::string& argument) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;
+  };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return argument;
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 }  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string line;
+  for (std::string argument; std::getline(file, argument, '\0');) line += (line.empty() ? "" : " ") + quoted(argument);
+  return line;
+}
 
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};

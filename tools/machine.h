@@ -23,6 +23,10 @@ struct Machine {
 
 /// Of the machine that this process runs on.
 std::string host_name();
+/// The time, as in 2026-01-31T12:00:00Z.
+std::string utc_now();
+/// How this process was called, quoted so that a shell takes it; empty where the system does not tell.
+std::string command_line();
 
 /// Collective over `world`. Gives every rank the same answer and sets the threads of its BLAS: `threads` when given,
 /// else as many as its node's cores allow, on the node that allows least. Throws UsageError when `threads` is below 1

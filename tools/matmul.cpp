@@ -14,6 +14,7 @@
 #include "tools/product_report.h"
 #include "tools/schedule_options.h"
 #include "tools/show.h"
+#include "tools/timeline.h"
 #include "tools/tracing.h"
 
 namespace shardline::tools {
@@ -28,6 +29,7 @@ struct MatmulOptions {
   ScheduleFlags schedule;
   bool show = false;
   std::string trace;
+  std::string report;
 };
 
 /// Timed runs of a product whose first run took this long: as many as fit into half a second, five unless that would be
@@ -93,7 +95,7 @@ Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::v
 }
 
 /// Collective over all ranks: runs the chosen candidate, fills in times and accuracy unless it is interrupted.
-Ending run(Job& job, const std::string& trace, MatmulRecord& record) {
+Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   const Product& product = *record.product;
   const ElementTypes types = product_types(product, job.dtype());
   const std::vector<GeneratedOperand> operands = generated_operands(product, job.dtype(), job.seed());
@@ -102,11 +104,12 @@ Ending run(Job& job, const std::string& trace, MatmulRecord& record) {
   if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
   Executor executor(record.program(), record.schedule, job.engine(), types, record.prediction().price.steps);
   for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
-  const Ending ending = run_traced(job, executor, trace, record.runs);
+  const Ending ending = run_traced(job, executor, options.trace, record.runs);
   if (ending.interrupted) return ending;
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
+  if (!options.report.empty()) record.timeline = last_run(executor.trace(), job.engine());
   record.accuracy = check_against_dense(product, operands, executor.get(product.result), job.mesh());
   return ending;
 }
@@ -128,7 +131,9 @@ int matmul(const MatmulOptions& options) {
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
   require_memory(product, chosen, scheduled, job);
-  require_trace_writable(job, options.common, options.trace);
+  job.require_writable({{"--json", "record", options.common.json},
+                        {"--trace", "trace", options.trace},
+                        {"--report", "page", options.report}});
 
   job.introduce();
   if (job.dtype() == DType::bf16) {
@@ -149,12 +154,13 @@ int matmul(const MatmulOptions& options) {
   }
   job.print(derivation_text(product, record.candidates, record.chosen, record.schedule, job.dtype()));
   if (options.show) job.print(pictures(record.program(), types) + "\n");
-  const Ending ending = run(job, options.trace, record);
+  const Ending ending = run(job, options, record);
   if (ending.interrupted) return kInterrupted;
   job.print(result_text(record, hardware));
   Json json = job.header("shardline.matmul/1", "matmul");
   add_keys(json, record, hardware);
   job.write_json(json);
+  if (!options.report.empty()) job.write_file(options.report, to_html(page_of(job, record)));
   return record.correct() && ending.traced ? 0 : 1;
 }
 
@@ -192,6 +198,7 @@ void add_matmul(CLI::App& app, Command& run) {
   add_schedule_options(*command, options->schedule, false);
   add_show_option(*command, options->show);
   add_trace_option(*command, options->trace);
+  add_report_option(*command, options->report, "the run");
   add_common_options(*command, options->common);
   add_machine_options(*command, options->common.machine)
       ->excludes(add_hardware_option(*command, options->hardware, "Choose the program by the prices of"));

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "program/print.h"
 #include "tools/diagnosis.h"
 #include "tools/report.h"
+#include "tools/run_page.h"
 #include "tools/statistics.h"
+#include "tools/text.h"
 
 namespace shardline::tools {
 namespace {
@@ -60,21 +63,28 @@ Comparison comparison_of(const MatmulRecord& record) {
           record.prediction().scheduled, record.warnings};
 }
 
+/// What the whole product took.
+std::string whole_text(const MatmulRecord& record) {
+  const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
+  const ProgramPrice& predicted = record.prediction().price;
+  return fmt::format("whole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}",
+                     record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
+                     to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
+                     to_string(predicted.busiest), to_string(predicted.sum));
+}
+
+std::string accuracy_text(const MatmulRecord& record) {
+  return fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})",
+                     record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);
+}
+
 }  // namespace
 
 std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware) {
   const Comparison comparison = comparison_of(record);
-  const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
-  const ProgramPrice& predicted = record.prediction().price;
-  std::string text = operations_table(record.steps) + impossible_rates(comparison, hardware);
-  text += fmt::format("\nwhole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}\n{}{}",
-                      record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
-                      to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
-                      to_string(predicted.busiest), to_string(predicted.sum),
-                      overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, hardware));
-  text += fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})\n",
-                      record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);
-  return text;
+  return fmt::format("{}{}\n{}\n{}{}{}\n", operations_table(record.steps), impossible_rates(comparison, hardware),
+                     whole_text(record), overlap_text(record.overlap, record.needs_the_cores),
+                     diagnosis(comparison, hardware), accuracy_text(record));
 }
 
 void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware) {
@@ -87,6 +97,34 @@ void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& 
   json["correct"] = record.correct();
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
   json["measured_s"] = {{"min", fastest->value}, {"median", median(record.runs).value}, {"max", slowest->value}};
+}
+
+Page page_of(Job& job, const MatmulRecord& record) {
+  const Comparison comparison = comparison_of(record);
+  const Product& product = *record.product;
+  std::string sizes;
+  for (const auto& [dim, size] : product.program.sizes) sizes += fmt::format(", {}={}", dim, size);
+  Page page = run_page(job, product.to_string(),
+                       fmt::format("A product on mesh {}{}; candidate {} of {}.", product.mesh.to_string(), sizes,
+                                   record.chosen, record.candidates.size()));
+  if (!record.correct()) page.warnings.push_back(sentence(accuracy_text(record)));
+  add_impossible_rates(page, comparison, job.predictions());
+  const OperationsView view{rows_of(record.steps),
+                            &job.predictions(),
+                            source_of_figures(job),
+                            comparison.runs,
+                            "run",
+                            {"whole product, median", comparison.predicted, comparison.measured, &kText}};
+  page.sections = {{"Result",
+                    {Paragraph{diagnosis(comparison, job.predictions())}, Paragraph{sentence(whole_text(record))},
+                     Paragraph{sentence(accuracy_text(record))}}},
+                   program_section(lines(record.program())),
+                   bars_section(view),
+                   roofline_section(view),
+                   timeline_section(record.timeline, "run", job.mesh().ranks()),
+                   operations_section(view),
+                   {"Candidates", {Preformatted{candidates_text(record.candidates)}}}};
+  return page;
 }
 
 }  // namespace shardline::tools

@@ -7,7 +7,9 @@
 #include "program/schedule.h"
 #include "tools/dense_check.h"
 #include "tools/job.h"
+#include "tools/page.h"
 #include "tools/product_report.h"
+#include "tools/timeline_plot.h"
 
 namespace shardline::tools {
 
@@ -25,6 +27,7 @@ struct MatmulRecord {
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};
   double tolerance = 0;
+  Timeline timeline{};  ///< of the last run, for the page of --report
 
   const RankProgram& program() const { return candidates[static_cast<std::size_t>(chosen - 1)].program; }
   const Prediction& prediction() const { return predicted[static_cast<std::size_t>(chosen - 1)]; }
@@ -36,5 +39,7 @@ struct MatmulRecord {
 std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware);
 /// Adds the keys of a matmul record.
 void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware);
+/// The page of --report.
+Page page_of(Job& job, const MatmulRecord& record);
 
 }  // namespace shardline::tools

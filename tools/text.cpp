@@ -1,6 +1,7 @@
 #include "tools/text.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace shardline::tools {
 
@@ -10,6 +11,13 @@ std::string listed(const std::vector<std::string>& words, const std::string& las
     if (i > 0) text += i + 1 == words.size() ? " " + last + " " : ", ";
     text += words[i];
   }
+  return text;
+}
+
+std::string sentence(std::string text) {
+  if (text.empty()) return text;
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (std::string(".!?").find(text.back()) == std::string::npos) text += '.';
   return text;
 }
 

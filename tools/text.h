@@ -8,6 +8,9 @@ namespace shardline::tools {
 /// "a", "a and b", "a, b and c", with `last` between the last two.
 std::string listed(const std::vector<std::string>& words, const std::string& last = "and");
 
+/// `text` with a capital at its begin and a full stop at its end.
+std::string sentence(std::string text);
+
 /// The parts of `text` between separators, without the blanks around them; one empty part for an empty text.
 std::vector<std::string> split(const std::string& text, char separator);
 

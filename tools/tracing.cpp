@@ -36,11 +36,6 @@ void add_trace_option(CLI::App& command, std::string& path) {
       ->check(not_empty());
 }
 
-void require_trace_writable(const Job& job, const CommonOptions& options, const std::string& path) {
-  require(path.empty() || path != options.json, "--trace {}: the record of --json goes there", path);
-  job.require_writable(path);
-}
-
 Tracing::Tracing(Job& job, std::string path, const Trace& trace)
     : job_(job),
       path_(std::move(path)),

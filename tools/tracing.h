@@ -13,15 +13,12 @@ namespace shardline::tools {
 /// Adds --trace. `path` must outlive the parsing.
 void add_trace_option(CLI::App& command, std::string& path);
 
-/// Collective over all ranks: throws UsageError on all ranks where the trace cannot be written to `path`. An empty path
-/// stands for no trace, here and below.
-void require_trace_writable(const Job& job, const CommonOptions& options, const std::string& path);
-
 /// The trace of a command: what the ranks do is recorded while it runs and written to one file at its end. A rank that
 /// does not come to the end, because of an error or a signal, leaves what it has in a file of its own, PATH.rankN.part.
 class Tracing {
  public:
-  /// Collective over all ranks. `trace` has the labels and the clock of what will be recorded; it must outlive this.
+  /// Collective over all ranks. `trace` has the labels and the clock of what will be recorded; it must outlive this. An
+  /// empty path stands for no trace.
   Tracing(Job& job, std::string path, const Trace& trace);
   Tracing(const Tracing&) = delete;
   Tracing& operator=(const Tracing&) = delete;

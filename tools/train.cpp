@@ -18,11 +18,12 @@
 #include "program/print.h"
 #include "runtime/base/check.h"
 #include "runtime/interrupt.h"
-#include "tools/diagnosis.h"
 #include "tools/job.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
+#include "tools/timeline.h"
 #include "tools/tracing.h"
+#include "tools/train_report.h"
 
 namespace shardline::tools {
 namespace {
@@ -42,6 +43,7 @@ struct TrainOptions {
   std::string save;
   std::string load;
   std::string trace;
+  std::string report;
 };
 
 constexpr const char* kFooter = R"(Example:
@@ -96,7 +98,6 @@ Start starting_point(const Job& job, const TrainOptions& options) {
 
 struct Progress {
   std::vector<StepResult> steps;
-  Seconds median_step;
   bool interrupted = false;
 };
 
@@ -112,9 +113,13 @@ Seconds median_time(const std::vector<StepResult>& steps) {
   return Seconds(times[times.size() / 2]);
 }
 
+double tokens_per_step(const TrainOptions& options) {
+  return static_cast<double>(options.batch) * static_cast<double>(options.sequence);
+}
+
 Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
   Progress progress;
-  const double tokens = static_cast<double>(options.batch) * static_cast<double>(options.sequence);
+  const double tokens = tokens_per_step(options);
   const Index shown_every = options.steps <= 50 ? 1 : options.steps / 50;
   for (Index step = 0; step < options.steps; ++step) {
     const StepResult result = trainer.step(data, step);
@@ -131,7 +136,6 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
     }
     if (progress.interrupted) break;
   }
-  progress.median_step = median_time(progress.steps);
   return progress;
 }
 
@@ -148,21 +152,6 @@ std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trai
     job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), options.steps));
   }
   return {progress, tracing.write("train")};
-}
-
-Json steps_json(const Progress& progress, const TrainOptions& options, Seconds predicted) {
-  Json steps = Json::array();
-  const double tokens = static_cast<double>(options.batch) * static_cast<double>(options.sequence);
-  for (std::size_t i = 0; i < progress.steps.size(); ++i) {
-    const StepResult& s = progress.steps[i];
-    steps.push_back({{"step", i + 1},
-                     {"loss", s.loss},
-                     {"grad_norm", s.grad_norm},
-                     {"tokens_per_s", tokens / s.time.value},
-                     {"step_s", s.time.value},
-                     {"predicted_step_s", predicted.value}});
-  }
-  return steps;
 }
 
 /// Batches of held-out text that the loss at the end is taken over, at most: the whole of it after a real run, a few
@@ -197,79 +186,34 @@ TrainingOptions training_options(const TrainOptions& options, const Job& job) {
   return training;
 }
 
-/// What is known once the last step is done; equal on every rank.
-struct Outcome {
-  Comparison comparison;
-  Overlap overlap;
-  std::optional<double> val_loss;  ///< none when the run was interrupted
-  double bigram_loss = 0;
-  Flops flops_per_step;
-  double mfu = 0;
-  Bytes predicted_memory;
-  Bytes measured_memory;
-};
-
 /// How often the program ran whose spans are there.
 int runs_of(const Trace& trace) {
   return trace.labels().empty() ? 1 : static_cast<int>(trace.spans().size() / trace.labels().size());
 }
 
-/// Collective over all ranks.
-Outcome conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training,
-                 const Progress& progress, const roofline::Hardware& hardware) {
-  Outcome outcome;
-  outcome.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
-  outcome.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
+/// Collective over all ranks: what there is to tell once the last step is done.
+TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training,
+                     const Progress& progress) {
+  TrainRecord record;
+  record.steps = progress.steps;
+  record.interrupted = progress.interrupted;
+  record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
+  record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  outcome.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace), progress.median_step,
-                        trainer.predicted_step(), job.machine_warnings()};
-  outcome.overlap = measure_overlap(trace, job.engine());
+  record.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace),
+                       median_time(progress.steps), trainer.predicted_step(), job.machine_warnings()};
+  record.overlap = measure_overlap(trace, job.engine());
+  record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), training.prices);
   if (!progress.interrupted) {
     Index windows = 0;
-    outcome.val_loss = trainer.evaluate(data, evaluation_batches(training.steps), windows);
-    outcome.bigram_loss = data.bigram_loss(windows);
+    record.val_loss = trainer.evaluate(data, evaluation_batches(training.steps), windows);
+    record.bigram_loss = data.bigram_loss(windows);
   }
-  outcome.flops_per_step = training_flops(trainer.config(), training.batch);
-  const FlopsPerSecond peak = hardware.matmul * static_cast<double>(job.mesh().ranks());
-  outcome.mfu = (outcome.flops_per_step / progress.median_step) / peak;
-  return outcome;
-}
-
-std::string outcome_text(Job& job, const Outcome& outcome, const std::string& overlap) {
-  const Comparison& comparison = outcome.comparison;
-  std::string text = fmt::format(
-      "\n{}{}{}\n{}\nstep {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)\n"
-      "arrays of the busiest rank at most {}, {} predicted\n",
-      table(comparison.kinds), impossible_rates(comparison, job.predictions()), overlap,
-      diagnosis(comparison, job.predictions()), to_string(comparison.measured), to_string(comparison.predicted),
-      comparison.measured / comparison.predicted, 100 * outcome.mfu,
-      job.given_machine() ? "of machine " + job.given_machine()->machine.name : "measured at start",
-      to_string(outcome.measured_memory), to_string(outcome.predicted_memory));
-  if (outcome.val_loss) {
-    text +=
-        fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}\n",
-                    *outcome.val_loss, outcome.bigram_loss, std::log(256.0));
-  }
-  return text;
-}
-
-Json record_of(Job& job, const TrainOptions& options, const Strategy& strategy, const Trainer& trainer,
-               const Progress& progress, const Outcome& outcome) {
-  Json record = job.header("shardline.train/1", "train");
-  record["strategy"] = to_string(strategy);
-  record["steps"] = steps_json(progress, options, trainer.predicted_step());
-  record["interrupted"] = progress.interrupted;
-  record["val_loss"] = outcome.val_loss ? Json(*outcome.val_loss) : Json();
-  record["bigram_loss"] = outcome.val_loss ? Json(outcome.bigram_loss) : Json();
-  record["parameters"] = parameter_count(trainer.config());
-  record["flops_per_step"] = outcome.flops_per_step.value;
-  record["mfu"] = outcome.mfu;
-  record["peak_memory_bytes"] = {{"predicted", outcome.predicted_memory.value},
-                                 {"measured", outcome.measured_memory.value}};
-  record["operations"] = kinds_json(outcome.comparison.kinds);
-  record["comparison"] = comparison_json(outcome.comparison, job.predictions());
-  record["overlap"] = overlap_json(outcome.overlap);
-  record["program"] = lines(trainer.program());
+  record.parameters = parameter_count(trainer.config());
+  record.program = lines(trainer.program());
+  record.flops_per_step = training_flops(trainer.config(), training.batch);
+  const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
+  record.mfu = (record.flops_per_step / record.comparison.measured) / peak;
   return record;
 }
 
@@ -313,18 +257,6 @@ std::string choice_text(const Choice& choice) {
                                     std::min(choice.priced.size(), kListed), choice.priced.size(), text);
 }
 
-Json strategies_json(const Choice& choice) {
-  Json strategies = Json::array();
-  for (const PricedStrategy& each : choice.priced) {
-    strategies.push_back(
-        {{"strategy", to_string(each.strategy)},
-         {"price_s",
-          {{"math", each.price.math.value}, {"comms", each.price.comms.value}, {"total", each.price.total.value}}},
-         {"peak_memory_bytes", each.peak.value}});
-  }
-  return strategies;
-}
-
 int train(const TrainOptions& options) {
   check_options(options);
   schedule_options(options.schedule);
@@ -336,7 +268,9 @@ int train(const TrainOptions& options) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
-  require_trace_writable(job, options.common, options.trace);
+  job.require_writable({{"--json", "record", options.common.json},
+                        {"--trace", "trace", options.trace},
+                        {"--report", "page", options.report}});
   job.introduce();
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, training);
@@ -351,12 +285,18 @@ int train(const TrainOptions& options) {
 
   reset_tensor_peak();
   const auto [progress, traced] = run_traced(job, options, trainer, data);
-  const Outcome outcome = conclude(job, trainer, data, training, progress, hardware);
-  const std::string overlap = overlap_text(outcome.overlap, moving_needs_the_cores(job.mesh().axes(), training.prices));
-  job.print(outcome_text(job, outcome, overlap));
-  Json record = record_of(job, options, strategy, trainer, progress, outcome);
-  if (!choice.priced.empty()) record["strategies"] = strategies_json(choice);
-  job.write_json(record);
+  TrainRecord record = conclude(job, trainer, data, training, progress);
+  record.strategy = strategy;
+  record.priced = choice.priced;
+  record.tokens_per_step = tokens_per_step(options);
+  job.print(result_text(job, record));
+  Json json = job.header("shardline.train/1", "train");
+  add_keys(json, job, record);
+  job.write_json(json);
+  if (!options.report.empty()) {
+    const Timeline timeline = last_run(trainer.executor().trace(), job.engine());
+    job.write_file(options.report, to_html(page_of(job, record, timeline)));
+  }
   if (!options.save.empty()) {
     const TrainingNotes notes{options.sequence, job.given_machine() ? job.given_machine()->hash : ""};
     save_checkpoint(
@@ -390,6 +330,7 @@ void add_train(CLI::App& app, Command& run) {
   command->add_option("--save", options->save, "Folder for the trained model");
   command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
   add_trace_option(*command, options->trace);
+  add_report_option(*command, options->report, "the run");
   command->footer(kFooter);
   command->callback([options, &run] { run = [options] { return train(*options); }; });
 }

@@ -178,49 +178,5 @@ TEST_F(BenchReport, PlotHasACurveForEachAlgorithmAndTwoGuides) {
   EXPECT_EQ(plot.guides[1].name, "ceiling: 614 MB/s");
 }
 
-Index occurrences(const std::string& text, const std::string& what) {
-  Index count = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
-
-std::string number(double value) { return fmt::format("{:g}", value); }
-
-TEST(Plot, DrawsCurvesGuidesTicksAndLegend) {
-  Plot plot;
-  plot.title = "a <title> & more";
-  plot.x = {"size", true, number};
-  plot.y = {"rate", false, number};
-  plot.curves = {{"first", {{1, 10}, {4, 100}, {0, 5}}, 0, 0}, {"second \"b\"", {{1, 20}, {2, 0}, {4, 50}}, 1, 1}};
-  plot.guides = {{"guide", {1, 10}, {4, 1000}}};
-  const std::string svg = to_svg(plot);
-  EXPECT_EQ(svg.substr(0, 40), "<svg xmlns='http://www.w3.org/2000/svg' ");
-  EXPECT_EQ(occurrences(svg, "<polyline "), 2);
-  EXPECT_EQ(occurrences(svg, "<circle "), 2 + 1);  // points, legend
-  EXPECT_EQ(occurrences(svg, "stroke-dasharray"), 2);
-  for (const char* text : {">1<", ">2<", ">4<", ">10<", ">20<", ">50<", ">100<", ">size<", ">rate<", ">first<",
-                           ">guide<", ">second &quot;b&quot;<", ">a &lt;title&gt; &amp; more<"}) {
-    EXPECT_EQ(occurrences(svg, text), 1) << text;
-  }
-  EXPECT_EQ(svg.find("nan"), std::string::npos);
-  EXPECT_EQ(svg.find("inf"), std::string::npos);
-  // x from 1 to 4 over the 600 pixels from 88 on, y from 10 to 200 over the 400 pixels from 444 up.
-  EXPECT_NE(svg.find("<polyline points='88.0,444.0 688.0,136.6'"), std::string::npos) << svg;
-}
-
-TEST(Plot, OnePointAndNoneAreDrawnToo) {
-  Plot plot;
-  plot.x = {"size", true, number};
-  plot.y = {"rate", false, number};
-  for (const std::vector<PlotPoint>& points :
-       {std::vector<PlotPoint>{}, {{1024, 1e9}}, {{1000, 3e9}}, {{1, 1e3}, {1e12, 1e13}}}) {
-    plot.curves = {{"curve", points, 9, 9}};
-    const std::string svg = to_svg(plot);
-    EXPECT_EQ(svg.find("nan"), std::string::npos);
-    EXPECT_EQ(svg.find("inf"), std::string::npos);
-    EXPECT_EQ(svg.find("='-"), std::string::npos) << svg;
-  }
-}
-
 }  // namespace
 }  // namespace shardline::tools

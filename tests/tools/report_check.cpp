@@ -1,0 +1,159 @@
+// Compares a page, as a browser has read it, with the record of the same run:
+//
+//   report_check PAGE_DOM RECORD RANKS
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace {
+
+using Json = nlohmann::json;
+
+int failures = 0;
+
+void expect(bool condition, const std::string& what) {
+  if (condition) return;
+  fmt::print("FAILED: {}\n", what);
+  ++failures;
+}
+
+std::string read(const char* path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int occurrences(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+/// As browsers write text.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  }
+  return result;
+}
+
+/// What stands between two texts, the first time.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string::npos) return "";
+  return text.substr(at + begin.size(), text.find(end, at + begin.size()) - at - begin.size());
+}
+
+/// The values of all data-operation attributes.
+std::multiset<std::string> dots_of(const std::string& page) {
+  std::multiset<std::string> dots;
+  const std::string begin = "data-operation=\"";
+  for (std::size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at + 1)) {
+    const std::size_t from = at + begin.size();
+    dots.insert(page.substr(from, page.find('"', from) - from));
+  }
+  return dots;
+}
+
+/// A dot for every operation of a record of train or matmul that took time and touched anything; a word of the others.
+void check_operations(const std::string& page, const Json& record) {
+  std::multiset<std::string> expected;
+  const std::string without = between(page, "<p>Without a dot", "</p>");
+  for (const Json& operation : record["operations"]) {
+    const std::string text = operation["text"].get<std::string>();
+    const bool moves = operation["bytes"] > 0 || operation["wire_bytes"] > 0;
+    if (operation["measured_s"] > 0 && moves) {
+      expected.insert(text);
+    } else {
+      expect(without.find(escaped(text)) != std::string::npos, text + " has no dot and is not named");
+    }
+    expect(page.find("<td class=\"word\">" + escaped(text) + "</td>") != std::string::npos,
+           text + " is not in the table");
+  }
+  expect(!expected.empty(), "the record has no operations");
+  const std::multiset<std::string> dots = dots_of(page);
+  for (const std::string& name : expected) {
+    expect(dots.count(name) == expected.count(name),
+           fmt::format("{} dots of {}, {} operations", dots.count(name), name, expected.count(name)));
+  }
+  expect(dots.size() == expected.size(), fmt::format("{} dots, {} operations", dots.size(), expected.size()));
+}
+
+/// A marker for every row of a record of bench, and a dot for every collective by an algorithm that was predicted.
+void check_rows(const std::string& page, const Json& record) {
+  const std::string plot = between(page, "<h2>Bandwidth against size</h2>", "</section>");
+  std::set<std::string> predicted;
+  std::size_t rows = 0;
+  for (const Json& row : record["rows"]) {
+    if (row["bytes"] > 0) ++rows;
+    const std::string name =
+        fmt::format("{} {}", row["collective"].get<std::string>(), row["algorithm"].get<std::string>());
+    expect(plot.find("<title>" + name + ": ") != std::string::npos, "no marker of " + name);
+    if (!row["predicted_s"].is_null()) predicted.insert(name);
+  }
+  expect(static_cast<std::size_t>(occurrences(plot, "<title>")) == rows, fmt::format("not {} markers", rows));
+  const std::multiset<std::string> dots = dots_of(page);
+  for (const std::string& name : predicted) {
+    std::size_t count = 0;
+    for (const std::string& dot : dots) count += dot.rfind(name, 0) == 0 ? 1 : 0;
+    expect(count == 1, fmt::format("{} dots of {}", count, name));
+  }
+  expect(dots.size() == predicted.size(), fmt::format("{} dots, {} predicted", dots.size(), predicted.size()));
+}
+
+/// Lanes of every rank with boxes in them.
+void check_timeline(const std::string& page, int ranks) {
+  const std::string timeline = between(page, "<h2>Timeline</h2>", "</section>");
+  expect(occurrences(timeline, "<g class=\"lane\">") == 2 * ranks, "not two lanes for each rank");
+  const std::string lanes = timeline.substr(std::min(timeline.size(), timeline.find("<g class=\"lane\">")));
+  const int boxes = occurrences(lanes, "<rect ");
+  expect(boxes >= ranks && boxes <= 600, fmt::format("{} boxes in the timeline", boxes));
+}
+
+void check_facts(const std::string& page, const Json& record) {
+  for (const char* key : {"host", "blas", "mpi", "commit"}) {
+    const std::string text = record["machine"][key].get<std::string>();
+    expect(between(page, "<dl>", "</dl>").find(escaped(text)) != std::string::npos, text + " is not on the page");
+  }
+  if (record["valid_timing"] == true) {
+    expect(page.find("Timings are not valid") == std::string::npos, "valid timings are called invalid");
+  } else {
+    const std::string reason = record["valid_timing_reason"].get<std::string>();
+    expect(page.find(escaped("Timings are not valid: " + reason)) != std::string::npos, "no word of invalid timings");
+  }
+}
+
+void check_program(const std::string& page, const Json& record) {
+  const std::string program = between(page, "<h2>Program</h2>", "</section>");
+  for (const Json& line : record["program"]) {
+    expect(program.find(escaped(line.get<std::string>()) + "\n") != std::string::npos,
+           line.get<std::string>() + " is not on the page");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const std::string page = read(argv[1]);
+  const Json record = Json::parse(read(argv[2]));
+  const std::string command = record["command"].get<std::string>();
+  check_facts(page, record);
+  expect(occurrences(page, "<g class=\"bars\">") > 0, "no bars");
+  if (command == "bench") {
+    check_rows(page, record);
+  } else {
+    check_operations(page, record);
+    check_timeline(page, std::atoi(argv[3]));
+    check_program(page, record);
+  }
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,40 @@
+#include "tools/output_files.h"
+
+#include <filesystem>
+
+#include "models/files.h"
+#include "runtime/base/check.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+namespace {
+
+/// Whatever way it is written. A path that cannot be followed stands for itself.
+std::filesystem::path place_of(const std::string& path) {
+  std::error_code failure;
+  const std::filesystem::path place =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, failure), failure);
+  return failure ? std::filesystem::path(path) : place;
+}
+
+}  // namespace
+
+void require_writable(const std::vector<OutputFile>& files) {
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    if (file->path.empty()) continue;
+    for (auto other = files.begin(); other != file; ++other) {
+      require(other->path.empty() || place_of(other->path) != place_of(file->path), "{} {}: the {} of {} goes there",
+              file->option, file->path, other->content, other->option);
+    }
+    const WholeFile probe(file->path);
+  }
+}
+
+void add_report_option(CLI::App& command, std::string& path, const std::string& what) {
+  command
+      .add_option("--report", path,
+                  "Write a page about " + what + " to this HTML file, which needs nothing else (docs/reports.md)")
+      ->check(not_empty());
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace shardline::tools {
+
+/// A file that a command writes.
+struct OutputFile {
+  const char* option;   ///< by which it was asked for: "--json"
+  const char* content;  ///< "record"
+  std::string path;     ///< empty for none
+};
+
+/// Throws UsageError that names both options where two of `files` are the same file, and as WholeFile does where one
+/// cannot be written.
+void require_writable(const std::vector<OutputFile>& files);
+
+/// Adds --report, a page about `what`: "the run". `path` must outlive the parsing.
+void add_report_option(CLI::App& command, std::string& path, const std::string& what);
+
+}  // namespace shardline::tools

@@ -1,12 +1,11 @@
 #include "models/planned_step.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kernels/attention.h"
 #include "program/liveness.h"
 #include "program/partition.h"
-#include "program/schedule.h"
-#include "program/timeline.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -73,21 +72,55 @@ StepPlanner::Model StepPlanner::model_of(Index layers) const {
   return model;
 }
 
-RankProgram StepPlanner::program(const AbstractMesh& mesh, const Strategy& strategy) const {
-  const Program& program = models_[0].step.model.program;
-  return partition(program, mesh, declare(program, mesh, strategy));
-}
-
 PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
                                const roofline::Hardware& hardware) const {
-  PlannedStep all = price(models_.back(), mesh, strategy, hardware);
-  if (models_.size() > 1) {
-    const auto further = static_cast<double>(run_.config.layers - kLayers);
-    all = continued(price(models_[0], mesh, strategy, hardware), all, further);
-  }
+  const auto of = [&](const Model& model) {
+    return step_of(model, price(model, mesh, strategy, hardware), mesh, strategy);
+  };
+  PlannedStep all = of(models_.back());
+  if (models_.size() > 1) all = continued(of(models_[0]), all, static_cast<double>(run_.config.layers - kLayers));
   // Small all_reduces that travel as one take less than all of them in turn.
   all.lower = std::min(all.lower, all.scheduled);
   return all;
+}
+
+std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
+                                            const roofline::Hardware& hardware) const {
+  // A step of the longest program counts once, and once more for each layer beyond; one of the shorter is taken away.
+  const double further = models_.size() > 1 ? static_cast<double>(run_.config.layers - kLayers) : 0;
+  std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
+  std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, double>> limits;
+  for (std::size_t m = 0; m < models_.size(); ++m) {
+    const double weight = m + 1 == models_.size() ? 1 + further : -further;
+    const Priced priced = price(models_[m], mesh, strategy, hardware);
+    for (std::size_t i = 0; i < priced.program.steps.size(); ++i) {
+      const StepEstimate& estimate = priced.price.steps[i];
+      const Step& step = priced.program.steps[i];
+      const auto key = std::pair(kind_name(priced.program, step), to_string(step.axes));
+      PlannedKind& kind = kinds.try_emplace(key, PlannedKind{key.first, key.second}).first->second;
+      kind.count += weight;
+      kind.bytes += estimate.bytes * weight;
+      kind.wire_bytes += estimate.wire_bytes * weight;
+      kind.flops += estimate.flops * weight;
+      kind.time += estimate.price.time * weight;
+      limits[key][estimate.price.limiter] += weight * estimate.price.time.value;
+    }
+  }
+  std::vector<PlannedKind> sorted;
+  for (auto& [key, kind] : kinds) {
+    const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
+    kind.limiter = std::max_element(limits[key].begin(), limits[key].end(), by_time)->first;
+    sorted.push_back(kind);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const PlannedKind& a, const PlannedKind& b) { return a.time > b.time; });
+  return sorted;
+}
+
+PlannedTimeline StepPlanner::timeline(const AbstractMesh& mesh, const Strategy& strategy,
+                                      const roofline::Hardware& hardware) const {
+  Priced priced = price(models_[0], mesh, strategy, hardware);
+  return {std::move(priced.program), std::move(priced.time)};
 }
 
 Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
@@ -117,28 +150,34 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
   return all;
 }
 
-PlannedStep StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
-                               const roofline::Hardware& hardware) const {
+StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
+                                       const roofline::Hardware& hardware) const {
   const Program& logical = model.step.model.program;
-  RankProgram program = partition(logical, mesh, declare(logical, mesh, strategy));
-  name_wires(program, model.types, hardware.bf16_wire);
-  std::vector<StepEstimate> estimates = estimate(program, model.types, hardware);
+  Priced priced{.program = partition(logical, mesh, declare(logical, mesh, strategy))};
+  name_wires(priced.program, model.types, hardware.bf16_wire);
+  std::vector<StepEstimate> estimates = estimate(priced.program, model.types, hardware);
+  priced.attention = price_attention(priced.program, estimates, hardware);
+  priced.schedule = schedule(priced.program, model.types, hardware, {});
+  priced.time = scheduled_time(priced.program, priced.schedule, estimates, hardware);
+  priced.price = shardline::price(priced.program, std::move(estimates), hardware);
+  return priced;
+}
+
+PlannedStep StepPlanner::step_of(const Model& model, const Priced& priced, const AbstractMesh& mesh,
+                                 const Strategy& strategy) {
   PlannedStep planned{.mesh = mesh, .strategy = strategy};
-  planned.attention = price_attention(program, estimates, hardware);
-  const ProgramSchedule scheduled = schedule(program, model.types, hardware, {});
-  const ScheduledTime time = scheduled_time(program, scheduled, estimates, hardware);
-  const ProgramPrice price = shardline::price(program, std::move(estimates), hardware);
-  planned.scheduled = time.total;
-  planned.exposed = time.exposed;
-  planned.lower = price.busiest;
-  planned.upper = price.sum;
-  planned.math = price.math;
-  planned.comms = price.busiest_link;
-  planned.limiter = price.limiter;
-  planned.flops = price.flops;
-  planned.memory.weights = held(program, model.types, Role::parameter);
-  planned.memory.optimizer = held(program, model.types, Role::optimizer_state);
-  const Bytes peak = Liveness(program, scheduled).peak(model.types, 0);
+  planned.attention = priced.attention;
+  planned.scheduled = priced.time.total;
+  planned.exposed = priced.time.exposed;
+  planned.lower = priced.price.busiest;
+  planned.upper = priced.price.sum;
+  planned.math = priced.price.math;
+  planned.comms = priced.price.busiest_link;
+  planned.limiter = priced.price.limiter;
+  planned.flops = priced.price.flops;
+  planned.memory.weights = held(priced.program, model.types, Role::parameter);
+  planned.memory.optimizer = held(priced.program, model.types, Role::optimizer_state);
+  const Bytes peak = Liveness(priced.program, priced.schedule).peak(model.types, 0);
   planned.memory.others = peak - planned.memory.weights - planned.memory.optimizer;
   return planned;
 }

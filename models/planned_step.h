@@ -8,6 +8,8 @@
 #include "program/element_types.h"
 #include "program/price.h"
 #include "program/rank_program.h"
+#include "program/schedule.h"
+#include "program/timeline.h"
 #include "roofline/hardware.h"
 
 namespace shardline {
@@ -46,6 +48,24 @@ struct PlannedStep {
   RankMemory memory = {};
 };
 
+/// All steps of one kind over the same axes, in a whole training step.
+struct PlannedKind {
+  std::string kind = {};  ///< "einsum", "all_gather"
+  std::string axis = {};  ///< of a collective
+  double count = 0;
+  Bytes bytes = {};
+  Bytes wire_bytes = {};
+  Flops flops = {};
+  Seconds time = {};
+  roofline::Limiter limiter = roofline::Limiter::latency;  ///< of most of the time
+};
+
+/// When each step of a short program is at work.
+struct PlannedTimeline {
+  RankProgram program;
+  ScheduledTime time;
+};
+
 /// Prices whole training steps (forward, backward, clipping and AdamW) on meshes of any size. The communication is that
 /// of the derived programs, with every token of the batch a sequence of its own; attention, which then has nothing to
 /// attend, is priced by its operations over sequences of `PlannedRun::sequence` tokens, each whole on the ranks that
@@ -58,8 +78,13 @@ class StepPlanner {
   /// Throws UsageError as parse_strategy() and declare(), and Error when an axis has no link in `hardware`.
   PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware) const;
 
-  /// The program of a rank with at most two layers.
-  RankProgram program(const AbstractMesh& mesh, const Strategy& strategy) const;
+  /// The kinds of steps that make up the step, the longest first.
+  std::vector<PlannedKind> kinds(const AbstractMesh& mesh, const Strategy& strategy,
+                                 const roofline::Hardware& hardware) const;
+
+  /// The program of a rank with at most two layers and when its steps are at work.
+  PlannedTimeline timeline(const AbstractMesh& mesh, const Strategy& strategy,
+                           const roofline::Hardware& hardware) const;
 
   const PlannedRun& run() const { return run_; }
 
@@ -70,8 +95,18 @@ class StepPlanner {
     ElementTypes types;
   };
   Model model_of(Index layers) const;
-  PlannedStep price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
-                    const roofline::Hardware& hardware) const;
+  /// A model partitioned, priced and scheduled.
+  struct Priced {
+    RankProgram program;
+    ProgramSchedule schedule = {};
+    ProgramPrice price = {};
+    ScheduledTime time = {};
+    Seconds attention = {};
+  };
+  Priced price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
+               const roofline::Hardware& hardware) const;
+  static PlannedStep step_of(const Model& model, const Priced& priced, const AbstractMesh& mesh,
+                             const Strategy& strategy);
   /// Gives the attention of a program over sequences of one token the price of whole ones; what it comes to.
   Seconds price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
                           const roofline::Hardware& hardware) const;

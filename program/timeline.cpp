@@ -46,7 +46,9 @@ class Timeline {
 
   void run(int number, bool polls) {
     if (!moves(number)) {
+      const Seconds begin = now_;
       now_ += polls && is_product(number) ? in_panels(price(number), hardware_.polled) : price(number);
+      result_.spans.push_back({number, begin, now_});
       return;
     }
     wait_until(carry(number, price(number), false));
@@ -66,6 +68,7 @@ class Timeline {
   Seconds carry(int number, Seconds time, bool beside) {
     result_.moving += time;
     if (!frees_cores(step(number), hardware_)) {
+      result_.spans.push_back({number, now_, now_ + time});
       now_ += time;
       result_.exposed += time;
       return now_;
@@ -77,6 +80,7 @@ class Timeline {
       taken = std::max(taken, hardware_.link(axis).core_share);
     }
     for (const Axis& axis : step(number).axes) free_[resource(axis)] = begin + time;
+    result_.spans.push_back({number, begin, begin + time});
     if (beside) now_ += taken * time;
     return begin + time;
   }
@@ -87,6 +91,7 @@ class Timeline {
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
     const Seconds cut = in_panels(work.price.time, hardware_.polled);
     const Seconds end = carry(collective, price(collective), true);
+    result_.spans.push_back({computation, now_, now_ + cut});
     now_ += cut;
     wait_until(end);
     if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);

@@ -8,11 +8,19 @@
 
 namespace shardline {
 
+/// When a step is at work: a computation, a collective on its link, several that travel as one by the first of them.
+struct ScheduledSpan {
+  int step = -1;
+  Seconds begin;
+  Seconds end;
+};
+
 /// What one run of a program takes when every step takes its price.
 struct ScheduledTime {
   Seconds total;
   Seconds moving;   ///< all collectives, one after the other
   Seconds exposed;  ///< that the rank waits for them, or does nothing else because moving needs its core
+  std::vector<ScheduledSpan> spans = {};  ///< of all steps, in the order in which they began
 };
 
 /// Walks a schedule: a rank computes one thing at a time, a link carries one collective at a time in the order in which

@@ -3,16 +3,20 @@
 #include <memory>
 
 #include "runtime/base/check.h"
+#include "tools/output_files.h"
 #include "tools/plan_answer.h"
+#include "tools/plan_page.h"
 #include "tools/quiet_record.h"
 
 namespace shardline::tools {
 namespace {
 
 int plan(const PlanOptions& options) {
+  require_writable({{"--json", "record", options.common.json}, {"--report", "page", options.report}});
   const PlanAnswer answer = answer_of(options);
   for (const std::string& remark : answer.question.remarks) fmt::print(stderr, "shardline: {}\n", remark);
   if (!options.common.json.empty()) write_record(options.common.json, plan_record(answer));
+  if (!options.report.empty()) write_text(options.report, to_html(plan_page(answer)));
   fmt::print("{}", plan_text(answer));
   return 0;
 }
@@ -69,6 +73,7 @@ void add_plan(CLI::App& app, Command& run) {
   add_training(*command, *options);
   command->add_option("--dtype", options->dtype, "Of weights and activations (default: bf16, f32 on a CPU)");
   add_json_option(*command, options->common);
+  add_report_option(*command, options->report, "the plan");
   command->footer(kFooter);
   command->callback([options, &run] { run = [options] { return plan(*options); }; });
 }

@@ -23,11 +23,12 @@ Json quiet_header(const std::string& schema, const std::string& command, const A
           {"valid_timing_reason", "nothing was run"}};
 }
 
-void write_record(const std::string& path, const Json& record) {
+void write_text(const std::string& path, const std::string& text) {
   WholeFile file(path);
-  const std::string text = record_text(record);
   file.write(text.data(), text.size());
   file.commit();
 }
+
+void write_record(const std::string& path, const Json& record) { write_text(path, record_text(record)); }
 
 }  // namespace shardline::tools

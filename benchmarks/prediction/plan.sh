@@ -8,12 +8,12 @@ usage() {
   cat <<'TEXT'
 usage: benchmarks/prediction/plan.sh [--machine FILE] [--steps N]
   --machine FILE   this calibration (2 ranks, --threads 1) instead of a new one
-  --steps N        of each training run                                                          (default 12)
+  --steps N        of each training run                                                          (default 8)
 Prints for each model and strategy the planned step, the median of the measured ones and their ratio.
 TEXT
 }
 
-machine='' steps=12
+machine='' steps=8
 while (($# > 0)); do
   case "$1" in
     --machine) machine=${2:?"--machine needs a file"}; shift ;;
@@ -57,5 +57,4 @@ PYTHON
 for strategy in dp=X fsdp=X tp=X; do
   compare 384 1088 6 6 2 8 192 $strategy
   compare 640 1792 5 10 5 4 256 $strategy
-  compare 896 2432 3 14 7 4 320 $strategy
 done

@@ -5,6 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include <map>
+#include <set>
+
 #include "models/accounting.h"
 #include "models/known_models.h"
 #include "program/liveness.h"
@@ -97,6 +102,52 @@ TEST(PlannedStep, AttentionIsThatOfWholeSequences) {
   EXPECT_GT(whole.attention, tokens.attention);
   EXPECT_NEAR((whole.math - tokens.math).value, (whole.attention - tokens.attention).value, 1e-12);
   EXPECT_EQ(whole.comms, tokens.comms);
+}
+
+/// The kinds together are all steps, whatever is counted of them.
+TEST(PlannedStep, KindsAddUpToTheStep) {
+  for (const Index layers : {2, 7}) {
+    const StepPlanner planner({small(layers), 4096, 64});
+    const AbstractMesh mesh = AbstractMesh::parse("X=8,Y=2");
+    const Strategy strategy = parse_strategy("fsdp=X,tp=Y", mesh);
+    const Hardware hardware = v5p("X=8,Y=2");
+    const PlannedStep step = planner.price(mesh, strategy, hardware);
+    Seconds time;
+    Flops flops;
+    double gathers = 0;
+    const std::vector<PlannedKind> kinds = planner.kinds(mesh, strategy, hardware);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      time += kinds[i].time;
+      flops += kinds[i].flops;
+      if (kinds[i].kind == "all_gather" && kinds[i].axis == "X") gathers = kinds[i].count;
+      EXPECT_LE(kinds[i].time, kinds[std::max<std::size_t>(i, 1) - 1].time);
+    }
+    EXPECT_NEAR(time / step.upper, 1, 1e-9);
+    EXPECT_NEAR(flops / step.flops, 1, 1e-9);
+    // Seven matrices of each layer, forward and backward; embedding and output projection.
+    EXPECT_NEAR(gathers, static_cast<double>(7 * 2 * layers), 4);
+  }
+}
+
+/// A rank computes one thing at a time, a link carries one collective at a time, and nothing ends after the step.
+TEST(PlannedStep, TimelineIsOneThingAtATime) {
+  const StepPlanner planner({small(5), 4096, 64});
+  const AbstractMesh mesh = AbstractMesh::parse("X=8,Y=2");
+  const PlannedTimeline planned = planner.timeline(mesh, parse_strategy("fsdp=X,tp=Y", mesh), v5p("X=8,Y=2"));
+  std::map<std::string, Seconds> free;
+  std::set<int> shown;
+  for (const ScheduledSpan& span : planned.time.spans) {
+    const Step& step = planned.program.steps[static_cast<std::size_t>(span.step)];
+    EXPECT_TRUE(shown.insert(span.step).second) << "a step is at work once";
+    Seconds& until = free[communicates(step.kind) ? to_string(step.axes) : "cores"];
+    EXPECT_GE(span.begin.value, until.value * (1 - 1e-12));
+    EXPECT_LE(span.end.value, planned.time.total.value * (1 + 1e-12));
+    until = span.end;
+  }
+  for (std::size_t i = 0; i < planned.program.steps.size(); ++i) {
+    const bool travels_with_another = planned.program.steps[i].kind == StepKind::all_reduce;
+    EXPECT_TRUE(travels_with_another || shown.count(static_cast<int>(i)) == 1) << i;
+  }
 }
 
 TEST(PlannedStep, StateIsWhatTheStrategyLeavesOnARank) {

@@ -2,6 +2,7 @@
 // with the rest of it.
 //
 //   plan_record_check FILE
+//   plan_record_check --train FILE FILE     whether the first candidate of a plan is what a record of train predicts
 
 #include <cmath>
 #include <fstream>
@@ -91,11 +92,33 @@ void check_record(const Json& record) {
   expect(record.at("training").at("days").get<double>() > 0, "training takes no time");
 }
 
+Json read(const char* path) {
+  std::ifstream file(path);
+  return Json::parse(file);
+}
+
+/// Both price the same operations, but for where attention finds its operands.
+void check_same(const Json& plan, const Json& train) {
+  const double planned = plan.at("candidates").at(0).at("step_s").at("scheduled").get<double>();
+  const double predicted = train.at("steps").back().at("predicted_step_s").get<double>();
+  std::cerr << "planned " << planned << " s, predicted " << predicted << " s\n";
+  expect(std::abs(planned / predicted - 1) < 0.02, "the plan is not what train predicts");
+  const double planned_memory = plan["candidates"][0].at("memory_bytes").at("weights").get<double>() +
+                                plan["candidates"][0]["memory_bytes"].at("optimizer").get<double>() +
+                                plan["candidates"][0]["memory_bytes"].at("others").get<double>();
+  const double memory = train.at("peak_memory_bytes").at("predicted").get<double>();
+  expect(std::abs(planned_memory / memory - 1) < 0.02, "the plan takes another memory than train");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  std::ifstream file(argv[1]);
-  check_record(Json::parse(file));
+  if (argc == 4 && std::string(argv[1]) == "--train") {
+    check_same(read(argv[2]), read(argv[3]));
+  } else if (argc == 2) {
+    check_record(read(argv[1]));
+  } else {
+    return 2;
+  }
   return faults == 0 ? 0 : 1;
 }

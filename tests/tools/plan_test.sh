@@ -80,6 +80,25 @@ refused_alone 'unknown role "zero9"' --model llama3-8b --mesh X=8 --strategy zer
 refused_alone 'int7' --model llama3-8b --chips 8 --dtype int7
 refused_alone 'nowhere/r.json' --model llama3-8b --chips 8 --json "$folder/nowhere/r.json"
 
+# A model never seen before on this machine: what the plan says is what training predicts.
+cat >"$folder/own.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 96, "intermediate_size": 260, "num_hidden_layers": 6, "num_attention_heads": 6,
+ "num_key_value_heads": 2, "vocab_size": 300, "rms_norm_eps": 1e-5}
+JSON
+for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
+run calibrate --seconds 2 -o "$folder/machine.json"
+expect_code 0
+for role in dp zero1 fsdp tp; do
+  run train --model "$folder/own.json" --data "$folder/text" --batch 6 --seq 32 --steps 2 --strategy "$role=X" \
+    --machine "$folder/machine.json" --json "$folder/train.json"
+  expect_code 0
+  alone plan --model "$folder/own.json" --machine "$folder/machine.json" --mesh "X=$ranks" --strategy "$role=X" \
+    --batch-tokens 192 --seq 32 --json "$record"
+  expect_code 0
+  "$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
+done
+refused_alone 'no link for axis X or Y' --model tiny --machine <(sed 's/"X"/"A"/' "$folder/machine.json") --chips 2
+
 run plan --model tiny --chips 8 --batch-tokens 64K --seq 128
 expect_code 0
 expect_lines out 1 "hardware v5p: "

@@ -46,6 +46,13 @@ std::string_view name_of(Limiter limiter) {
   throw Error("unknown limiter");
 }
 
+BytesPerSecond Link::all_ways() const {
+  if (sides.empty()) return two_way ? both_ways : bandwidth;
+  BytesPerSecond sum;
+  for (const TorusSide& side : sides) sum = sum + (side.wraps && side.ranks > 2 ? both_ways : bandwidth);
+  return sum;
+}
+
 const Link& Hardware::link(const Axis& axis) const {
   const auto found = links.find(axis);
   SHARDLINE_CHECK(found != links.end(), "machine {} has no link for axis {}", name, axis);

@@ -47,6 +47,9 @@ struct Link {
   std::string resource = {};  ///< what carries it: axes on one resource take turns; empty for one of the axis' own
   /// The torus axes that a mesh axis is laid over, each with links of these figures; empty for one as long as it.
   std::vector<TorusSide> sides = {};
+
+  /// Leaving one rank by all torus axes and in all directions that a collective may use.
+  BytesPerSecond all_ways() const;
   std::optional<SharedMemory> shared = {};  ///< how collectives move where the ranks share memory
 };
 

@@ -14,9 +14,9 @@ TEXT
 
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libeigen3-dev
   libbenchmark-dev libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev iproute2)
-# Formatting differs from one LLVM release to the next, so the lint tools are held at one; a distribution without it goes
-# without lint.
-lint_packages=(clang-format-14 clang-tidy-14)
+# Where a distribution does not offer these, or they cannot be had, what needs them is skipped: the lint tools, held at
+# one release since formatting differs from one LLVM to the next, and a browser that tests open pages with.
+optional_packages=(clang-format-14 clang-tidy-14 chromium-headless-shell)
 mpich=false
 peers=false
 check_only=false
@@ -93,18 +93,28 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   exit 0
 fi
 
-missing=$(not_installed "${packages[@]}"; not_installed_but_offered "${lint_packages[@]}")
-if [[ -z "$missing" ]]; then exit 0; fi
+missing=$(not_installed "${packages[@]}")
+optional=$(not_installed_but_offered "${optional_packages[@]}")
+if [[ -z "$missing$optional" ]]; then exit 0; fi
 as_root=()
 if ((EUID != 0)); then
   if ! command -v sudo >/dev/null; then
-    echo "setup: neither root nor sudo; please have these installed: ${missing//$'\n'/ }" >&2
+    echo "setup: neither root nor sudo; please have these installed: ${missing//$'\n'/ } ${optional//$'\n'/ }" >&2
+    if [[ -z "$missing" ]]; then exit 0; fi
     exit 1
   fi
   as_root=(sudo)
 fi
-echo "setup: installing ${missing//$'\n'/ }"
-"${as_root[@]}" apt-get update -qq
-missing=$(not_installed "${packages[@]}"; not_installed_but_offered "${lint_packages[@]}")
-# shellcheck disable=SC2086  # several words
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+install() {
+  if (($# == 0)); then return; fi
+  echo "setup: installing $*"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+if ! "${as_root[@]}" apt-get update -qq; then
+  [[ -z "$missing" ]] || exit 1
+fi
+# shellcheck disable=SC2046  # several words
+install $(not_installed "${packages[@]}")
+for package in $(not_installed_but_offered "${optional_packages[@]}"); do
+  install "$package" || echo "setup: going on without $package" >&2
+done

@@ -198,7 +198,7 @@ std::vector<Roof> roofs_of(const Axis& axis, const roofline::Link& link, const I
     const BytesPerSecond most(std::max(best(link.shared->copy), best(link.shared->copy_again)));
     add("shared memory", link.shared->latency, most, true);
   }
-  add("messages", link.latency, link.bandwidth, !link.shared);
+  add("messages", link.latency, link.all_ways(), !link.shared);
   return roofs;
 }
 

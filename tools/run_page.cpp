@@ -113,12 +113,14 @@ Section bars_section(const OperationsView& view) {
   while (shown < rows.size() && shown < kMostBars && rows[shown].time() >= kSmallShare * all) ++shown;
   for (std::size_t i = 0; i < shown; ++i) bars.push_back(bars_of(rows[i], view.runs));
   if (shown < rows.size()) bars.push_back(others_of(rows, shown, view.runs));
-  const std::string caption = fmt::format(
-      "Time of one {}, on the slowest rank; operations may overlap. Predicted by the figures {}; a ratio is measured "
-      "over "
-      "predicted. Measured bars are blue for products, orange for communication, green for other computation.",
-      view.run, view.source);
-  return {"Predicted beside measured", {Figure{bars_svg(bars), caption}}};
+  const bool measured = !rows.empty() && rows[0].measured;
+  const std::string caption =
+      fmt::format("Time of one {}, on the slowest rank; operations may overlap. Predicted by the figures {}{}.",
+                  view.run, view.source,
+                  measured ? "; a ratio is measured over predicted. Measured bars are blue for products, orange for "
+                             "communication, green for other computation"
+                           : "");
+  return {measured ? "Predicted beside measured" : "Predicted times", {Figure{bars_svg(bars), caption}}};
 }
 
 Section roofline_section(const OperationsView& view) {

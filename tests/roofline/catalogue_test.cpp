@@ -54,6 +54,8 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
     EXPECT_DOUBLE_EQ(price(laid, {"X"}, {32}), price(apart, {"A", "B"}, {8, 4}));
     EXPECT_DOUBLE_EQ(price(laid, {"X", "Y"}, {32, 4}), price(apart, {"A", "B", "Y"}, {8, 4, 4}));
     EXPECT_DOUBLE_EQ(price(laid, {"Y"}, {4}), price(apart, {"Y"}, {4}));
+    EXPECT_EQ(laid.link("X").all_ways(), BytesPerSecond(3.6e11));
+    EXPECT_EQ(laid.link("Y").all_ways(), BytesPerSecond(1.8e11));
   }
   // 6 does not wrap on v5p: half the bandwidth of a ring, and all 5 steps from end to end.
   const Hardware line = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=24"), {{"X", {6, 4}}}, DType::bf16);

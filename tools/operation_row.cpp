@@ -82,7 +82,7 @@ std::string description(const OperationRow& row) {
 }
 
 std::string times_text(Seconds predicted, const std::optional<Seconds>& measured) {
-  const std::string text = "predicted " + to_string(predicted);
+  std::string text = "predicted " + to_string(predicted);
   if (!measured) return text;
   const std::string ratio = predicted.value > 0 ? fmt::format(", ratio {:.2f}", *measured / predicted) : "";
   return fmt::format("measured {}, {}{}", to_string(*measured), text, ratio);

@@ -27,7 +27,7 @@ std::string html_of(const Paragraph& paragraph) { return fmt::format("<p>{}</p>\
 
 std::string html_of(const Preformatted& block) {
   // A parser drops the first line break in a pre; tabindex lets a keyboard scroll it.
-  const std::string lines = fmt::format("<pre tabindex=\"0\">\n{}</pre>\n", xml_lines(block.text));
+  std::string lines = fmt::format("<pre tabindex=\"0\">\n{}</pre>\n", xml_lines(block.text));
   if (!block.folded) return lines;
   return fmt::format("<details><summary>{}</summary>\n{}</details>\n", xml_text(block.summary), lines);
 }

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kMostMarked = 64;  ///< points of a curve that are marked one by one
 constexpr double kLegendLine = 1.4 * kRoomyLetters;
-constexpr double kSample = 28;  ///< how long the piece of a curve in the legend is
+constexpr double kNameGap = 7;
+constexpr double kSample = 20;  ///< how long the piece of a curve in the legend is
 
 /// A marker of radius 4 or so round `at`.
 std::string marker(std::size_t shape, Place at, const Ink& ink, const std::string& title) {
@@ -123,19 +124,20 @@ class Drawing {
     double width = 0;
     const std::vector<std::string> all = names();
     if (all.empty()) return "";
-    for (const std::string& name : all) width = std::max(width, kSample + 20 + roomy_width(name));
+    for (const std::string& name : all) width = std::max(width, kSample + 2 * kNameGap + roomy_width(name));
     const auto columns = static_cast<std::size_t>(std::clamp(kFigureWidth / width, 1.0, 3.0));
     const std::size_t lines = (all.size() + columns - 1) / columns;
     std::string text;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const double x = kFigureWidth / static_cast<double>(columns) * static_cast<double>(i / lines);
+      const std::size_t column = i / lines;
+      const double x = kFigureWidth / static_cast<double>(columns) * static_cast<double>(column);
       const double y = bottom + kLegendLine * (static_cast<double>(i % lines) + 0.6);
       const bool is_curve = i < plot_.curves.size();
       const Paint paint =
           is_curve ? Paint{.stroke = &ink(plot_.curves[i]), .width = 1.8} : dashes(i - plot_.curves.size());
       text += svg_line({x, y}, {x + kSample, y}, paint);
       if (is_curve) text += marker(plot_.curves[i].marker, {x + kSample / 2, y}, ink(plot_.curves[i]), "");
-      text += svg_text({x + kSample + 8, y + 0.35 * kLetters}, Anchor::start, all[i]);
+      text += svg_text({x + kSample + kNameGap, y + 0.35 * kLetters}, Anchor::start, all[i]);
     }
     bottom += kLegendLine * (static_cast<double>(lines) + 0.3);
     return text;

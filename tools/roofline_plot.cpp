@@ -50,7 +50,7 @@ double best(const roofline::Curve& curve) {
 /// A roofline plot, drawn element by element.
 class RooflineDrawing {
  public:
-  RooflineDrawing(PlotAxis x, PlotAxis y, std::vector<Roof> roofs, std::vector<Dot> dots)
+  RooflineDrawing(const PlotAxis& x, const PlotAxis& y, std::vector<Roof> roofs, std::vector<Dot> dots)
       : roofs_(std::move(roofs)), dots_(std::move(dots)), frame_(frame_of(x, y)), layout_(frame_.box()) {}
 
   std::string svg(const std::string& description) {
@@ -61,11 +61,9 @@ class RooflineDrawing {
     std::string elements = frame_.svg() + frame_.inside(lines);
     // Labels of those that take most time find their places first; their dots are drawn last, over the others.
     std::string labels;
+    for (std::size_t i = 0; i < dots_.size(); ++i) labels += label_of(dots_[i], i < kNamed);
     std::string dots;
-    for (std::size_t i = 0; i < dots_.size(); ++i) {
-      labels += label_of(dots_[i], i < kNamed);
-      dots = dot_of(dots_[i]) + dots;
-    }
+    for (std::size_t i = dots_.size(); i > 0; --i) dots += dot_of(dots_[i - 1]);
     double bottom = frame_.bottom();
     elements += dots + labels + legend(bottom);
     return svg_figure(bottom, description, elements);

@@ -150,7 +150,7 @@ class Drawing {
     std::string text;
     for (std::size_t i = 0; i < kLooks.size(); ++i) {
       const double left = i % 2 == 0 ? 0 : 0.36 * kFigureWidth;
-      const double top = kLine * static_cast<double>(i / 2);
+      const double top = i < 2 ? 0 : kLine;
       text += svg_box({left, top + 3, 14, 12}, {.fill = &category_ink(kLooks.at(i).ink), .as = kLooks.at(i).more});
       text += svg_text({left + 20, top + 14}, Anchor::start, kLooks.at(i).name, kMuted);
     }

@@ -122,7 +122,7 @@ Page page_of(Job& job, const TrainRecord& record, const Timeline& timeline) {
       job, fmt::format("Training, strategy {}", strategy),
       fmt::format("{} parameters, {} step{} of {:.0f} tokens on mesh {}.", record.parameters, record.steps.size(),
                   record.steps.size() == 1 ? "" : "s", record.tokens_per_step, job.mesh().axes().to_string()));
-  if (record.interrupted) page.warnings.push_back("The run was interrupted.");
+  if (record.interrupted) page.warnings.emplace_back("The run was interrupted.");
   add_impossible_rates(page, record.comparison, job.predictions());
   const OperationsView view = view_of(job, record);
   Section result{"Result", {Paragraph{diagnosis(record.comparison, job.predictions())}}};

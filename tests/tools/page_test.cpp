@@ -19,14 +19,16 @@ Page every_block(const std::string& text) {
           .facts = {{text, text}},
           .sections = {{text,
                         {Paragraph{text}, Preformatted{text, false, ""}, Preformatted{text, true, text},
-                         Figure{"<svg></svg>\n", text}, Table{{text, text}, {{text, text}}, 1}}}}};
+                         Figure{"<svg></svg>\n", text, {{7, text}}}, Table{{text, text}, {{text, text}}, 1}}}}};
 }
 
 TEST(Page, TextIsNeverMarkup) {
   const std::string html = to_html(every_block("<script>alert('\"&\")</script><img src=x onerror=y>"));
   for (const char* markup : {"<script", "<img", "onerror=y>", "alert('"}) EXPECT_EQ(occurrences(html, markup), 0);
-  // Title twice, summary, warning, fact twice, heading, paragraph, two preformatted and a fold, caption, four cells.
-  EXPECT_EQ(occurrences(html, "&lt;script&gt;alert(&apos;&quot;&amp;&quot;)&lt;/script&gt;&lt;img src=x"), 16);
+  // Title twice, summary, warning, fact twice, heading, paragraph, two preformatted and a fold, caption, key, four
+  // cells.
+  EXPECT_EQ(occurrences(html, "&lt;script&gt;alert(&apos;&quot;&amp;&quot;)&lt;/script&gt;&lt;img src=x"), 17);
+  EXPECT_EQ(occurrences(html, "<li value=\"7\">"), 1);
   EXPECT_EQ(occurrences(html, "<svg></svg>"), 1);
 }
 

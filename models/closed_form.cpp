@@ -12,8 +12,8 @@ namespace {
 using roofline::CountedPasses;
 using roofline::LayerTime;
 
+constexpr double kBackward = 2.0 / 3;  // of the FLOPs of both passes
 constexpr CountedPasses kPasses = CountedPasses::both_keeping;
-constexpr Bytes kMoments{8};  // of a weight: two in f32
 
 LayerTime all_layers(LayerTime time, Index layers) {
   const auto count = static_cast<double>(layers);
@@ -23,10 +23,11 @@ LayerTime all_layers(LayerTime time, Index layers) {
 /// Fills in what a chip holds: state over `state_ways` chips, activations over `activation_ways`.
 void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double state_ways, double activation_ways) {
   const auto weights = static_cast<double>(parameter_count(query.config));
-  answer.state = (query.element + kMoments) * (weights / state_ways);
+  answer.state = (query.element + query.moments) * (weights / state_ways);
+  if (query.capacity.value == 0) answer.keeps = "unknown";
   for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
     const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), policy, query.element);
-    if (answer.state + kept / activation_ways <= query.capacity) answer.keeps = policy.name;
+    if (query.capacity.value > 0 && answer.state + kept / activation_ways <= query.capacity) answer.keeps = policy.name;
   }
 }
 
@@ -36,9 +37,12 @@ StrategyAnswer answer_of(const std::string& name, const std::string& mesh, const
   return {.name = name, .mesh = mesh, .math = time.math, .comms = time.comms()};
 }
 
-std::string tokens_bound(const ClosedFormQuery& query, double least) {
-  const double has = query.tokens_per_chip();
-  return fmt::format("needs {:.1f} tokens a chip, has {:.1f}: {}", least, has, verdict(has > least));
+/// What a bound asks of the tokens a chip has: of all chips and, where these are more, of those of the mesh.
+std::string tokens_bound(const ClosedFormQuery& query, double least, bool compute_bound) {
+  const double of_mesh = query.tokens_of_pod() / static_cast<double>(query.mesh_chips());
+  const std::string beside = query.mesh_chips() == query.chips ? "" : fmt::format(" ({:.1f} in the mesh)", of_mesh);
+  return fmt::format("needs {:.1f} tokens a chip, has {:.1f}{}: {}", least, query.tokens_per_chip(), beside,
+                     verdict(compute_bound));
 }
 
 StrategyAnswer data_parallel(const ClosedFormQuery& query) {
@@ -46,7 +50,9 @@ StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   StrategyAnswer answer =
       answer_of("dp", fmt::format("X={}", query.mesh_chips()), all_layers(time, query.config.layers));
-  answer.bound = tokens_bound(query, roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes));
+  answer.bound = "backward: " +
+                 tokens_bound(query, roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes),
+                              time.comms() < time.math * kBackward);
   put_memory(answer, query, 1, static_cast<double>(query.chips));
   return answer;
 }
@@ -56,7 +62,8 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   StrategyAnswer answer =
       answer_of("fsdp", fmt::format("X={}", query.mesh_chips()), all_layers(time, query.config.layers));
-  answer.bound = tokens_bound(query, roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes));
+  answer.bound = tokens_bound(query, roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes),
+                              time.compute_bound());
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }
@@ -66,9 +73,10 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
   const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   StrategyAnswer answer =
       answer_of("tp", fmt::format("Y={}", query.mesh_chips()), all_layers(time, query.config.layers));
-  const double most =
-      roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff), query.torus_axes);
-  answer.bound = fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(n < most));
+  const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
+                                                  query.torus_axes, kPasses);
+  answer.bound =
+      fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(time.compute_bound()));
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }
@@ -76,7 +84,7 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
 StrategyAnswer mixed(const ClosedFormQuery& query) {
   const MixedAnswer best = mixed_answer(query, kPasses);
   StrategyAnswer answer = answer_of("fsdp+tp", fmt::format("X={},Y={}", best.mesh.x, best.mesh.y), best.time);
-  answer.bound = tokens_bound(query, best.least_tokens_per_chip);
+  answer.bound = tokens_bound(query, best.least_tokens_per_chip, best.time.compute_bound());
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }
@@ -86,7 +94,7 @@ StrategyAnswer pipeline(const ClosedFormQuery& query) {
   const roofline::PipelineTime time = pipeline_time(query.layer(), query.config.layers, query.rates, n,
                                                     query.torus_axes, query.stages, query.microbatches);
   StrategyAnswer answer{.name = "pipeline",
-                        .mesh = fmt::format("Z={},X={}", query.stages, query.mesh_chips() / query.stages),
+                        .mesh = fmt::format("stages={},X={}", query.stages, query.mesh_chips() / query.stages),
                         .math = time.math,
                         .comms = time.comms,
                         .idle = time.bubble};
@@ -102,11 +110,11 @@ StrategyAnswer between_pods(const ClosedFormQuery& query) {
   const double hosts = static_cast<double>(query.chips) / static_cast<double>(query.chips_per_host);
   StrategyAnswer answer = mixed(query);
   answer.name = "pods: dp";
-  answer.mesh = fmt::format("Z={},{}", query.pods, answer.mesh);
+  answer.mesh = fmt::format("pods={}", query.pods);
   answer.comms = 2 * query.element * weights / (query.between_pods * hosts);
   const double least =
       roofline::least_tokens_per_pod(query.rates.compute, query.chips, query.chips_per_host, query.between_pods);
-  answer.bound = fmt::format("needs {:.0f} tokens a pod, has {:.0f}: {}", least, query.tokens_of_pod(),
+  answer.bound = fmt::format("backward: needs {:.0f} tokens a pod, has {:.0f}: {}", least, query.tokens_of_pod(),
                              verdict(query.tokens_of_pod() > least));
   return answer;
 }
@@ -124,7 +132,7 @@ MixedAnswer mixed_answer(const ClosedFormQuery& query, CountedPasses passes) {
   const auto n = static_cast<double>(query.mesh_chips());
   MixedAnswer answer{.passes = passes};
   answer.optimal_x = roofline::optimal_x(layer, n, m_x, m_y, passes);
-  answer.mesh = roofline::best_mixed_mesh(layer, query.rates, query.mesh_chips(), m_x, m_y, passes);
+  answer.mesh = roofline::best_mixed_mesh(layer, query.rates, query.mesh_chips(), m_x, m_y, query.torus_axes, passes);
   answer.time = all_layers(mixed_time(layer, query.rates, answer.mesh, passes), query.config.layers);
   answer.least_tokens_per_chip = roofline::least_tokens_per_chip(query.rates.intensity(), layer.d_ff, m_x, m_y, passes);
   answer.compute_bound_x = roofline::compute_bound_x(layer, query.rates, n, m_x, m_y, passes);

@@ -15,12 +15,14 @@ struct ClosedFormQuery {
   TransformerConfig config;
   double tokens = 0;  ///< of a batch, over all pods
   Index chips = 1;    ///< of a pod
+  /// The link as it carries bf16, for which the closed forms count: others are so much slower.
   roofline::ChipRates rates;
   double torus_axes = 3;    ///< of the machine: FSDP, data and tensor parallelism alone use all of them
   double x_torus_axes = 2;  ///< of a mixed mesh, for FSDP
   double y_torus_axes = 1;  ///< and for tensor parallelism
   Bytes capacity;           ///< of a chip's memory
-  Bytes element{2};         ///< a weight or an activation; the optimizer takes 8 a weight
+  Bytes element{2};         ///< a weight or an activation
+  Bytes moments{8};         ///< of the optimizer, for a weight
 
   Index pods = 1;
   BytesPerSecond between_pods = {};  ///< leaving one host; 0: not known
@@ -34,6 +36,7 @@ struct ClosedFormQuery {
   double tokens_of_pod() const { return tokens / static_cast<double>(pods); }
   /// Tokens over all chips, not only those of the mesh.
   double tokens_per_chip() const { return tokens_of_pod() / static_cast<double>(chips); }
+  /// A layer of the model with the tokens of a pod.
   roofline::TwoProducts layer() const;
 };
 
@@ -47,6 +50,7 @@ struct MixedAnswer {
   std::optional<std::pair<double, double>> compute_bound_x = {};
 };
 
+/// Of all powers of two X, the one at which least moves.
 MixedAnswer mixed_answer(const ClosedFormQuery& query, roofline::CountedPasses passes);
 
 /// One strategy with forward and backward pass; times are of all layers.
@@ -57,13 +61,15 @@ struct StrategyAnswer {
   Seconds comms = {};
   Seconds idle = {};       ///< of a pipeline that fills and drains
   std::string bound = {};  ///< which bound binds, in words
-  Bytes state = {};        ///< weights and optimizer, on a chip
-  std::string keeps = {};  ///< the most generous rematerialisation policy that fits; empty when none does
-
-  Seconds step() const { return std::max(math, comms) + idle; }
+  Bytes state = {};        ///< weights and optimizer, on a chip; gradients are not counted, as the book does not
+  /// The most generous rematerialisation policy that fits; empty when none does, "unknown" when the memory is not
+  /// known.
+  std::string keeps = {};
 };
 
-/// Data parallelism, FSDP, tensor parallelism, FSDP with it, a pipeline, and what joins pods where there are several.
+/// Data parallelism, FSDP, tensor parallelism, FSDP with it, a pipeline, and the data parallelism that joins pods where
+/// there are several. What binds follows from the times beside it, on the chips of the mesh; of data parallelism and of
+/// pods, gradients move beside the backward pass alone.
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query);
 
 }  // namespace shardline

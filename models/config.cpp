@@ -1,5 +1,9 @@
 #include "models/config.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -140,7 +144,7 @@ TransformerConfig read_sizes(const Reader& reader) {
           reader.name(), config.heads, config.kv_heads);
   config.head_dim = read_head_dim(reader, config.d_model, config.heads);
   config.d_ff = reader.size("intermediate_size");
-  config.tied = reader.flag("tie_word_embeddings", type == "gemma");
+  config.tied = reader.flag("tie_word_embeddings", type == "gemma" || type == "gemma2");
   return config;
 }
 
@@ -170,7 +174,16 @@ TransformerConfig parse_config(std::string_view json_text, std::string_view name
 
 TransformerConfig parse_sizes(std::string_view json_text, std::string_view name) {
   const Reader reader(json_text, name);
-  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) reader.only(key, nullptr);
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    if (reader.has(key)) reader.refuse(key, reader.object().at(key), "experts are not counted");
+  }
+  // Models of the same layers: attention with grouped keys and values, a gated MLP of three products.
+  constexpr std::array kLikeLlama = {"llama",  "mistral", "qwen2", "qwen3",  "gemma",
+                                     "gemma2", "phi3",    "olmo2", "granite"};
+  const Json type = reader.object().value("model_type", Json("llama"));
+  if (std::none_of(kLikeLlama.begin(), kLikeLlama.end(), [&](const char* known) { return type == known; })) {
+    reader.refuse("model_type", type, fmt::format("counted are {}", fmt::join(kLikeLlama, ", ")));
+  }
   return read_sizes(reader);
 }
 

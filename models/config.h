@@ -35,9 +35,10 @@ TransformerConfig tiny_config();
 /// implemented.
 TransformerConfig parse_config(std::string_view json_text, std::string_view name);
 
-/// The same for counting and pricing: only sizes are read, so that keys which change the mathematics but not the amount
-/// of work (rotary scaling, biases, dropout, another activation) pass. Throws UsageError as parse_config for sizes, and
-/// for experts, which are not counted here.
+/// The same for counting and pricing, of every model_type whose layers are attention and a gated MLP: only sizes are
+/// read, so that keys which change the mathematics but not the amount of work (rotary scaling, biases, dropout,
+/// windows) pass. Throws UsageError as parse_config for sizes, for another model_type, and for experts, which are not
+/// counted.
 TransformerConfig parse_sizes(std::string_view json_text, std::string_view name);
 
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.

@@ -24,26 +24,39 @@ AbstractMesh mesh_of(Index x, Index y) {
   return AbstractMesh(axes);
 }
 
-/// tp_g is for more ranks than they could share key-value heads evenly.
-std::vector<std::string> roles_of(const Axis& axis, Index ranks, const TransformerConfig& config) {
+std::vector<std::string> roles_of(const Axis& axis, Index ranks) {
   if (ranks == 1) return {"fsdp"};
-  if (axis == "Z") return {"dp"};
-  if (axis != "Y") return {"dp", "zero1", "fsdp"};
-  return config.kv_heads % ranks == 0 ? std::vector<std::string>{"tp"} : std::vector<std::string>{"tp", "tp_g"};
+  if (axis == kPodAxis) return {"dp"};
+  return axis == "Y" ? std::vector<std::string>{"tp"} : std::vector<std::string>{"dp", "zero1", "fsdp"};
 }
 
-/// The name of the most generous policy whose arrays a rank of `capacity` holds; empty when not even the barest.
+/// What PlanCandidate::keeps says. Whatever is computed again, gradients and new weights must find room.
 std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capacity) {
-  if (capacity.value == 0 || step.memory.total() <= capacity) return kKeepsAll;
+  if (capacity.value == 0) return kUnknown;
+  if (step.memory.total() <= capacity) return kKeepsAll;
   const Bytes state = step.memory.weights + step.memory.optimizer;
-  const double ranks = static_cast<double>(step.mesh.ranks());
+  const auto ranks = static_cast<double>(step.mesh.ranks());
   std::string fits;
   for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
     const Bytes element(static_cast<double>(size_of(run.dtype)));
     const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), policy, element) / ranks;
-    if (policy.name != kKeepsAll && state + kept <= capacity) fits = policy.name;
+    if (policy.name != kKeepsAll && state + std::max(step.memory.update, kept) <= capacity) fits = policy.name;
   }
   return fits;
+}
+
+/// Without the axes of one chip.
+std::vector<Index> longer_than_one(std::vector<Index> sides) {
+  sides.erase(std::remove(sides.begin(), sides.end(), Index{1}), sides.end());
+  return sides;
+}
+
+/// Adds a mesh, unless the same lies there.
+void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
+  const auto same = [&](const ChipMesh& other) {
+    return other.layout == made.layout && other.mesh.to_string() == made.mesh.to_string();
+  };
+  if (std::none_of(meshes.begin(), meshes.end(), same)) meshes.push_back(made);
 }
 
 }  // namespace
@@ -59,12 +72,12 @@ std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
       const auto x_sides = torus_sides(chip, x, std::max(x_axes, 1));
       const auto y_sides = torus_sides(chip, y, std::max(y_axes, 1));
       if (chip.torus_axes == 0) {
-        meshes.push_back({mesh_of(x, y), {}});
+        add_new(meshes, {mesh_of(x, y), {}});
       } else if (x_sides && y_sides) {
         roofline::TorusLayout layout;
-        if (x > 1) layout["X"] = *x_sides;
-        if (y > 1) layout["Y"] = *y_sides;
-        meshes.push_back({mesh_of(x, y), layout});
+        if (x > 1) layout["X"] = longer_than_one(*x_sides);
+        if (y > 1) layout["Y"] = longer_than_one(*y_sides);
+        add_new(meshes, {mesh_of(x, y), layout});
       }
     }
   }
@@ -73,15 +86,15 @@ std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
 
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
   std::vector<ChipMesh> meshes;
-  for (std::size_t choice = 0; choice < (std::size_t{1} << torus.size()); ++choice) {
+  const std::vector<Index> axes = longer_than_one(torus);
+  for (std::size_t choice = 0; choice < (std::size_t{1} << axes.size()); ++choice) {
     std::vector<Index> x;
     std::vector<Index> y;
-    for (std::size_t a = 0; a < torus.size(); ++a) ((choice >> a & 1) == 0 ? x : y).push_back(torus[a]);
+    for (std::size_t a = 0; a < axes.size(); ++a) ((choice >> a & 1) == 0 ? x : y).push_back(axes[a]);
     ChipMesh made{mesh_of(product(x), product(y)), {}};
-    if (made.mesh.has("X")) made.layout["X"] = x;
-    if (made.mesh.has("Y")) made.layout["Y"] = y;
-    const auto same = [&](const ChipMesh& other) { return other.layout == made.layout; };
-    if (std::none_of(meshes.begin(), meshes.end(), same)) meshes.push_back(made);
+    if (!x.empty()) made.layout["X"] = x;
+    if (!y.empty()) made.layout["Y"] = y;
+    add_new(meshes, made);
   }
   return meshes;
 }
@@ -102,7 +115,7 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
     const auto sides = roofline::torus_sides(chip, mesh.size(axis), own);
     require(sides.has_value(), "mesh axis {}: {} chips do not lie on {} torus ax{} of {}, whose axes have at most {}",
             axis, mesh.size(axis), own, own == 1 ? "is" : "es", chip.name, chip.wraps_at);
-    made.layout[axis] = *sides;
+    made.layout[axis] = longer_than_one(*sides);
   }
   require(used <= chip.torus_axes, "the axes of mesh {} take {} torus axes, {} has {}", mesh.to_string(), used,
           chip.name, chip.torus_axes);
@@ -113,7 +126,7 @@ ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& me
   require(product(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
           fmt::join(torus, "x"), product(torus));
   ChipMesh made{mesh, {}};
-  std::vector<Index> left = torus;
+  std::vector<Index> left = longer_than_one(torus);
   for (const Axis& axis : mesh.axes_that_move()) {
     // The subset that multiplies to the axis, in the order of the torus; there are eight at most.
     std::vector<std::size_t> taken;
@@ -135,12 +148,12 @@ ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& me
   return made;
 }
 
-std::vector<Strategy> strategies_on(const AbstractMesh& mesh, const TransformerConfig& config) {
+std::vector<Strategy> strategies_on(const AbstractMesh& mesh) {
   std::vector<Strategy> all{{}};
   for (const Axis& axis : mesh.axes()) {
     std::vector<Strategy> longer;
     for (const Strategy& strategy : all) {
-      for (const std::string& role : roles_of(axis, mesh.size(axis), config)) {
+      for (const std::string& role : roles_of(axis, mesh.size(axis))) {
         longer.push_back(strategy);
         longer.back().emplace_back(axis, role);
       }
@@ -166,9 +179,8 @@ std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::v
   std::vector<PlanCandidate> found;
   for (const ChipMesh& each : meshes) {
     const roofline::Hardware hardware = hardware_of(each);
-    const std::vector<Strategy> strategies = strategy.empty()
-                                                 ? strategies_on(each.mesh, planner.run().config)
-                                                 : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
+    const std::vector<Strategy> strategies =
+        strategy.empty() ? strategies_on(each.mesh) : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
     for (const Strategy& tried : strategies) {
       if (batch_ranks(each.mesh, tried) > planner.run().tokens) continue;
       const PlannedStep step = planner.price(each.mesh, tried, hardware);
@@ -177,8 +189,8 @@ std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::v
   }
   std::stable_sort(found.begin(), found.end(), [](const PlanCandidate& a, const PlanCandidate& b) {
     const auto key = [](const PlanCandidate& c) {
-      return std::tuple(c.keeps != kKeepsAll, !c.fits(), static_cast<float>(c.step.scheduled.value),
-                        static_cast<float>(c.step.upper.value));
+      return std::tuple(c.keeps != kKeepsAll && c.keeps != kUnknown, !c.fits(),
+                        static_cast<float>(c.step.scheduled.value), static_cast<float>(c.step.upper.value));
     };
     return key(a) < key(b);
   });

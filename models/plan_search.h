@@ -15,8 +15,8 @@ struct ChipMesh {
   roofline::TorusLayout layout;
 };
 
-/// Every mesh {X, Y} of so many chips, X and Y powers of two, over every share of the chip's torus axes that leaves
-/// none idle; axes of one chip are left out. `chips` is a power of two.
+/// Every mesh {X, Y} of so many chips, X and Y powers of two, over every share of the chip's torus axes; axes of one
+/// chip are left out. None where the chip's torus is too small. `chips` is a power of two.
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
 
 /// Every mesh {X, Y} that whole axes of a torus of these lengths make.
@@ -30,19 +30,23 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
 /// is a choice. Throws UsageError where they do not factor so.
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
 
-/// Every way to give the axes roles: Y tp, or tp_g where its ranks do not divide the key-value heads, Z (pods) dp, any
-/// other dp, zero1 or fsdp. One of a single rank is fsdp, as all are the same there.
-std::vector<Strategy> strategies_on(const AbstractMesh& mesh, const TransformerConfig& config);
+/// The axis between pods.
+inline constexpr const char* kPodAxis = "pods";
 
-/// What PlanCandidate::keeps says where nothing need be computed again.
+/// Every way to give the axes roles: Y tp, that of pods dp, any other dp, zero1 or fsdp. One of a single rank is fsdp,
+/// as all are the same there.
+std::vector<Strategy> strategies_on(const AbstractMesh& mesh);
+
+/// What PlanCandidate::keeps says where nothing need be computed again, and where a rank's memory is not known.
 inline constexpr const char* kKeepsAll = "all";
+inline constexpr const char* kUnknown = "unknown";
 
 struct PlanCandidate {
   PlannedStep step;
   roofline::TorusLayout layout;
   /// What a rank has room for beside weights and optimizer: "all" that the priced step holds, or else what the most
   /// generous other rematerialisation policy keeps (see activation_bytes()), whose recomputation is not in the times.
-  /// Empty when it has room for none.
+  /// Empty when it has room for none, kUnknown when it is not known.
   std::string keeps;
 
   bool fits() const { return !keeps.empty(); }

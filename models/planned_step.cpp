@@ -32,22 +32,58 @@ Index extent(const Operation& operation, const std::vector<Range>& ranges, const
   return ranges[static_cast<std::size_t>(found - operation.indices.begin())].size();
 }
 
-/// a + (b - a) more for each of `further` layers, part by part.
-PlannedStep continued(const PlannedStep& a, const PlannedStep& b, double further) {
-  const auto more = [&](auto part) { return part(b) + (part(b) - part(a)) * further; };
-  PlannedStep all = b;
-  all.lower = more([](const PlannedStep& s) { return s.lower; });
-  all.upper = more([](const PlannedStep& s) { return s.upper; });
-  all.scheduled = more([](const PlannedStep& s) { return s.scheduled; });
-  all.exposed = more([](const PlannedStep& s) { return s.exposed; });
-  all.math = more([](const PlannedStep& s) { return s.math; });
-  all.comms = more([](const PlannedStep& s) { return s.comms; });
-  all.attention = more([](const PlannedStep& s) { return s.attention; });
-  all.flops = more([](const PlannedStep& s) { return s.flops; });
-  all.memory.weights = more([](const PlannedStep& s) { return s.memory.weights; });
-  all.memory.optimizer = more([](const PlannedStep& s) { return s.memory.optimizer; });
-  all.memory.others = more([](const PlannedStep& s) { return s.memory.others; });
-  return all;
+/// What adds up over the layers of a model.
+struct Sums {
+  Seconds upper, scheduled, exposed, math, attention, cores;
+  Flops flops;
+  Bytes weights, optimizer;
+  std::map<Pass, Bytes> peaks;
+  std::map<std::string, Seconds> links;
+  std::map<roofline::Limiter, Seconds> computing, moving;  ///< by what binds each step
+
+  /// Calls change(this part, that part) for every part of this and of `other`.
+  template <class Change>
+  void with(const Sums& other, const Change& change) {
+    change(upper, other.upper), change(scheduled, other.scheduled), change(exposed, other.exposed);
+    change(math, other.math), change(attention, other.attention), change(cores, other.cores);
+    change(flops, other.flops);
+    change(weights, other.weights), change(optimizer, other.optimizer);
+    for (auto& [pass, bytes] : other.peaks) change(peaks[pass], bytes);
+    for (auto& [link, time] : other.links) change(links[link], time);
+    for (auto& [limiter, time] : other.computing) change(computing[limiter], time);
+    for (auto& [limiter, time] : other.moving) change(moving[limiter], time);
+  }
+
+  /// This and, for each of `further` layers, what it has more than `shorter`.
+  Sums continued(const Sums& shorter, double further) const {
+    Sums all = *this;
+    all.with(shorter, [&](auto& a, const auto& b) { a = a + (a - b) * further; });
+    return all;
+  }
+};
+
+roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
+  const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto found = std::max_element(shares.begin(), shares.end(), by_time);
+  return found == shares.end() ? roofline::Limiter::latency : found->first;
+}
+
+PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& strategy) {
+  PlannedStep step{.mesh = mesh, .strategy = strategy};
+  step.upper = sums.upper;
+  step.scheduled = sums.scheduled;
+  step.exposed = sums.exposed;
+  step.math = sums.math;
+  step.attention = sums.attention;
+  step.flops = sums.flops;
+  const Bytes state = sums.weights + sums.optimizer;
+  step.memory = {sums.weights, sums.optimizer, Bytes(0), sums.peaks.at(Pass::update) - state};
+  for (const auto& [pass, bytes] : sums.peaks) step.memory.others = std::max(step.memory.others, bytes - state);
+  for (const auto& [link, time] : sums.links) step.comms = std::max(step.comms, time);
+  // Small all_reduces that travel as one take less than all of them in turn.
+  step.lower = std::min(std::max(sums.cores, step.comms), sums.scheduled);
+  step.limiter = largest(step.comms > step.math ? sums.moving : sums.computing);
+  return step;
 }
 
 }  // namespace
@@ -74,14 +110,31 @@ StepPlanner::Model StepPlanner::model_of(Index layers) const {
 
 PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
                                const roofline::Hardware& hardware) const {
-  const auto of = [&](const Model& model) {
-    return step_of(model, price(model, mesh, strategy, hardware), mesh, strategy);
+  const auto sums_of = [&](const Model& model) {
+    const Priced priced = price(model, mesh, strategy, hardware);
+    Sums sums;
+    sums.upper = priced.price.sum;
+    sums.scheduled = priced.time.total;
+    sums.exposed = priced.time.exposed;
+    sums.math = priced.price.math;
+    sums.attention = priced.attention;
+    sums.cores = priced.price.cores;
+    sums.links = priced.price.links;
+    sums.flops = priced.price.flops;
+    for (std::size_t i = 0; i < priced.program.steps.size(); ++i) {
+      const roofline::Price& each = priced.price.steps[i].price;
+      (communicates(priced.program.steps[i].kind) ? sums.moving : sums.computing)[each.limiter] += each.time;
+    }
+    sums.weights = held(priced.program, model.types, Role::parameter);
+    sums.optimizer = held(priced.program, model.types, Role::optimizer_state);
+    sums.peaks = Liveness(priced.program, priced.schedule).peaks(model.types, 0);
+    return sums;
   };
-  PlannedStep all = of(models_.back());
-  if (models_.size() > 1) all = continued(of(models_[0]), all, static_cast<double>(run_.config.layers - kLayers));
-  // Small all_reduces that travel as one take less than all of them in turn.
-  all.lower = std::min(all.lower, all.scheduled);
-  return all;
+  Sums all = sums_of(models_.back());
+  if (models_.size() > 1) {
+    all = all.continued(sums_of(models_[0]), static_cast<double>(run_.config.layers - kLayers));
+  }
+  return step_of(all, mesh, strategy);
 }
 
 std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
@@ -89,7 +142,7 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
   // A step of the longest program counts once, and once more for each layer beyond; one of the shorter is taken away.
   const double further = models_.size() > 1 ? static_cast<double>(run_.config.layers - kLayers) : 0;
   std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
-  std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, double>> limits;
+  std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, Seconds>> limits;
   for (std::size_t m = 0; m < models_.size(); ++m) {
     const double weight = m + 1 == models_.size() ? 1 + further : -further;
     const Priced priced = price(models_[m], mesh, strategy, hardware);
@@ -103,13 +156,12 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
       kind.wire_bytes += estimate.wire_bytes * weight;
       kind.flops += estimate.flops * weight;
       kind.time += estimate.price.time * weight;
-      limits[key][estimate.price.limiter] += weight * estimate.price.time.value;
+      limits[key][estimate.price.limiter] += estimate.price.time * weight;
     }
   }
   std::vector<PlannedKind> sorted;
   for (auto& [key, kind] : kinds) {
-    const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
-    kind.limiter = std::max_element(limits[key].begin(), limits[key].end(), by_time)->first;
+    kind.limiter = largest(limits[key]);
     sorted.push_back(kind);
   }
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -153,6 +205,12 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
 StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
                                        const roofline::Hardware& hardware) const {
   const Program& logical = model.step.model.program;
+  for (const auto& [axis, role] : strategy) {
+    require(role != "tp_seq" && role != "tp_g",
+            "role {} on axis {} splits sequences, which is not priced here; tp splits "
+            "the same products",
+            role, axis);
+  }
   Priced priced{.program = partition(logical, mesh, declare(logical, mesh, strategy))};
   name_wires(priced.program, model.types, hardware.bf16_wire);
   std::vector<StepEstimate> estimates = estimate(priced.program, model.types, hardware);
@@ -161,25 +219,6 @@ StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& m
   priced.time = scheduled_time(priced.program, priced.schedule, estimates, hardware);
   priced.price = shardline::price(priced.program, std::move(estimates), hardware);
   return priced;
-}
-
-PlannedStep StepPlanner::step_of(const Model& model, const Priced& priced, const AbstractMesh& mesh,
-                                 const Strategy& strategy) {
-  PlannedStep planned{.mesh = mesh, .strategy = strategy};
-  planned.attention = priced.attention;
-  planned.scheduled = priced.time.total;
-  planned.exposed = priced.time.exposed;
-  planned.lower = priced.price.busiest;
-  planned.upper = priced.price.sum;
-  planned.math = priced.price.math;
-  planned.comms = priced.price.busiest_link;
-  planned.limiter = priced.price.limiter;
-  planned.flops = priced.price.flops;
-  planned.memory.weights = held(priced.program, model.types, Role::parameter);
-  planned.memory.optimizer = held(priced.program, model.types, Role::optimizer_state);
-  const Bytes peak = Liveness(priced.program, priced.schedule).peak(model.types, 0);
-  planned.memory.others = peak - planned.memory.weights - planned.memory.optimizer;
-  return planned;
 }
 
 }  // namespace shardline

@@ -28,6 +28,7 @@ struct RankMemory {
   Bytes weights = {};
   Bytes optimizer = {};
   Bytes others = {};  ///< most of activations, gradients and gathered copies at once
+  Bytes update = {};  ///< of these, most while AdamW runs: gradients and new weights, whatever was computed again
 
   Bytes total() const { return weights + optimizer + others; }
 };
@@ -75,7 +76,8 @@ class StepPlanner {
  public:
   explicit StepPlanner(const PlannedRun& run);
 
-  /// Throws UsageError as parse_strategy() and declare(), and Error when an axis has no link in `hardware`.
+  /// Throws UsageError for roles that split sequences (tp_seq, tp_g), which are not there, and as declare(), and Error
+  /// when an axis has no link in `hardware`.
   PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware) const;
 
   /// The kinds of steps that make up the step, the longest first.
@@ -105,8 +107,6 @@ class StepPlanner {
   };
   Priced price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
                const roofline::Hardware& hardware) const;
-  static PlannedStep step_of(const Model& model, const Priced& priced, const AbstractMesh& mesh,
-                             const Strategy& strategy);
   /// Gives the attention of a program over sequences of one token the price of whole ones; what it comes to.
   Seconds price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
                           const roofline::Hardware& hardware) const;

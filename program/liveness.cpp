@@ -57,6 +57,12 @@ VersionId Liveness::storage_taken(int number, std::size_t result) const {
 }
 
 Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
+  Bytes most;
+  for (const auto& [pass, bytes] : peaks(types, rank)) most = std::max(most, bytes);
+  return most;
+}
+
+std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank) const {
   const auto bytes = [&](VersionId v) {
     const Index item = size_of(types.of(program_.program, program_.version(v).array));
     return item * element_count(local_shape(program_, v, rank));
@@ -68,7 +74,7 @@ Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
   };
   Index live = 0;
   for (const auto& [array, version] : program_.inputs) live += bytes(version);
-  Index most = live;
+  std::map<Pass, Bytes> most{{Pass::forward, Bytes(static_cast<double>(live))}};
   std::vector<bool> owns(program_.versions.size(), true);  // false once another version has taken the storage
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
     const Action& action = schedule_.actions[i];
@@ -85,13 +91,14 @@ Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
         }
       }
     }
-    most = std::max(most, live);
+    Bytes& of_pass = most[program_.steps[static_cast<std::size_t>(action.steps[0])].region.pass];
+    of_pass = std::max(of_pass, Bytes(static_cast<double>(live)));
     if (action.kind == ActionKind::wait) live -= bundled(action);
     for (const VersionId v : freed_after(static_cast<int>(i))) {
       if (owns[static_cast<std::size_t>(v)]) live -= bytes(v);
     }
   }
-  return Bytes(static_cast<double>(most));
+  return most;
 }
 
 }  // namespace shardline

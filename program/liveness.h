@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "program/element_types.h"
@@ -24,6 +25,9 @@ class Liveness {
 
   /// Most bytes of arrays that `rank` holds at once.
   Bytes peak(const ElementTypes& types, Index rank) const;
+
+  /// The same while the steps of each pass run.
+  std::map<Pass, Bytes> peaks(const ElementTypes& types, Index rank) const;
 
   const ProgramSchedule& schedule() const { return schedule_; }
 

@@ -35,6 +35,11 @@ class Loads {
     busy_[kCores] += taken * time;
   }
 
+  Seconds cores() const {
+    const auto found = busy_.find(kCores);
+    return found == busy_.end() ? Seconds(0) : found->second;
+  }
+  const std::map<std::string, Seconds>& links() const { return moving_; }
   Seconds math() const { return math_; }
   Seconds comms() const { return busiest(moving_); }
   Seconds total() const { return busiest(busy_); }
@@ -58,7 +63,7 @@ int operation_of(const RankProgram& program, const Step& step) {
 }
 
 roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, std::size_t first) {
-  const bool moving = price.busiest_link > price.math;
+  const bool moving = price.busiest_link() > price.math;
   std::map<roofline::Limiter, Seconds> shares;
   for (std::size_t i = 0; i < price.steps.size(); ++i) {
     const roofline::Price& each = price.steps[i].price;
@@ -103,10 +108,16 @@ ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimat
     price.comms += loads.comms();
     price.total += loads.total();
   }
-  price.busiest = all.total();
-  price.busiest_link = all.comms();
+  price.cores = all.cores();
+  price.links = all.links();
   price.limiter = limiter_of(program, price, first);
   return price;
+}
+
+Seconds ProgramPrice::busiest_link() const {
+  Seconds most;
+  for (const auto& [link, time] : links) most = std::max(most, time);
+  return most;
 }
 
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b) {

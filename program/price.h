@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "program/element_types.h"
@@ -11,18 +14,22 @@ namespace shardline {
 
 /// What a program, or one operation of it with its conversions, takes on the busiest rank.
 struct ProgramPrice {
-  Seconds math;                     ///< computations, and conversions that move nothing between ranks
-  Seconds comms;                    ///< the busiest link: axes on one resource add, on different ones overlap
-  Seconds total;                    ///< the busiest resource of each operation, one operation after the other
-  Seconds sum;                      ///< of all steps, nothing overlapped
-  Seconds busiest;                  ///< what its busiest resource, cores or a link, takes for all operations together
-  Seconds busiest_link;             ///< the same of links alone
-  Bytes wire_bytes;                 ///< of all conversions, each on the rank that sends most
-  Flops flops;                      ///< on the busiest rank
-  std::vector<StepEstimate> steps;  ///< in order
+  Seconds math;   ///< computations, and conversions that move nothing between ranks
+  Seconds comms;  ///< the busiest link: axes on one resource add, on different ones overlap
+  Seconds total;  ///< the busiest resource of each operation, one operation after the other
+  Seconds sum;    ///< of all steps, nothing overlapped
+  Seconds cores;  ///< of all steps, what keeps the cores busy: computing, and moving that needs them
+  std::map<std::string, Seconds> links;  ///< of all steps, what moves over each link, by what carries it
+  Bytes wire_bytes;                      ///< of all conversions, each on the rank that sends most
+  Flops flops;                           ///< on the busiest rank
+  std::vector<StepEstimate> steps;       ///< in order
 
-  /// Of the longer of math and busiest_link: what binds the largest share of it.
+  /// Of the longer of math and busiest_link(): what binds the largest share of it.
   roofline::Limiter limiter = roofline::Limiter::latency;
+
+  Seconds busiest_link() const;
+  /// What the busiest resource takes for all steps: no schedule is faster, but for all_reduces that travel as one.
+  Seconds busiest() const { return std::max(cores, busiest_link()); }
 };
 
 /// Prices a program, or its steps from number `first` on. For each operation, its resources are the cores and the links

@@ -1,5 +1,6 @@
 #include "roofline/bounds.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/check.h"
@@ -13,6 +14,7 @@ Seconds math_time(double factor, const TwoProducts& layer, const ChipRates& chip
 }
 
 Seconds moving_time(double bytes, const ChipRates& chip, double torus_axes) {
+  if (bytes == 0) return Seconds(0);
   return Bytes(bytes) / (chip.link * torus_axes);
 }
 
@@ -32,29 +34,26 @@ PassFactors factors_of(CountedPasses passes) {
 
 LayerTime mixed_time(const TwoProducts& layer, const ChipRates& chip, const MixedMesh& mesh, CountedPasses passes) {
   const PassFactors factors = factors_of(passes);
-  return {math_time(factors.math, layer, chip, mesh.chips()),
-          moving_time(factors.fsdp * layer.d_model * layer.d_ff / mesh.y, chip, mesh.x_torus_axes),
-          moving_time(factors.tensor * layer.tokens * layer.d_model / mesh.x, chip, mesh.y_torus_axes)};
+  const double weights = mesh.x > 1 ? factors.fsdp * layer.d_model * layer.d_ff / mesh.y : 0;
+  const double activations = mesh.y > 1 ? factors.tensor * layer.tokens * layer.d_model / mesh.x : 0;
+  return {math_time(factors.math, layer, chip, mesh.chips()), moving_time(weights, chip, mesh.x_torus_axes),
+          moving_time(activations, chip, mesh.y_torus_axes)};
 }
 
 LayerTime data_parallel_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
                              CountedPasses passes) {
-  const double bytes = passes == CountedPasses::forward ? 0 : 8 * layer.d_model * layer.d_ff;
+  const double bytes = passes == CountedPasses::forward || chips <= 1 ? 0 : 8 * layer.d_model * layer.d_ff;
   return {math_time(factors_of(passes).math, layer, chip, chips), moving_time(bytes, chip, torus_axes), Seconds(0)};
 }
 
 LayerTime fsdp_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
                     CountedPasses passes) {
-  LayerTime time = mixed_time(layer, chip, {chips, 1, torus_axes, 1}, passes);
-  time.tensor = Seconds(0);
-  return time;
+  return mixed_time(layer, chip, {chips, 1, torus_axes, 1}, passes);
 }
 
 LayerTime tensor_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
                       CountedPasses passes) {
-  LayerTime time = mixed_time(layer, chip, {1, chips, 1, torus_axes}, passes);
-  time.fsdp = Seconds(0);
-  return time;
+  return mixed_time(layer, chip, {1, chips, 1, torus_axes}, passes);
 }
 
 double optimal_x(const TwoProducts& layer, double chips, double x_torus_axes, double y_torus_axes,
@@ -64,12 +63,13 @@ double optimal_x(const TwoProducts& layer, double chips, double x_torus_axes, do
 }
 
 MixedMesh best_mixed_mesh(const TwoProducts& layer, const ChipRates& chip, Index chips, double x_torus_axes,
-                          double y_torus_axes, CountedPasses passes) {
+                          double y_torus_axes, double torus_axes, CountedPasses passes) {
   SHARDLINE_CHECK(chips == power_of_two_below(chips), "{} chips are no power of two", chips);
   MixedMesh best;
   Seconds least;
   for (Index x = 1; x <= chips; x *= 2) {
-    const MixedMesh mesh{static_cast<double>(x), static_cast<double>(chips / x), x_torus_axes, y_torus_axes};
+    const MixedMesh mesh{static_cast<double>(x), static_cast<double>(chips / x), x == chips ? torus_axes : x_torus_axes,
+                         x == 1 ? torus_axes : y_torus_axes};
     const Seconds comms = mixed_time(layer, chip, mesh, passes).comms();
     if (x == 1 || comms < least) {
       best = mesh;
@@ -98,12 +98,16 @@ std::optional<std::pair<double, double>> compute_bound_x(const TwoProducts& laye
   if (under_root < 0) return std::nullopt;
   const double middle = b / (2 * a);
   const double half = std::sqrt(under_root) / (2 * a);
-  return std::pair{middle - half, middle + half};
+  if (middle + half < 1 || middle - half > chips) return std::nullopt;
+  return std::pair{std::max(1.0, middle - half), std::min(chips, middle + half)};
 }
 
 double least_tokens_per_chip_fsdp(double intensity, double torus_axes) { return intensity / torus_axes; }
 
-double most_tensor_chips(double intensity, double d_ff, double torus_axes) { return torus_axes * d_ff / intensity; }
+double most_tensor_chips(double intensity, double d_ff, double torus_axes, CountedPasses passes) {
+  const PassFactors factors = factors_of(passes);
+  return torus_axes * d_ff / intensity * (factors.math / factors.tensor);
+}
 
 double least_tokens_per_pod(FlopsPerSecond chip, Index chips, Index chips_per_host, BytesPerSecond between) {
   const double hosts = static_cast<double>(chips) / static_cast<double>(chips_per_host);

@@ -35,6 +35,7 @@ struct MixedMesh {
   double x_torus_axes = 2;
   double y_torus_axes = 1;
 
+  /// X Y
   double chips() const { return x * y; }
 };
 
@@ -54,7 +55,7 @@ PassFactors factors_of(CountedPasses passes);
 
 /// What a layer takes.
 struct LayerTime {
-  Seconds math;
+  Seconds math;    ///< of a chip
   Seconds fsdp;    ///< over X
   Seconds tensor;  ///< over Y
 
@@ -62,7 +63,7 @@ struct LayerTime {
   bool compute_bound() const { return comms() < math; }
 };
 
-/// FSDP over X with tensor parallelism over Y (book section 5.1.4).
+/// FSDP over X with tensor parallelism over Y (book section 5.1.4). Nothing moves over an axis of one chip.
 LayerTime mixed_time(const TwoProducts& layer, const ChipRates& chip, const MixedMesh& mesh, CountedPasses passes);
 
 /// Data parallelism: gradients all_reduced, 8DF bytes, beside a backward pass of 8BDF / N (book section 5.1.1).
@@ -83,16 +84,16 @@ double optimal_x(const TwoProducts& layer, double chips, double x_torus_axes, do
                  CountedPasses passes);
 
 /// The power of two X, with Y = chips / X, that makes communication of mixed_time() least, found by trying each.
-/// `chips` is a power of two.
+/// An X or Y of all chips has all `torus_axes`. `chips` is a power of two.
 MixedMesh best_mixed_mesh(const TwoProducts& layer, const ChipRates& chip, Index chips, double x_torus_axes,
-                          double y_torus_axes, CountedPasses passes);
+                          double y_torus_axes, double torus_axes, CountedPasses passes);
 
 /// Tokens per chip below which no mixed mesh is compute-bound: 4 (C/W)^2 / (M_X M_Y F) for the forward pass.
 double least_tokens_per_chip(double intensity, double d_ff, double x_torus_axes, double y_torus_axes,
                              CountedPasses passes);
 
-/// The least and largest X between which mixed_time() is compute-bound (book section 5.4.3: the roots of a quadratic);
-/// none where no X is.
+/// The least and largest X between which mixed_time() is compute-bound (book section 5.4.3: the roots of a quadratic,
+/// within 1 and `chips`); none where no X is.
 std::optional<std::pair<double, double>> compute_bound_x(const TwoProducts& layer, const ChipRates& chip, double chips,
                                                          double x_torus_axes, double y_torus_axes,
                                                          CountedPasses passes);
@@ -100,8 +101,8 @@ std::optional<std::pair<double, double>> compute_bound_x(const TwoProducts& laye
 /// Tokens per chip below which data parallelism or FSDP alone is bound by communication: C / (W M).
 double least_tokens_per_chip_fsdp(double intensity, double torus_axes);
 
-/// Chips beyond which tensor parallelism alone is bound by communication: M F W / C.
-double most_tensor_chips(double intensity, double d_ff, double torus_axes);
+/// Chips beyond which tensor parallelism alone is bound by communication: M F W / C for the forward pass.
+double most_tensor_chips(double intensity, double d_ff, double torus_axes, CountedPasses passes);
 
 /// Tokens per pod below which data parallelism between pods is bound by their network: C_pod / W_pod, where `between`
 /// is what leaves one host (book section 5.1.6).

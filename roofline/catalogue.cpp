@@ -94,6 +94,14 @@ Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
 Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayout& layout, DType dtype) {
   Hardware hardware = hardware_of(machine_of(chip, mesh), mesh, dtype);
   hardware.polled = false;
+  Index chips = 1;
+  for (const auto& [axis, sides] : layout) {
+    chips *= std::accumulate(sides.begin(), sides.end(), Index{1}, std::multiplies<>());
+  }
+  // Where lengths wrap in multiples, it is by whole cubes of them (book section 2.2).
+  Index cube = 1;
+  for (int axis = 0; axis < chip.torus_axes && chip.multiples; ++axis) cube *= chip.wraps_at;
+  const bool cubes = chips % cube == 0;
   for (const auto& [axis, sides] : layout) {
     const Index laid = std::accumulate(sides.begin(), sides.end(), Index{1}, std::multiplies<>());
     require(laid == mesh.size(axis), "mesh axis {} has {} chips, its torus axes {} have {}", axis, mesh.size(axis),
@@ -101,7 +109,7 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
     const auto link = hardware.links.find(axis);
     if (link == hardware.links.end() || chip.torus_axes == 0) continue;
     for (const Index side : sides) {
-      if (side > 1) link->second.sides.push_back({side, wraps(chip, side)});
+      if (side > 1) link->second.sides.push_back({side, cubes && wraps(chip, side)});
     }
   }
   return hardware;

@@ -47,7 +47,8 @@ Machine machine_of(const Chip& chip, const AbstractMesh& mesh);
 using TorusLayout = std::map<Axis, std::vector<Index>>;
 
 /// The catalogue's chips as the ranks of `mesh` see them, an axis of more than one chip laid over the torus axes that
-/// `layout` gives it; collectives go on by themselves. Throws UsageError where these do not multiply to its size.
+/// `layout` gives it, which wrap on v4p and v5p only where all of it consists of whole cubes of 4 x 4 x 4; collectives
+/// go on by themselves. Throws UsageError where these do not multiply to its size.
 Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayout& layout, DType dtype);
 
 /// The chip of this name, or null.

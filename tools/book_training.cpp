@@ -85,7 +85,7 @@ std::vector<BookRow> mixed_rows() {
        .quantity = "tensor parallelism is compute-bound up to, F=50e3",
        .formula = "F / a",
        .names = {{"F", 50e3}, {"a", intensity}},
-       .value = roofline::most_tensor_chips(intensity, 50e3, 1),
+       .value = roofline::most_tensor_chips(intensity, 50e3, 1, roofline::CountedPasses::forward),
        .unit = "chips",
        .book = "19"},
       {.section = "5.1.4",

@@ -284,7 +284,7 @@ std::vector<BookRow> llama_mesh() {
   const roofline::TwoProducts layer{4.19e6, 8192, 28672};
   const double most = roofline::compute_bound_x(layer, rates, chips, 2, 1, forward).value().second;
   const Index power = roofline::power_of_two_below(v5p.most_chips);
-  const roofline::MixedMesh best = roofline::best_mixed_mesh(layer, rates, power, 2, 1, forward);
+  const roofline::MixedMesh best = roofline::best_mixed_mesh(layer, rates, power, 2, 1, 3, forward);
   return {{.section = "6.3",
            .quantity = "LLaMA-3 70B: X as a power of two",
            .formula = "2^round(log2(x))",

@@ -1,5 +1,6 @@
 // The `shardline` command: a file per subcommand, each of which adds itself here.
 
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -113,7 +114,9 @@ int run_quietly(const Request& request) {
   const auto complain = [](const std::exception& error) { std::cerr << "shardline: " << error.what() << std::endl; };
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    return request.quiet();
+    const int code = request.quiet();
+    if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
+    return code;
   } catch (const UsageError& error) {
     complain(error);
     return 2;

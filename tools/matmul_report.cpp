@@ -70,7 +70,7 @@ std::string whole_text(const MatmulRecord& record) {
   return fmt::format("whole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}",
                      record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
                      to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
-                     to_string(predicted.busiest), to_string(predicted.sum));
+                     to_string(predicted.busiest()), to_string(predicted.sum));
 }
 
 std::string accuracy_text(const MatmulRecord& record) {

@@ -30,6 +30,15 @@ void require_writable(const std::vector<OutputFile>& files) {
   }
 }
 
+void refuse_inputs(const std::vector<OutputFile>& inputs, const std::vector<OutputFile>& files) {
+  for (const OutputFile& file : files) {
+    for (const OutputFile& input : inputs) {
+      require(file.path.empty() || input.path.empty() || place_of(input.path) != place_of(file.path),
+              "{} {}: the {} of {} is read from there", file.option, file.path, input.content, input.option);
+    }
+  }
+}
+
 void add_report_option(CLI::App& command, std::string& path, const std::string& what) {
   command
       .add_option("--report", path,

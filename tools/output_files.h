@@ -18,6 +18,9 @@ struct OutputFile {
 /// cannot be written.
 void require_writable(const std::vector<OutputFile>& files);
 
+/// Throws UsageError where one of `files` is also one that the command reads.
+void refuse_inputs(const std::vector<OutputFile>& inputs, const std::vector<OutputFile>& files);
+
 /// Adds --report, a page about `what`: "the run". `path` must outlive the parsing.
 void add_report_option(CLI::App& command, std::string& path, const std::string& what);
 

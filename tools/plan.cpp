@@ -12,6 +12,8 @@ namespace shardline::tools {
 namespace {
 
 int plan(const PlanOptions& options) {
+  refuse_inputs({{"--model", "model", options.model}, {"--machine", "machine", options.common.machine.file}},
+                {{"--json", "record", options.common.json}, {"--report", "page", options.report}});
   require_writable({{"--json", "record", options.common.json}, {"--report", "page", options.report}});
   const PlanAnswer answer = answer_of(options);
   for (const std::string& remark : answer.question.remarks) fmt::print(stderr, "shardline: {}\n", remark);
@@ -37,7 +39,8 @@ is started and nothing is run.)";
 void add_machine(CLI::App& command, PlanOptions& options) {
   add_machine_options(command, options.common.machine)
       ->excludes(add_hardware_option(command, options.hardware, "Plan for"));
-  command.add_option("--chips", options.chips, "Chips in all; meshes of them are searched");
+  command.add_option("--chips", options.chips,
+                     "Chips in all; meshes of the largest power of two not above them are searched");
   command.add_option("--mesh", options.common.mesh, "One mesh and the torus axes of each axis, as in X=2048:2,Y=4:1")
       ->check(not_empty());
   command.add_option("--torus", options.torus, "The torus, as in 16x20x28: mesh axes take whole axes of it")
@@ -56,8 +59,8 @@ void add_training(CLI::App& command, PlanOptions& options) {
   command.add_option("--utilisation", options.utilisation, "Share of the peak that training reaches")
       ->capture_default_str();
   command.add_option("--price-per-hour", options.price_per_hour, "Of a chip, in any currency");
-  command.add_option("--stages", options.stages, "Stages of the pipeline in the closed form")->capture_default_str();
-  command.add_option("--microbatches", options.microbatches, "Microbatches that go through it")->capture_default_str();
+  command.add_option("--stages", options.stages, "Stages of the pipeline in the closed form (default: 8 or fewer)");
+  command.add_option("--microbatches", options.microbatches, "Microbatches that go through it (default: 32 or fewer)");
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
   Index least = 0;
   std::string which;
   for (const ChipMesh& each : question.meshes) {
-    const std::vector<Strategy> tried = strategy.empty() ? strategies_on(each.mesh, question.run.config)
-                                                         : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
+    const std::vector<Strategy> tried =
+        strategy.empty() ? strategies_on(each.mesh) : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
     for (const Strategy& one : tried) {
       const Index ranks = batch_ranks(each.mesh, one);
       if (least == 0 || ranks < least) least = ranks, which = to_string(one) + " on " + each.mesh.to_string();
@@ -35,6 +35,10 @@ Seconds PlanAnswer::training_time(bool with_attention) const {
   return token * options.tokens / (question.closed.rates.compute * (chips * options.utilisation));
 }
 
+double PlanAnswer::cost() const {
+  return training_time(true).value / 3600 * static_cast<double>(all_chips()) * options.price_per_hour;
+}
+
 PlanAnswer answer_of(const PlanOptions& options) {
   PlanAnswer answer;
   answer.options = options;
@@ -42,12 +46,10 @@ PlanAnswer answer_of(const PlanOptions& options) {
   const PlanQuestion& question = answer.question;
   answer.parameters = parameter_parts(question.run.config);
   answer.token_flops = token_flops(question.run.config, question.run.sequence);
-  if (question.chips > 1) {
-    answer.strategies = strategy_answers(question.closed);
-    for (const auto passes : {roofline::CountedPasses::forward, roofline::CountedPasses::both_keeping,
-                              roofline::CountedPasses::both_regathering}) {
-      answer.mixed.push_back(mixed_answer(question.closed, passes));
-    }
+  answer.strategies = strategy_answers(question.closed);
+  for (const auto passes : {roofline::CountedPasses::forward, roofline::CountedPasses::both_keeping,
+                            roofline::CountedPasses::both_regathering}) {
+    answer.mixed.push_back(mixed_answer(question.closed, passes));
   }
   const StepPlanner planner(question.run);
   answer.candidates = search_plans(planner, question.meshes, options.strategy, question.closed.capacity,

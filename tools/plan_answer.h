@@ -19,15 +19,20 @@ struct PlanAnswer {
   std::vector<PlanCandidate> candidates;   ///< the priced step, best first
 
   Index all_chips() const { return question.chips * options.pods; }
-  /// Seconds of training on all chips at the given utilisation; with attention counted or without.
+  /// Of training on all chips at the given utilisation; with attention counted or without.
   Seconds training_time(bool with_attention) const;
+  /// Of a batch as they are usually counted; with attention or without.
   Flops step_flops(bool with_attention) const;
+  /// Of training with attention counted, in the currency of a chip's hour; 0 when that is not known.
+  double cost() const;
 };
 
-/// Throws UsageError as question_of(), and where no strategy can split the batch.
+/// Everything about a plan. Throws UsageError as question_of(), and where no strategy can split the batch.
 PlanAnswer answer_of(const PlanOptions& options);
 
+/// What the command prints.
 std::string plan_text(const PlanAnswer& answer);
+/// What --json has.
 Json plan_record(const PlanAnswer& answer);
 
 /// "2048 x 4"

@@ -48,7 +48,7 @@ StrategyCurves curves_of(const ClosedFormQuery& asked) {
     curves.strategies[0].second.push_back(fsdp_time(layer, query.rates, n, query.torus_axes, CountedPasses::forward));
     curves.strategies[1].second.push_back(tensor_time(layer, query.rates, n, query.torus_axes, CountedPasses::forward));
     const roofline::MixedMesh mesh = best_mixed_mesh(layer, query.rates, query.mesh_chips(), query.x_torus_axes,
-                                                     query.y_torus_axes, CountedPasses::forward);
+                                                     query.y_torus_axes, query.torus_axes, CountedPasses::forward);
     curves.strategies[2].second.push_back(mixed_time(layer, query.rates, mesh, CountedPasses::forward));
   }
   return curves;

@@ -16,7 +16,9 @@
 namespace shardline::tools {
 namespace {
 
-constexpr const char* kPods = "Z";
+constexpr Index kMostChips = Index{1} << 24;
+constexpr Index kMostTokens = Index{1} << 36;
+constexpr Index kMostSequence = Index{1} << 20;
 
 Index positive(const std::string& option, const std::string& text) {
   Index number = 0;
@@ -47,66 +49,93 @@ std::vector<Index> parse_torus(const std::string& text) {
 }
 
 void check_numbers(const PlanOptions& options) {
-  require(options.sequence >= 1, "--seq {}: at least 1 token", options.sequence);
-  require(options.chips.value_or(1) >= 1, "--chips {}: at least 1", options.chips.value_or(1));
-  require(options.tokens > 0 && std::isfinite(options.tokens), "--tokens {}: a positive number", options.tokens);
-  require(options.utilisation > 0 && options.utilisation <= 1, "--utilisation {}: more than 0, at most 1",
+  require(options.chips.value_or(1) >= 1 && options.chips.value_or(1) <= kMostChips, "--chips {}: from 1 to {}",
+          options.chips.value_or(1), kMostChips);
+  require(options.tokens > 0 && options.tokens <= 1e18, "--tokens {}: a positive number, at most 1e18", options.tokens);
+  require(options.utilisation >= 0.001 && options.utilisation <= 1, "--utilisation {}: from 0.001 to 1",
           options.utilisation);
   require(options.price_per_hour >= 0 && std::isfinite(options.price_per_hour),
           "--price-per-hour {}: not a price of a chip", options.price_per_hour);
-  require(options.pods >= 1, "--pods {}: at least 1", options.pods);
-  require(options.stages >= 1, "--stages {}: at least 1", options.stages);
-  require(options.microbatches >= 1, "--microbatches {}: at least 1", options.microbatches);
+  require(options.pods >= 1 && options.pods <= kMostChips, "--pods {}: from 1 to {}", options.pods, kMostChips);
+  require(options.chips.value_or(0) % options.pods == 0, "--chips {}: not a multiple of --pods {}",
+          options.chips.value_or(0), options.pods);
   require(options.strategy.empty() || !options.common.mesh.empty(), "--strategy {}: needs --mesh, whose axes it names",
           options.strategy);
+  require(options.chips || !options.common.mesh.empty() || !options.torus.empty(),
+          "no machine to plan for: give --chips N, --torus AxBxC or --mesh X=N,Y=M");
+}
+
+/// The batch, and what of it a sequence is.
+void put_batch(PlanQuestion& question, const PlanOptions& options) {
+  const Index tokens = parse_size("--batch-tokens", options.batch_tokens, "tokens");
+  require(tokens <= kMostTokens, "--batch-tokens {}: at most {}", options.batch_tokens, kMostTokens);
+  require(tokens % options.pods == 0, "--batch-tokens {}: not a multiple of --pods {}", tokens, options.pods);
+  require(options.sequence >= 1 && options.sequence <= std::min(tokens, kMostSequence),
+          "--seq {}: from 1 to {}, as the batch has {} tokens", options.sequence, std::min(tokens, kMostSequence),
+          tokens);
+  question.run.tokens = tokens;
+  question.run.sequence = options.sequence;
+}
+
+/// The torus of --torus, or none.
+std::vector<Index> torus_of(const PlanQuestion& question, const PlanOptions& options) {
+  if (options.torus.empty()) return {};
+  const std::vector<Index> torus = parse_torus(options.torus);
+  const int most = question.chip == nullptr ? 0 : question.chip->torus_axes;
+  require(static_cast<int>(torus.size()) <= most, "--torus {}: {} has {} torus axes", options.torus,
+          question.hardware_name, most);
+  Index chips = 1;
+  for (const Index side : torus) {
+    require(side <= kMostChips / chips, "--torus {}: at most {} chips", options.torus, kMostChips);
+    require(roofline::torus_sides(*question.chip, side, 1).has_value(), "--torus {}: axes of {} have at most {} chips",
+            options.torus, question.hardware_name, question.chip->wraps_at);
+    chips *= side;
+  }
+  require(options.chips.value_or(chips * options.pods) == chips * options.pods, "--chips {}: {} torus{} {} ha{} {}",
+          *options.chips, options.pods, options.pods == 1 ? "" : "es", options.torus, options.pods == 1 ? "s" : "ve",
+          chips * options.pods);
+  return torus;
+}
+
+/// The mesh of --mesh.
+ChipMesh mesh_given(const PlanQuestion& question, const PlanOptions& options, const std::vector<Index>& torus) {
+  const std::string& text = options.common.mesh;
+  const auto [mesh, counts] = parse_laid_mesh(text);
+  require(!mesh.has(kPodAxis) || options.pods == 1, "--mesh {}: axis {} is that of --pods", text, kPodAxis);
+  Index chips = 1;
+  for (const Axis& axis : mesh.axes()) {
+    require(mesh.size(axis) <= kMostChips / chips, "--mesh {}: at most {} chips", text, kMostChips);
+    chips *= mesh.size(axis);
+  }
+  require(options.chips.value_or(chips * options.pods) == chips * options.pods, "--mesh {}: {} chips, --chips {}", text,
+          chips * options.pods, options.chips.value_or(0));
+  const bool on_torus = question.chip != nullptr && question.chip->torus_axes > 0;
+  require(counts.empty() || (on_torus && torus.empty()), "--mesh {}: {}", text,
+          on_torus ? "--torus says how it lies" : question.hardware_name + " has no torus axes");
+  if (!torus.empty()) return laid_over_torus(torus, mesh);
+  return question.chip != nullptr ? laid_over(*question.chip, mesh, counts) : ChipMesh{mesh, {}};
 }
 
 /// Chips and meshes of a pod, as --chips, --mesh and --torus say together.
 void put_meshes(PlanQuestion& question, const PlanOptions& options) {
-  const std::string& mesh = options.common.mesh;
-  const std::vector<Index> torus = options.torus.empty() ? std::vector<Index>{} : parse_torus(options.torus);
-  require(options.chips || !mesh.empty() || !torus.empty(),
-          "no machine to plan for: give --chips N, --torus AxBxC or --mesh X=N,Y=M");
-  Index torus_chips = 1;
-  for (const Index side : torus) torus_chips *= side;
-  if (!torus.empty()) {
-    const int most = question.chip == nullptr ? 0 : question.chip->torus_axes;
-    require(static_cast<int>(torus.size()) <= most, "--torus {}: {} has {} torus axes", options.torus,
-            question.hardware_name, most);
-    for (const Index side : torus) {
-      require(roofline::torus_sides(*question.chip, side, 1).has_value(),
-              "--torus {}: axes of {} have at most {} chips", options.torus, question.hardware_name,
-              question.chip->wraps_at);
-    }
-  }
-  const Index all = options.chips.value_or(0);
-  require(all % options.pods == 0, "--chips {}: not a multiple of --pods {}", all, options.pods);
-  if (!torus.empty()) {
-    require(all == 0 || all == torus_chips * options.pods, "--chips {}: {} torus{} {} ha{} {}", all, options.pods,
-            options.pods == 1 ? "" : "es", options.torus, options.pods == 1 ? "s" : "ve", torus_chips * options.pods);
-    question.chips = torus_chips;
-  }
-  if (!mesh.empty()) {
-    const auto [abstract, counts] = parse_laid_mesh(mesh);
-    require(!abstract.has(kPods) || options.pods == 1, "--mesh {}: with --pods, axis {} is that of the pods", mesh,
-            kPods);
-    require(all == 0 || all == abstract.ranks() * options.pods, "--mesh {}: {} chips, --chips {}", mesh,
-            abstract.ranks() * options.pods, all);
+  const std::vector<Index> torus = torus_of(question, options);
+  if (!options.common.mesh.empty()) {
+    question.meshes = {mesh_given(question, options, torus)};
+    question.chips = question.meshes[0].mesh.ranks();
     question.fixed = true;
-    question.chips = abstract.ranks();
-    question.meshes = {!torus.empty()             ? laid_over_torus(torus, abstract)
-                       : question.chip != nullptr ? laid_over(*question.chip, abstract, counts)
-                                                  : ChipMesh{abstract, {}}};
-    return;
-  }
-  if (!torus.empty()) {
+  } else if (!torus.empty()) {
     question.meshes = meshes_of_torus(torus);
-    return;
+    question.chips = question.meshes[0].mesh.ranks();
+    question.fixed = true;
+  } else {
+    question.chips = *options.chips / options.pods;
+    const roofline::Chip none{};
+    question.meshes =
+        meshes_of(question.chip == nullptr ? none : *question.chip, roofline::power_of_two_below(question.chips));
+    require(!question.meshes.empty(),
+            "--chips {}: no torus of {} has {} in a pod, it has at most {}; --pods joins pods", *options.chips,
+            question.hardware_name, question.chips, question.chip == nullptr ? 0 : question.chip->most_chips);
   }
-  question.chips = all / options.pods;
-  const roofline::Chip none{};
-  question.meshes =
-      meshes_of(question.chip == nullptr ? none : *question.chip, roofline::power_of_two_below(question.chips));
 }
 
 /// Of a machine in a file only the axes that it has links for are searched.
@@ -128,12 +157,47 @@ void keep_known_axes(PlanQuestion& question) {
 void add_pods(PlanQuestion& question, Index pods) {
   if (pods == 1) return;
   require(question.chip != nullptr && question.chip->between_pods.value > 0,
-          "--pods {}: what joins pods of {} is not known", pods, question.hardware_name);
+          "--pods {}: what joins pods of {} is not known; of v3, v4p, v5p, v5e and v6e it is", pods,
+          question.hardware_name);
   for (ChipMesh& each : question.meshes) {
-    std::vector<std::pair<Axis, Index>> axes{{kPods, pods}};
+    std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
     for (const Axis& axis : each.mesh.axes()) axes.emplace_back(axis, each.mesh.size(axis));
     each.mesh = AbstractMesh(axes);
   }
+}
+
+/// Stages and microbatches of the pipeline: as given, or what the model, the chips and the batch have room for.
+void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const PlanOptions& options) {
+  const Index layers = question.run.config.layers;
+  const Index most = roofline::power_of_two_below(std::min(layers, closed.mesh_chips()));
+  closed.stages = options.stages.value_or(std::min<Index>(8, most));
+  require(closed.stages >= 1 && closed.stages <= most && closed.stages == roofline::power_of_two_below(closed.stages),
+          "--stages {}: a power of two from 1 to {}, of {} layers on {} chips", closed.stages, most, layers,
+          closed.mesh_chips());
+  const Index sequences = question.run.tokens / question.run.sequence;
+  closed.microbatches = options.microbatches.value_or(std::min<Index>(32, sequences));
+  require(closed.microbatches >= 1 && closed.microbatches <= sequences,
+          "--microbatches {}: from 1 to {}, the sequences of a batch", closed.microbatches, sequences);
+}
+
+/// How many torus axes FSDP and tensor parallelism have: as the mesh or torus that was given, or all but one for FSDP.
+void put_torus_axes(ClosedFormQuery& closed, const PlanQuestion& question) {
+  if (question.chip == nullptr || question.chip->torus_axes == 0) {
+    closed.torus_axes = closed.x_torus_axes = closed.y_torus_axes = 1;
+    return;
+  }
+  std::size_t axes = static_cast<std::size_t>(question.chip->torus_axes);
+  if (question.fixed) {
+    axes = 0;
+    for (const auto& [axis, sides] : question.meshes[0].layout) axes += sides.size();
+  }
+  closed.torus_axes = static_cast<double>(std::max<std::size_t>(axes, 1));
+  closed.x_torus_axes = std::max(closed.torus_axes - 1, 1.0);
+  closed.y_torus_axes = 1;
+  const roofline::TorusLayout& layout = question.meshes[0].layout;
+  if (question.meshes.size() > 1 || layout.size() != 2) return;
+  closed.x_torus_axes = static_cast<double>(layout.begin()->second.size());
+  closed.y_torus_axes = static_cast<double>(layout.rbegin()->second.size());
 }
 
 /// What the closed forms take a chip to be.
@@ -143,26 +207,39 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
   closed.tokens = static_cast<double>(question.run.tokens);
   closed.chips = question.chips;
   closed.element = Bytes(static_cast<double>(size_of(question.run.dtype)));
-  closed.pods = options.pods;
-  closed.stages = std::min({options.stages, question.run.config.layers, closed.mesh_chips()});
-  closed.stages = roofline::power_of_two_below(closed.stages);
-  closed.microbatches = options.microbatches;
-  closed.torus_axes = closed.x_torus_axes = closed.y_torus_axes = 1;
+  closed.moments = Bytes(static_cast<double>(2 * size_of(question.run.optimizer)));
+  put_pipeline(closed, question, options);
+  put_torus_axes(closed, question);
   if (question.chip != nullptr) {
     const roofline::Chip& chip = *question.chip;
     closed.capacity = chip.capacity;
     closed.rates = {chip.matmul, chip.torus_axes > 0 ? chip.link * 2 : chip.link};
-    closed.torus_axes = std::max(chip.torus_axes, 1);
-    closed.x_torus_axes = std::max(chip.torus_axes - 1, 1);
     closed.between_pods = chip.between_pods;
     closed.chips_per_host = chip.chips_per_host;
-    return;
+  } else {
+    if (question.given) closed.capacity = question.given->machine.memory.capacity;
+    const roofline::Hardware hardware = question.hardware_of(question.meshes.back());
+    closed.rates.compute = hardware.matmul;
+    for (const auto& [axis, link] : hardware.links) {  // the slowest
+      const BytesPerSecond rate = link.two_way ? link.both_ways : link.bandwidth;
+      const bool first = closed.rates.link.value == 0;
+      closed.rates.link = first ? rate : std::min(rate, closed.rates.link);
+    }
   }
-  if (question.given) closed.capacity = question.given->machine.memory.capacity;
-  const roofline::Hardware hardware = question.hardware_of(question.meshes.back());
-  closed.rates.compute = hardware.matmul;
-  for (const auto& [axis, link] : hardware.links) {
-    closed.rates.link = link.two_way ? link.both_ways : link.bandwidth;
+  question.link = closed.rates.link;
+  closed.rates.link = closed.rates.link * (2 / closed.element.value);
+}
+
+/// What is priced otherwise than one would think, a sentence each.
+void add_remarks(PlanQuestion& question) {
+  if (question.chip == nullptr) return;
+  if (question.chips > question.chip->most_chips) {
+    question.remarks.push_back(fmt::format("{} joins at most {} chips in a pod; {} are priced as though it joined them",
+                                           question.hardware_name, question.chip->most_chips, question.chips));
+  }
+  if (question.run.dtype != DType::bf16) {
+    question.remarks.push_back(fmt::format("products in {} are priced at the rate of bf16, the only one known of {}",
+                                           name_of(question.run.dtype), question.hardware_name));
   }
 }
 
@@ -178,11 +255,11 @@ roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
   if (given) return roofline::hardware_of(given->machine, each.mesh, run.dtype);
   if (chip == nullptr) return roofline::hardware_named(hardware_name, each.mesh, run.dtype);
   roofline::Hardware hardware = roofline::hardware_of(*chip, each.mesh, each.layout, run.dtype);
-  if (each.mesh.has(kPods) && closed.pods > 1) {
-    hardware.links[kPods] = {.latency = Seconds(1e-6),  // nobody says
-                             .bandwidth = chip->between_pods / static_cast<double>(chip->chips_per_host),
-                             .switched = true,
-                             .resource = "between pods"};
+  if (each.mesh.has(kPodAxis) && closed.pods > 1) {
+    hardware.links[kPodAxis] = {.latency = Seconds(1e-6),  // nobody says
+                                .bandwidth = chip->between_pods / static_cast<double>(chip->chips_per_host),
+                                .switched = true,
+                                .resource = "between pods"};
   }
   return hardware;
 }
@@ -191,7 +268,6 @@ PlanQuestion question_of(const PlanOptions& options) {
   check_numbers(options);
   PlanQuestion question;
   question.run.config = sizes_of_model(options.model);
-  question.run.sequence = options.sequence;
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
     question.given = given_machine(flags, read_file(flags.file), host_name());
@@ -203,18 +279,13 @@ PlanQuestion question_of(const PlanOptions& options) {
   }
   question.run.dtype = dtype_for(options, question.chip != nullptr);
   if (question.run.dtype == DType::f64) question.run.optimizer = DType::f64;
-  question.run.tokens = parse_size("--batch-tokens", options.batch_tokens, "tokens");
-  require(question.run.tokens % options.pods == 0, "--batch-tokens {}: not a multiple of --pods {}",
-          question.run.tokens, options.pods);
+  put_batch(question, options);
   put_meshes(question, options);
   keep_known_axes(question);
   question.closed.pods = options.pods;
   add_pods(question, options.pods);
   put_closed_form(question, options);
-  if (question.chip != nullptr && question.chips > question.chip->most_chips) {
-    question.remarks.push_back(fmt::format("{} joins at most {} chips in a pod; {} are priced as though it joined them",
-                                           question.hardware_name, question.chip->most_chips, question.chips));
-  }
+  add_remarks(question);
   return question;
 }
 

@@ -27,8 +27,8 @@ struct PlanOptions {
   double utilisation = 0.4;   ///< of the chips' peak, for the days of training
   double price_per_hour = 0;  ///< of a chip; 0: not known
   Index pods = 1;
-  Index stages = 8;  ///< of the pipeline
-  Index microbatches = 32;
+  std::optional<Index> stages;  ///< of the pipeline
+  std::optional<Index> microbatches;
   std::string report;
 };
 
@@ -41,7 +41,8 @@ struct PlanQuestion {
   const roofline::Chip* chip = nullptr;
   std::optional<GivenMachine> given;
   std::vector<ChipMesh> meshes;  ///< to be searched, pods included
-  bool fixed = false;            ///< the mesh was given
+  bool fixed = false;            ///< mesh or torus were given
+  BytesPerSecond link;           ///< of one torus axis, both ways, or the slowest link
   std::vector<std::string> remarks;
 
   /// What the ranks of one of the meshes are.

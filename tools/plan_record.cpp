@@ -24,7 +24,6 @@ Json mixed_json(const MixedAnswer& mixed) {
 
 /// The answer of the forward pass, as the book has it, with the others beside it.
 Json closed_form_json(const PlanAnswer& answer) {
-  if (answer.mixed.empty()) return nullptr;
   Json json = mixed_json(answer.mixed[0]);
   json["with_backward"] = {{"kept", mixed_json(answer.mixed[1])}, {"regathered", mixed_json(answer.mixed[2])}};
   json["strategies"] = Json::array();
@@ -56,7 +55,7 @@ Json candidate_json(const PlanCandidate& candidate) {
            {{"weights", step.memory.weights.value},
             {"optimizer", step.memory.optimizer.value},
             {"others", step.memory.others.value}}},
-          {"fits", candidate.fits()},
+          {"fits", candidate.keeps == kUnknown ? Json(nullptr) : Json(candidate.fits())},
           {"keeps", candidate.fits() ? Json(candidate.keeps) : Json(nullptr)}};
 }
 
@@ -104,8 +103,7 @@ Json plan_record(const PlanAnswer& answer) {
   record["closed_form"] = closed_form_json(answer);
   record["training"]["cost"] = nullptr;
   if (answer.options.price_per_hour > 0) {
-    const double hours = answer.training_time(true).value / 3600 * static_cast<double>(answer.all_chips());
-    record["training"]["cost"] = hours * answer.options.price_per_hour;
+    record["training"]["cost"] = answer.cost();
   }
   record["candidates"] = Json::array();
   for (const PlanCandidate& each : answer.candidates) record["candidates"].push_back(candidate_json(each));

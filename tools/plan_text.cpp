@@ -14,13 +14,16 @@ constexpr std::size_t kListedCandidates = 5;
 
 /// "70.6 G": a count with three digits.
 std::string count(double n) {
+  if (n < 1000) return fmt::format("{:.0f}", n);
   const std::string text = to_string(Flops(n));  // "70.6 GFLOP"
   return text.substr(0, text.size() - 4);
 }
 
 std::string days(Seconds time) {
   const double days = time.value / 86400;
-  return days < 1000 ? fmt::format("{:.1f} days", days) : fmt::format("{:.0f} years", days / 365.25);
+  return days < 1      ? fmt::format("{:.3g} days", days)
+         : days < 1000 ? fmt::format("{:.1f} days", days)
+                       : fmt::format("{:.1f} years", days / 365.25);
 }
 
 std::string introduction(const PlanAnswer& answer) {
@@ -35,7 +38,7 @@ std::string introduction(const PlanAnswer& answer) {
                       to_string(closed.rates.compute), name_of(question.run.dtype));
   if (closed.capacity.value > 0) text += fmt::format(", {} of memory", to_string(closed.capacity));
   if (closed.rates.link.value > 0) {
-    text += fmt::format(", {} over {}; C/W = {:.0f}", to_string(closed.rates.link),
+    text += fmt::format(", {} over {}; C/W = {:.0f}", to_string(question.link),
                         question.chip != nullptr && question.chip->torus_axes > 0
                             ? fmt::format("each of {} torus axes both ways", question.chip->torus_axes)
                             : "the link",
@@ -47,8 +50,9 @@ std::string introduction(const PlanAnswer& answer) {
                       question.run.sequence, answer.all_chips(), answer.all_chips() == 1 ? "" : "s",
                       closed.pods > 1 ? fmt::format(" in {} pods", closed.pods) : "", closed.tokens_per_chip());
   if (closed.mesh_chips() != question.chips) {
-    text += fmt::format("meshes have powers of two: {} of the {} chips; tokens a chip are counted over all of them\n",
-                        closed.mesh_chips(), question.chips);
+    text +=
+        fmt::format("{} powers of two: {} of the {} chips; tokens a chip are counted over all of them\n",
+                    question.fixed ? "the closed form's mesh has" : "meshes have", closed.mesh_chips(), question.chips);
   }
   return text;
 }
@@ -71,9 +75,7 @@ std::string counts_text(const PlanAnswer& answer) {
                       count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
                       100 * answer.options.utilisation, days(answer.training_time(true)));
   if (answer.options.price_per_hour > 0) {
-    const double hours = answer.training_time(true).value / 3600 * static_cast<double>(answer.all_chips());
-    text += fmt::format("; {:.3g} chip hours at {}: {:.4g}", hours, answer.options.price_per_hour,
-                        hours * answer.options.price_per_hour);
+    text += fmt::format("; at {} an hour and chip that costs {:.4g}", answer.options.price_per_hour, answer.cost());
   }
   return text + "\n";
 }
@@ -123,7 +125,6 @@ std::string mixed_text(const PlanAnswer& answer) {
 }
 
 std::string closed_form_text(const PlanAnswer& answer) {
-  if (answer.strategies.empty()) return "";
   std::string text =
       "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
       "moves\n"
@@ -173,8 +174,9 @@ std::string priced_text(const PlanAnswer& answer) {
       answer.candidates.begin(),
       answer.candidates.begin() + static_cast<std::ptrdiff_t>(std::min(kListedCandidates, answer.candidates.size())));
   std::string text = fmt::format(
-      "\n(b) The whole step priced: forward, backward, AdamW, {} layers, the collectives of the derived programs\n\n",
-      answer.question.run.config.layers);
+      "\n(b) The whole step priced: forward, backward, AdamW, {} layer{}, the collectives of the derived programs;\n"
+      "    first those that fit with all they hold, the fastest first; T_comms is of the busiest link\n\n",
+      answer.question.run.config.layers, answer.question.run.config.layers == 1 ? "" : "s");
   text += fmt::format("{:<32} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
                       "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
   for (const PlanCandidate& each : listed) {
@@ -191,18 +193,21 @@ std::string priced_text(const PlanAnswer& answer) {
   text += "\n" + comparison(listed);
   if (!best.fits()) {
     text += "None fits, whatever is computed again.\n";
+  } else if (best.keeps == kUnknown) {
+    text += "What a rank's memory holds is not known.\n";
   } else if (best.keeps != kKeepsAll) {
     text += fmt::format(
         "Keeping everything takes {}; with policy \"{}\" it fits, and what it computes again is not in these times.\n",
         to_string(best.step.memory.total()), best.keeps);
   }
-  const Flops useful = answer.step_flops(true);
+  const double chips = static_cast<double>(best.step.mesh.ranks());
   text += fmt::format(
-      "At {} a step {} tokens take {}, at {:.1f}% of the peak (products and attention).\n",
+      "At {} a step {} tokens take {}: {:.1f}% of the peak of its {} chips by what a chip computes; 6 a parameter and\n"
+      "attention as counted above would be {:.1f}%.\n",
       to_string(best.step.scheduled), count(answer.options.tokens),
       days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
-      100 * (useful / (answer.question.closed.rates.compute * static_cast<double>(best.step.mesh.ranks()))) /
-          best.step.scheduled);
+      100 * (best.step.flops / answer.question.closed.rates.compute / best.step.scheduled), best.step.mesh.ranks(),
+      100 * (answer.step_flops(true) / (answer.question.closed.rates.compute * chips) / best.step.scheduled));
   return text + context_text(answer, best.step);
 }
 

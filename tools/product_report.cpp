@@ -120,7 +120,7 @@ std::string why_first(const std::vector<Candidate>& candidates) {
 
 Json predicted_json(const Prediction& prediction) {
   const ProgramPrice& price = prediction.price;
-  return {{"lower", price.busiest.value}, {"upper", price.sum.value}, {"scheduled", prediction.scheduled.value}};
+  return {{"lower", price.busiest().value}, {"upper", price.sum.value}, {"scheduled", prediction.scheduled.value}};
 }
 
 void add_product_keys(Json& json, const Product& product, const std::vector<Candidate>& candidates,

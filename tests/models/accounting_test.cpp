@@ -86,7 +86,11 @@ TEST(KnownModels, AreFoundByNameOrFile) {
   const std::string experts = folder.write("moe.json", R"({"vocab_size": 10, "hidden_size": 12, "num_hidden_layers": 2,
       "num_attention_heads": 3, "intermediate_size": 20, "num_local_experts": 8})");
   EXPECT_EQ(usage_error_of([&] { sizes_of_model(experts); }),
-            experts + ": num_local_experts is 8; only null is implemented");
+            experts + ": num_local_experts is 8; experts are not counted");
+  const std::string bert = folder.write("bert.json", R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 12,
+      "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20})");
+  EXPECT_NE(usage_error_of([&] { sizes_of_model(bert); }).find("model_type is \"bert\"; counted are llama"),
+            std::string::npos);
 }
 
 TEST(KnownModels, RefusalsOfferTheNearestNames) {

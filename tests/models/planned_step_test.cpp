@@ -16,6 +16,7 @@
 #include "program/schedule.h"
 #include "program/timeline.h"
 #include "roofline/catalogue.h"
+#include "tests/runtime/message_of.h"
 
 namespace shardline {
 namespace {
@@ -75,16 +76,42 @@ TEST(PlannedStep, CountsFurtherLayersAsThird) {
       const PlannedStep step = planned(small(layers), 4096, 1, mesh, strategy);
       const std::string where = fmt::format("{} layers, {} on {}", layers, strategy, mesh);
       EXPECT_NEAR(step.math / direct.price.math, 1, 1e-6) << where;
-      EXPECT_NEAR(step.comms / direct.price.busiest_link, 1, 1e-6) << where;
+      EXPECT_NEAR(step.comms / direct.price.busiest_link(), 1, 1e-6) << where;
       EXPECT_NEAR(step.flops / direct.price.flops, 1, 1e-3) << where;
       EXPECT_NEAR(step.upper / direct.price.sum, 1, 1e-3) << where;
       EXPECT_NEAR(step.scheduled / direct.scheduled, 1, 0.01) << where;
       EXPECT_NEAR(step.memory.weights / direct.weights, 1, 1e-9) << where;
       EXPECT_NEAR(step.memory.total() / direct.peak, 1, 0.01) << where;
-      EXPECT_LE(step.lower, step.scheduled) << where;
+      EXPECT_NEAR(step.lower / std::min(direct.price.busiest(), direct.scheduled), 1, 0.01) << where;
+      EXPECT_GE(step.lower.value, std::min(step.math, step.scheduled).value * (1 - 1e-9)) << where;
       EXPECT_LE(step.scheduled.value, step.upper.value * (1 + 1e-9)) << where;
     }
   }
+}
+
+/// A vocabulary so large that short programs are bound by other things, in time and in memory, than long ones. There a
+/// schedule is as counted to 5%.
+TEST(PlannedStep, LongProgramsAreBoundByWhatBindsThem) {
+  TransformerConfig config = small(12);
+  config.vocab = 60000;
+  config.gated = false;
+  for (const auto& [mesh, strategy] :
+       {std::pair{"X=64", "fsdp=X"}, {"X=16,Y=4", "zero1=X,tp=Y"}, {"X=16,Y=4", "fsdp=X,tp=Y"}}) {
+    for (const Index tokens : {1024, 16384}) {
+      const Direct direct = directly(config, tokens, mesh, strategy, DType::f32);
+      const PlannedStep step = planned(config, tokens, 1, mesh, strategy);
+      const std::string where = fmt::format("{} tokens, {} on {}", tokens, strategy, mesh);
+      EXPECT_NEAR(step.lower / std::min(direct.price.busiest(), direct.scheduled), 1, 0.05) << where;
+      EXPECT_NEAR(step.scheduled / direct.scheduled, 1, 0.05) << where;
+      EXPECT_NEAR(step.memory.total() / direct.peak, 1, 0.03) << where;
+      EXPECT_EQ(step.limiter, direct.price.limiter) << where;
+    }
+  }
+}
+
+TEST(PlannedStep, RefusesRolesThatSplitSequences) {
+  EXPECT_EQ(usage_message([] { planned(small(2), 64, 8, "Y=2", "tp_seq=Y"); }),
+            "role tp_seq on axis Y splits sequences, which is not priced here; tp splits the same products");
 }
 
 /// Whole sequences cost attention 4 H operations for each pair of a query and a key before it and query head, and 10 H

@@ -18,7 +18,7 @@ TEST(Bounds, GiveTheFiguresOfTheBook) {
   EXPECT_NEAR(optimal_x(kExample, 64, 2, 1, CountedPasses::forward), 13.69, 0.01);
   EXPECT_NEAR(least_tokens_per_chip(2550, 32768, 2, 1, CountedPasses::forward), 396.9, 0.05);
   EXPECT_NEAR(least_tokens_per_chip(2550, 13824, 2, 1, CountedPasses::forward), 940.8, 0.05);
-  EXPECT_NEAR(most_tensor_chips(2550, 50000, 1), 19.6, 0.05);
+  EXPECT_NEAR(most_tensor_chips(2550, 50000, 1, CountedPasses::forward), 19.6, 0.05);
   EXPECT_NEAR(least_tokens_per_pod(FlopsPerSecond(4.59e14), 8960, 4, BytesPerSecond(2.5e10)), 73440, 1);
   const auto range = compute_bound_x({4.19e6, 8192, 28672}, kV5p, 8960, 2, 1, CountedPasses::forward);
   ASSERT_TRUE(range.has_value());
@@ -43,7 +43,7 @@ TEST(Bounds, ChooseTheMeshesOfTheBookAndOthersWithTheBackwardPass) {
       {kLlama70B, power_of_two_below(8960), CountedPasses::both_regathering, 1024, 8},
   };
   for (const Expected& expected : all) {
-    const MixedMesh mesh = best_mixed_mesh(expected.layer, kV5p, expected.chips, 2, 1, expected.passes);
+    const MixedMesh mesh = best_mixed_mesh(expected.layer, kV5p, expected.chips, 2, 1, 3, expected.passes);
     EXPECT_EQ(mesh.x, expected.x);
     EXPECT_EQ(mesh.y, expected.y);
   }
@@ -83,8 +83,22 @@ TEST(Bounds, DivideComputeBoundFromCommunicationBound) {
     EXPECT_EQ(data_parallel_time({way * 850 * 64, 8192, f}, kV5p, 64, 3, CountedPasses::both_keeping).comms().value <
                   8 * way * 850 * 8192 * f / 4.59e14,
               above);
-    EXPECT_EQ(tensor_time({1e6, 8192, f}, kV5p, most_tensor_chips(2550, f, 1) / way, 1, passes).compute_bound(), above);
+    EXPECT_EQ(tensor_time({1e6, 8192, f}, kV5p, most_tensor_chips(2550, f, 1, passes) / way, 1, passes).compute_bound(),
+              above);
   }
+}
+
+TEST(Bounds, AnAxisOfOneChipMovesNothing) {
+  const auto passes = CountedPasses::both_keeping;
+  EXPECT_EQ(mixed_time(kExample, kV5p, {64, 1, 3, 1}, passes).comms(),
+            fsdp_time(kExample, kV5p, 64, 3, passes).comms());
+  EXPECT_EQ(mixed_time(kExample, kV5p, {64, 1, 3, 1}, passes).tensor.value, 0);
+  EXPECT_EQ(mixed_time(kExample, kV5p, {1, 64, 1, 3}, passes).fsdp.value, 0);
+  EXPECT_EQ(data_parallel_time(kExample, kV5p, 1, 3, passes).comms().value, 0);
+  // So many tokens that activations must not move: all torus axes are for the weights.
+  const MixedMesh all = best_mixed_mesh({1e9, 8192, 32768}, kV5p, 64, 2, 1, 3, passes);
+  EXPECT_EQ(all.x, 64);
+  EXPECT_EQ(all.x_torus_axes, 3);
 }
 
 TEST(Bounds, OfXEncloseWhatIsComputeBound) {

@@ -57,9 +57,13 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
     EXPECT_EQ(laid.link("X").all_ways(), BytesPerSecond(3.6e11));
     EXPECT_EQ(laid.link("Y").all_ways(), BytesPerSecond(1.8e11));
   }
-  // 6 does not wrap on v5p: half the bandwidth of a ring, and all 5 steps from end to end.
-  const Hardware line = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=24"), {{"X", {6, 4}}}, DType::bf16);
-  EXPECT_NEAR(gather(line, 2.7e11, {"X"}, {24}), 23.0 / 24 + (5 + 2) * kHop, 1e-9);
+  // 6 does not wrap on v5p: of the torus axes one has half the bandwidth and all 5 steps from end to end.
+  const Hardware line = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=384"), {{"X", {6, 4, 16}}}, DType::bf16);
+  EXPECT_NEAR(gather(line, 4.5e11, {"X"}, {384}), 383.0 / 384 + (5 + 2 + 8) * kHop, 1e-9);
+  // 4 wraps, but not in a slice that is no whole cube.
+  const Hardware flat = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=16"), {{"X", {4, 4}}}, DType::bf16);
+  EXPECT_NEAR(gather(flat, 1.8e11, {"X"}, {16}), 15.0 / 16 + (3 + 3) * kHop, 1e-9);
+  EXPECT_EQ(flat.link("X").all_ways(), BytesPerSecond(1.8e11));
   EXPECT_EQ(usage_message([&] {
               hardware_of(*find_chip("v5p"), mesh, {{"X", {8, 8}}}, DType::bf16);
             }),

@@ -30,6 +30,8 @@ alone plan --model llama3-70b --hardware v5p --chips 8960 --batch-tokens 4M --js
 expect_code 0
 expect_lines out 1 "8192 of the 8960 chips"
 expect_lines out 1 "468.1 tokens a chip"
+share=$(sed -nE 's/.*: ([0-9.]+)% of the peak of its .*/\1/p' "$folder/out")
+awk -v share="$share" 'BEGIN { exit !(share > 50 && share <= 100) }' || complain "$share% of the peak"
 grep -qE "^forward pass +1548\.14 +2048 x 4 " "$folder/out" || complain "the forward pass does not choose 2048 x 4"
 grep -qE "activations kept +[0-9.]+ +1024 x 8 " "$folder/out" || complain "both passes do not choose 1024 x 8"
 grep -qE "gathered again +[0-9.]+ +1024 x 8 " "$folder/out" || complain "regathering does not choose 1024 x 8"
@@ -70,13 +72,22 @@ refused_alone 'no whole axes of torus 16x20x28 make' --model llama3-8b --torus 1
 refused_alone 'v5p has 3' --model llama3-8b --mesh X=8:2,Y=4:2
 refused_alone 'v5e has 2 torus axes' --model llama3-8b --hardware v5e --torus 4x4x4
 refused_alone 'have at most 16' --model llama3-8b --hardware v5e --torus 32x4
-refused_alone 'fewer than the 2048 ranks' --model llama3-8b --mesh X=2048:2,Y=4:1 --batch-tokens 512 --strategy fsdp=X,tp=Y
+refused_alone 'fewer than the 2048 ranks' --model llama3-8b --mesh X=2048:2,Y=4:1 --batch-tokens 512 --seq 512 --strategy fsdp=X,tp=Y
 refused_alone 'not a size: a whole number of tokens' --model llama3-8b --chips 8 --batch-tokens 4Q
 refused_alone 'not a multiple of --pods' --model llama3-8b --chips 9 --pods 2
 refused_alone 'what joins pods of h100' --model llama3-8b --chips 8 --pods 2 --hardware h100
 refused_alone 'needs --mesh' --model llama3-8b --chips 8 --strategy fsdp=X
 refused_alone '--utilisation 1.5' --model llama3-8b --chips 8 --utilisation 1.5
 refused_alone 'unknown role "zero9"' --model llama3-8b --mesh X=8 --strategy zero9=X
+refused_alone '--seq 4096: from 1 to 1024' --model llama3-8b --chips 8 --batch-tokens 1K
+refused_alone 'it has at most 256; --pods' --model llama3-8b --hardware v5e --chips 512
+refused_alone '--chips 99999999: from 1 to 16777216' --model llama3-8b --chips 99999999
+refused_alone 'splits sequences' --model llama3-8b --mesh Y=8 --strategy tp_seq=Y
+refused_alone '--stages 3: a power of two from 1 to 32' --model llama3-8b --chips 64 --stages 3
+refused_alone 'no torus axes' --model llama3-8b --hardware h100 --mesh X=4:2
+refused_alone '--torus says how it lies' --model llama3-8b --torus 4x4 --mesh X=16:1
+refused_alone 'is read from there' --model "$folder/config.json" --chips 8 --json "$folder/config.json"
+refused_alone 'goes there' --model llama3-8b --chips 8 --json "$folder/f" --report "$folder/./f"
 refused_alone 'int7' --model llama3-8b --chips 8 --dtype int7
 refused_alone 'nowhere/r.json' --model llama3-8b --chips 8 --json "$folder/nowhere/r.json"
 
@@ -98,6 +109,11 @@ for role in dp zero1 fsdp tp; do
   "$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
 done
 refused_alone 'no link for axis X or Y' --model tiny --machine <(sed 's/"X"/"A"/' "$folder/machine.json") --chips 2
+
+alone plan --model tiny --chips 1 --batch-tokens 128K --report "$folder/plan.html" --json "$record"
+expect_code 0
+"$check" "$record" || complain "the record of one chip is not right"
+if "$program" plan --model tiny --chips 8 >/dev/full 2>/dev/null; then complain "a full disk is no error"; fi
 
 run plan --model tiny --chips 8 --batch-tokens 64K --seq 128
 expect_code 0

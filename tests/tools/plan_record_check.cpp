@@ -97,7 +97,7 @@ void check_record(const Json& record) {
   expect(!record.at("candidates").empty(), "there are no candidates");
   for (const Json& candidate : record["candidates"]) check_candidate(candidate, chips);
   const Json& best = record.at("best");
-  expect(best.is_null() == (record["candidates"][0]["fits"] != false), "the best is not the first that fits");
+  expect(best.is_null() == (record["candidates"][0]["fits"] == false), "the best is not the first that fits");
   if (!best.is_null()) expect(best == record["candidates"][0], "the best is not the first candidate");
   expect(record.at("training").at("days").get<double>() > 0, "training takes no time");
 }
@@ -112,7 +112,7 @@ void check_same(const Json& plan, const Json& train) {
   const double planned = plan.at("candidates").at(0).at("step_s").at("scheduled").get<double>();
   const double predicted = train.at("steps").back().at("predicted_step_s").get<double>();
   std::cerr << "planned " << planned << " s, predicted " << predicted << " s\n";
-  expect(std::abs(planned / predicted - 1) < 0.02, "the plan is not what train predicts");
+  expect(std::abs(planned / predicted - 1) < 0.05, "the plan is not what train predicts");
   const double planned_memory = plan["candidates"][0].at("memory_bytes").at("weights").get<double>() +
                                 plan["candidates"][0]["memory_bytes"].at("optimizer").get<double>() +
                                 plan["candidates"][0]["memory_bytes"].at("others").get<double>();

@@ -66,7 +66,7 @@ done
 refused_alone 'nearest are llama3-8b' --model llama3-7b --chips 8
 refused_alone 'nearest are v5p, v5e' --model llama3-8b --hardware v5x --chips 8
 refused_alone 'give --chips N' --model llama3-8b
-refused_alone '--chips 0: at least 1' --model llama3-8b --chips 0
+refused_alone '--chips 0: from 1 to 16777216' --model llama3-8b --chips 0
 refused_alone '16x20x28 has 8960' --model llama3-8b --torus 16x20x28 --chips 100
 refused_alone 'no whole axes of torus 16x20x28 make' --model llama3-8b --torus 16x20x28 --mesh X=2240,Y=4
 refused_alone 'v5p has 3' --model llama3-8b --mesh X=8:2,Y=4:2

@@ -77,6 +77,9 @@ grep -qF '/text &lt;b&gt;&amp;amp;.txt' "$folder/train.html" || complain "the co
 reports matmul.html "${product[@]}"
 reports bench.html "${few[@]}" --plot "$folder/plot.svg"
 reports "a \"quoted\" <name>'s.html" matmul "In[B, D_X] * W[D_X, F] -> Out[B, F]" --size B=5,D=7,F=3 --dtype f64
+if ((ranks == 1)); then
+  reports plan.html plan --model llama3-70b --chips 8960 --batch-tokens 4M
+fi
 if ((ranks > 1)); then
   reports many.html "${product[@]}" --threads "$(nproc)"  # more threads than cores
   reports ring.html "${few[@]}" all_reduce all_to_all --algorithm ring,native,auto --mesh "Y=$ranks"

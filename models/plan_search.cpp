@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "models/accounting.h"
 #include "roofline/torus.h"
@@ -11,10 +10,6 @@
 
 namespace shardline {
 namespace {
-
-Index product(const std::vector<Index>& factors) {
-  return std::accumulate(factors.begin(), factors.end(), Index{1}, std::multiplies<>());
-}
 
 /// {X, Y} without axes of one chip; of one chip, {X: 1}.
 AbstractMesh mesh_of(Index x, Index y) {
@@ -91,7 +86,7 @@ std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
     std::vector<Index> x;
     std::vector<Index> y;
     for (std::size_t a = 0; a < axes.size(); ++a) ((choice >> a & 1) == 0 ? x : y).push_back(axes[a]);
-    ChipMesh made{mesh_of(product(x), product(y)), {}};
+    ChipMesh made{mesh_of(element_count(x), element_count(y)), {}};
     if (!x.empty()) made.layout["X"] = x;
     if (!y.empty()) made.layout["Y"] = y;
     add_new(meshes, made);
@@ -123,8 +118,8 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
 }
 
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh) {
-  require(product(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
-          fmt::join(torus, "x"), product(torus));
+  require(element_count(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
+          fmt::join(torus, "x"), element_count(torus));
   ChipMesh made{mesh, {}};
   std::vector<Index> left = longer_than_one(torus);
   for (const Axis& axis : mesh.axes_that_move()) {

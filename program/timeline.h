@@ -8,7 +8,8 @@
 
 namespace shardline {
 
-/// When a step is at work: a computation, a collective on its link, several that travel as one by the first of them.
+/// When a step is at work: a computation, or a collective from when its link takes it up; of several that travel as one,
+/// the first stands for all.
 struct ScheduledSpan {
   int step = -1;
   Seconds begin;
@@ -20,7 +21,7 @@ struct ScheduledTime {
   Seconds total;
   Seconds moving;   ///< all collectives, one after the other
   Seconds exposed;  ///< that the rank waits for them, or does nothing else because moving needs its core
-  std::vector<ScheduledSpan> spans = {};  ///< of all steps, in the order in which they began
+  std::vector<ScheduledSpan> spans = {};  ///< in the order in which a rank begins them, links later
 };
 
 /// Walks a schedule: a rank computes one thing at a time, a link carries one collective at a time in the order in which

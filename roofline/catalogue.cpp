@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "roofline/torus.h"
 #include "runtime/base/check.h"
@@ -96,14 +95,14 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
   hardware.polled = false;
   Index chips = 1;
   for (const auto& [axis, sides] : layout) {
-    chips *= std::accumulate(sides.begin(), sides.end(), Index{1}, std::multiplies<>());
+    chips *= element_count(sides);
   }
   // Where lengths wrap in multiples, it is by whole cubes of them (book section 2.2).
   Index cube = 1;
   for (int axis = 0; axis < chip.torus_axes && chip.multiples; ++axis) cube *= chip.wraps_at;
   const bool cubes = chips % cube == 0;
   for (const auto& [axis, sides] : layout) {
-    const Index laid = std::accumulate(sides.begin(), sides.end(), Index{1}, std::multiplies<>());
+    const Index laid = element_count(sides);
     require(laid == mesh.size(axis), "mesh axis {} has {} chips, its torus axes {} have {}", axis, mesh.size(axis),
             fmt::join(sides, "x"), laid);
     const auto link = hardware.links.find(axis);

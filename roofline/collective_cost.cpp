@@ -1,7 +1,6 @@
 #include "roofline/collective_cost.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace shardline::roofline {
 namespace {
@@ -9,19 +8,15 @@ namespace {
 /// Steps from end to end of an axis of `ranks`.
 Index longest_way(Index ranks, const Link& link) { return link.two_way ? ranks / 2 : ranks - 1; }
 
-Index product(const std::vector<Index>& ranks) {
-  return std::accumulate(ranks.begin(), ranks.end(), Index{1}, std::multiplies<>());
-}
-
 /// The whole of which all ranks but one send or take their p-th part.
 Bytes whole_of(Bytes part, const std::vector<Index>& ranks) {
-  const auto p = static_cast<double>(product(ranks));
+  const auto p = static_cast<double>(element_count(ranks));
   return p > 1 ? part * (p / (p - 1)) : part;
 }
 
 /// The part of `whole` that goes to the other ranks.
 Bytes part_of(Bytes whole, const std::vector<Index>& ranks) {
-  return whole * (1 - 1 / static_cast<double>(product(ranks)));
+  return whole * (1 - 1 / static_cast<double>(element_count(ranks)));
 }
 
 BytesPerSecond slowest_of(const std::vector<Link>& links) {
@@ -82,7 +77,7 @@ Transfer over_torus(const Collective& collective, const std::vector<Link>& links
 /// Rank by rank.
 Transfer through_switch(const Collective& collective, CostMode mode) {
   const bool whole = mode == CostMode::book_limit;
-  return {.steps = static_cast<double>(collective.rounds * (product(collective.ranks) - 1)),
+  return {.steps = static_cast<double>(collective.rounds * (element_count(collective.ranks) - 1)),
           .wire = whole ? whole_of(collective.sent, collective.ranks) : collective.sent,
           .local = local_bytes(collective),
           .reach = collective.reach};
@@ -115,7 +110,7 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
 
   // Within each torus, and between those of a switch what is left of the array there.
   const Bytes whole = whole_of(collective.sent, collective.ranks);
-  part.sent = collective.scatters ? whole : whole / static_cast<double>(product(torus_ranks));
+  part.sent = collective.scatters ? whole : whole / static_cast<double>(element_count(torus_ranks));
   part.sent = part_of(part.sent, switched_ranks);
   Transfer transfer = through_switch(part, hardware.cost_mode);
   part.ranks = torus_ranks;
@@ -165,7 +160,7 @@ Price shared_price(const Reading& reading, const Axes& axes, const Hardware& har
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware) {
   if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
     const Reading reading =
-        reading_of(collective.sent, collective.added, collective.rounds, product(collective.ranks), hardware);
+        reading_of(collective.sent, collective.added, collective.rounds, element_count(collective.ranks), hardware);
     return shared_price(reading, axes, hardware);
   }
   return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);

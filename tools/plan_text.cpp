@@ -200,14 +200,13 @@ std::string priced_text(const PlanAnswer& answer) {
         "Keeping everything takes {}; with policy \"{}\" it fits, and what it computes again is not in these times.\n",
         to_string(best.step.memory.total()), best.keeps);
   }
-  const double chips = static_cast<double>(best.step.mesh.ranks());
-  text += fmt::format(
-      "At {} a step {} tokens take {}: {:.1f}% of the peak of its {} chips by what a chip computes; 6 a parameter and\n"
-      "attention as counted above would be {:.1f}%.\n",
-      to_string(best.step.scheduled), count(answer.options.tokens),
-      days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
-      100 * (best.step.flops / answer.question.closed.rates.compute / best.step.scheduled), best.step.mesh.ranks(),
-      100 * (answer.step_flops(true) / (answer.question.closed.rates.compute * chips) / best.step.scheduled));
+  const Index chips = best.step.mesh.ranks();
+  text +=
+      fmt::format("At {} a step {} tokens take {}: {:.1f}% of the peak of {} chip{} by what each computes.\n",
+                  to_string(best.step.scheduled), count(answer.options.tokens),
+                  days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
+                  100 * (best.step.flops / answer.question.closed.rates.compute / best.step.scheduled), chips,
+                  chips == 1 ? "" : "s");
   return text + context_text(answer, best.step);
 }
 

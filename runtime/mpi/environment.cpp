@@ -20,6 +20,9 @@ namespace {
 /// How long a rank with a UsageError waits to learn that the others have one too, before it ends the job.
 constexpr std::chrono::seconds kAgreementTimeout{5};
 
+/// What a launcher is given to read the last words of a rank: when the job ends it may drop what it has not read.
+constexpr std::chrono::milliseconds kReadingTime{200};
+
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
@@ -51,6 +54,7 @@ std::optional<Outcome> agree(const Communicator& comm, bool refused) {
   fmt::print(stderr, "shardline: rank {}: {}\n", rank, message);
   std::fflush(stderr);
   std::fflush(stdout);
+  std::this_thread::sleep_for(kReadingTime);
   MPI_Abort(MPI_COMM_WORLD, code);
   std::abort();
 }

@@ -37,11 +37,11 @@ int occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
-/// As browsers write text.
+/// As browsers write text; pages have blanks for tabs and the like.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    result += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+    result += c >= 0 && c < ' ' ? " " : c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
   }
   return result;
 }

@@ -8,8 +8,8 @@
 
 namespace shardline {
 
-/// When a step is at work: a computation, or a collective from when its link takes it up; of several that travel as one,
-/// the first stands for all.
+/// When a step is at work: a computation, or a collective from when its link takes it up; of several that travel as
+/// one, the first stands for all.
 struct ScheduledSpan {
   int step = -1;
   Seconds begin;

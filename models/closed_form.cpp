@@ -45,39 +45,41 @@ std::string tokens_bound(const ClosedFormQuery& query, double least, bool comput
                      verdict(compute_bound));
 }
 
+/// One strategy on all chips of the mesh, the axis named so; its state lies over `state_ways` chips.
+StrategyAnswer alone(const ClosedFormQuery& query, const std::string& name, const char* axis, const LayerTime& time,
+                     Index state_ways) {
+  StrategyAnswer answer =
+      answer_of(name, fmt::format("{}={}", axis, query.mesh_chips()), all_layers(time, query.config.layers));
+  put_memory(answer, query, static_cast<double>(state_ways), static_cast<double>(query.chips));
+  return answer;
+}
+
 StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
-  StrategyAnswer answer =
-      answer_of("dp", fmt::format("X={}", query.mesh_chips()), all_layers(time, query.config.layers));
-  answer.bound = "backward: " +
-                 tokens_bound(query, roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes),
-                              time.comms() < time.math * kBackward);
-  put_memory(answer, query, 1, static_cast<double>(query.chips));
+  const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
+  StrategyAnswer answer = alone(query, "dp", "X", time, 1);
+  answer.bound = "backward: " + tokens_bound(query, least, time.comms() < time.math * kBackward);
   return answer;
 }
 
 StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
-  StrategyAnswer answer =
-      answer_of("fsdp", fmt::format("X={}", query.mesh_chips()), all_layers(time, query.config.layers));
-  answer.bound = tokens_bound(query, roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes),
-                              time.compute_bound());
-  put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
+  const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
+  StrategyAnswer answer = alone(query, "fsdp", "X", time, query.chips);
+  answer.bound = tokens_bound(query, least, time.compute_bound());
   return answer;
 }
 
 StrategyAnswer tensor(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
-  StrategyAnswer answer =
-      answer_of("tp", fmt::format("Y={}", query.mesh_chips()), all_layers(time, query.config.layers));
   const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
                                                   query.torus_axes, kPasses);
+  StrategyAnswer answer = alone(query, "tp", "Y", time, query.chips);
   answer.bound =
       fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(time.compute_bound()));
-  put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }
 

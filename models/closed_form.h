@@ -68,8 +68,8 @@ struct StrategyAnswer {
 };
 
 /// Data parallelism, FSDP, tensor parallelism, FSDP with it, a pipeline, and the data parallelism that joins pods where
-/// there are several. What binds follows from the times beside it, on the chips of the mesh; of data parallelism and of
-/// pods, gradients move beside the backward pass alone.
+/// there are several. What binds follows from the times beside it, on the chips of the mesh; gradients of data
+/// parallelism move beside the backward pass alone. Of pods it follows from the tokens that each has.
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query);
 
 }  // namespace shardline

@@ -46,6 +46,14 @@ std::vector<Index> longer_than_one(std::vector<Index> sides) {
   return sides;
 }
 
+/// How X and Y share `all` torus axes: each has one at least, and all of them where the other has one chip.
+std::vector<std::pair<int, int>> shares(int all, bool both) {
+  if (all == 0 || !both) return {{all, all}};
+  std::vector<std::pair<int, int>> ways;
+  for (int x = 1; x < all; ++x) ways.emplace_back(x, all - x);
+  return ways;
+}
+
 /// Adds a mesh, unless the same lies there.
 void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
   const auto same = [&](const ChipMesh& other) {
@@ -58,22 +66,18 @@ void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
 
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
   std::vector<ChipMesh> meshes;
-  const int all = std::max(chip.torus_axes, 1);
   for (Index x = 1; x <= chips; x *= 2) {
     const Index y = chips / x;
-    const int most = x == 1 || y == 1 ? all : all - 1;
-    for (int x_axes = x == 1 ? 0 : y == 1 ? all : 1; x_axes <= (x == 1 ? 0 : std::max(most, 1)); ++x_axes) {
-      const int y_axes = y == 1 ? 0 : std::max(all - x_axes, 1);
-      const auto x_sides = torus_sides(chip, x, std::max(x_axes, 1));
-      const auto y_sides = torus_sides(chip, y, std::max(y_axes, 1));
-      if (chip.torus_axes == 0) {
-        add_new(meshes, {mesh_of(x, y), {}});
-      } else if (x_sides && y_sides) {
-        roofline::TorusLayout layout;
-        if (x > 1) layout["X"] = longer_than_one(*x_sides);
-        if (y > 1) layout["Y"] = longer_than_one(*y_sides);
-        add_new(meshes, {mesh_of(x, y), layout});
+    for (const auto& [x_axes, y_axes] : shares(chip.torus_axes, x > 1 && y > 1)) {
+      ChipMesh made{mesh_of(x, y), {}};
+      if (chip.torus_axes > 0) {
+        const auto x_sides = torus_sides(chip, x, x_axes);
+        const auto y_sides = torus_sides(chip, y, y_axes);
+        if (!x_sides || !y_sides) continue;
+        if (x > 1) made.layout["X"] = longer_than_one(*x_sides);
+        if (y > 1) made.layout["Y"] = longer_than_one(*y_sides);
       }
+      add_new(meshes, made);
     }
   }
   return meshes;

@@ -107,8 +107,7 @@ std::string mixed_text(const PlanAnswer& answer) {
   const ClosedFormQuery& closed = answer.question.closed;
   std::string text = fmt::format(
       "\nFSDP over X and tensor parallelism over Y, M_X = {}, M_Y = {}: the X at which least moves, as a real number "
-      "and of "
-      "all powers\nof two, each tried\n\n",
+      "and of all powers\nof two, each tried\n\n",
       closed.x_torus_axes, closed.y_torus_axes);
   text += fmt::format("{:<52} {:>8}  {:<10} {:>8} {:>8} {:>8}  {}\n", "counted", "X_opt", "X x Y", "T_math", "T_fsdp",
                       "T_tensor", "tokens a chip it needs");
@@ -127,8 +126,7 @@ std::string mixed_text(const PlanAnswer& answer) {
 std::string closed_form_text(const PlanAnswer& answer) {
   std::string text =
       "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
-      "moves\n"
-      "    over X and Y adds\n\n";
+      "moves\n    over X and Y adds\n\n";
   text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", "strategy", "mesh", "T_math", "T_comms",
                       "state", "fits", "idle", "bound");
   for (const StrategyAnswer& each : answer.strategies) {
@@ -139,7 +137,7 @@ std::string closed_form_text(const PlanAnswer& answer) {
   return text + mixed_text(answer);
 }
 
-/// What the five best have in common, in words.
+/// How long the best waits, and how the second compares with it, in words.
 std::string comparison(const std::vector<PlanCandidate>& listed) {
   const PlannedStep& best = listed[0].step;
   std::string text =
@@ -163,10 +161,9 @@ std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
   const Index ranks = batch_ranks(step.mesh, step.strategy);
   if (ranks <= sequences) return "";
   return fmt::format(
-      "The batch has {} sequences and is split over {} ranks: these must be {} x {}, the second of them context "
-      "parallelism,\n"
-      "whose gathers of keys and values are not priced.\n",
-      sequences, ranks, sequences, fmt::format("{:.4g}", static_cast<double>(ranks) / static_cast<double>(sequences)));
+      "The batch has {} sequence{} and is split over {} ranks: these must be {} x {}, the second of them context "
+      "parallelism,\nwhose gathers of keys and values are not priced.\n",
+      sequences, sequences == 1 ? "" : "s", ranks, sequences, (ranks + sequences - 1) / sequences);
 }
 
 std::string priced_text(const PlanAnswer& answer) {

@@ -36,6 +36,8 @@ grep -qE "^forward pass +1548\.14 +2048 x 4 " "$folder/out" || complain "the for
 grep -qE "activations kept +[0-9.]+ +1024 x 8 " "$folder/out" || complain "both passes do not choose 1024 x 8"
 grep -qE "gathered again +[0-9.]+ +1024 x 8 " "$folder/out" || complain "regathering does not choose 1024 x 8"
 expect_lines out 1 "1024 x 2, the second of them context parallelism"
+alone plan --model llama3-8b --torus 3x5 --mesh X=15 --batch-tokens 4K --seq 4096
+expect_lines out 1 "The batch has 1 sequence and is split over 15 ranks: these must be 1 x 15"
 "$check" "$record" || complain "the record is not right"
 
 cat >"$folder/config.json" <<'JSON'

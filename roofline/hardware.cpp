@@ -83,10 +83,13 @@ Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware&
     const Link& link = hardware.link(axis);
     slowest.latency = std::max(slowest.latency, link.latency);
     slowest.bandwidth = slowest.bandwidth.value == 0 ? link.bandwidth : std::min(slowest.bandwidth, link.bandwidth);
+    slowest.frees_cores = slowest.frees_cores && link.frees_cores;
   }
   const Seconds latency = hardware.overhead + slowest.latency * transfer.steps;
   const Seconds wire = transfer.wire.value == 0 ? Seconds(0) : transfer.wire / slowest.bandwidth;
-  const Seconds local = transfer.local / hardware.memory_rate(std::max(transfer.local, transfer.reach));
+  const BytesPerSecond memory = hardware.memory_rate(std::max(transfer.local + transfer.kept, transfer.reach));
+  const Seconds kept = transfer.kept / memory;
+  const Seconds local = transfer.local / memory + kept - (slowest.frees_cores ? std::min(wire, kept) : Seconds(0));
   Price price = moving_price(latency, wire, local);
   if (hardware.cost_mode == CostMode::book_limit) {
     price.comms = std::max(latency, wire);

@@ -125,13 +125,14 @@ Price kernel_price(const Work& work, const Hardware& hardware);
 struct Transfer {
   double steps = 0;  ///< messages one after the other
   Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
-  Bytes local = {};  ///< read and written in this rank's memory: packing, adding, copying
+  Bytes local = {};  ///< read and written in this rank's memory, before or after the wire: packing, adding
+  Bytes kept = {};   ///< read and written in this rank's memory while the wire moves, where links free the cores
   Bytes reach = {};  ///< touched since the operand was last used
 };
 
 /// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2); in
-/// the book's limit the longest of the three. Over several axes the slowest link counts. Throws Error when an axis has
-/// no link.
+/// the book's limit the longest of the three. What is kept is copied beside the wire, or after it where moving needs
+/// the cores. Over several axes the slowest link counts. Throws Error when an axis has no link.
 Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware);
 
 /// The price of moving that takes these parts one after the other: starting and steps, bytes on the link, bytes in this

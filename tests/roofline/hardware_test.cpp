@@ -67,9 +67,10 @@ Hardware sharing() {
 
 TEST(SharedPrice, CopiesAndAdds) {
   const Hardware hardware = sharing();
-  const Collective gather{.ranks = {4}, .sent = Bytes(3e6)};
-  EXPECT_NEAR(collective_price(gather, {"X"}, hardware).time.value, 1e-3 + 1e-2 + 3, 1e-9);
-  const Collective reduction{.ranks = {4}, .sent = Bytes(6e6), .added = Bytes(3e6), .rounds = 2};
+  // What a rank keeps is read and written in its own memory; what it would send does not matter.
+  const Collective gather{.ranks = {4}, .sent = Bytes(9e6), .received = Bytes(3e6), .kept = Bytes(1e6)};
+  EXPECT_NEAR(collective_price(gather, {"X"}, hardware).time.value, 1e-3 + 1e-2 + 3 + 2e6 / 1e8, 1e-9);
+  const Collective reduction{.ranks = {4}, .received = Bytes(6e6), .added = Bytes(3e6), .rounds = 2};
   EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).time.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
   EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).comms.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
 }
@@ -82,7 +83,8 @@ TEST(SharedPrice, OnePass) {
   const auto time = [&](double bytes, Index ranks) {
     const auto p = static_cast<double>(ranks);
     const Bytes added(bytes * (p - 1) / p);
-    const Reading reading = reading_of(2 * added, added, 2, ranks, hardware);
+    const Reading reading =
+        reading_of({.ranks = {ranks}, .received = 2 * added, .added = added, .rounds = 2}, hardware);
     return shared_price(reading, {"X"}, hardware).time.value - 1e-3;
   };
   EXPECT_NEAR(time(999, 2), 1e-2 + 999 / 5e5, 1e-12);
@@ -107,6 +109,21 @@ TEST(SharedPrice, MessagesGoTheirOwnWay) {
   const Hardware hardware = sharing();
   const Collective by_messages{.ranks = {2}, .sent = Bytes(5), .added = Bytes(1e8), .by_messages = true};
   EXPECT_NEAR(collective_price(by_messages, {"X"}, hardware).time.value, 1e-3 + 1 + 5 + 3, 1e-9);
+}
+
+/// An array that was packed and one that is kept, each read and written. The copy of what is kept goes beside the wire
+/// where links free the cores, as far as the wire takes time.
+TEST(TransferPrice, WhatIsKeptGoesBesideTheWire) {
+  Hardware hardware = simple();
+  hardware.links["X"] = {.latency = Seconds(1), .bandwidth = BytesPerSecond(1e6), .frees_cores = false};
+  const auto price = [&](double kept) {
+    const Collective gather{.ranks = {2}, .sent = Bytes(3e6), .kept = Bytes(kept), .packed = Bytes(5e7)};
+    return collective_price(gather, {"X"}, hardware);
+  };
+  EXPECT_NEAR(price(1e8).time.value, 1e-3 + 1 + 3 + 1 + 2, 1e-9);
+  hardware.links["X"].frees_cores = true;
+  EXPECT_NEAR(price(1e8).time.value, 1e-3 + 1 + 3 + 1, 1e-9);
+  EXPECT_NEAR(price(2e8).time.value, 1e-3 + 1 + 3 + 1 + 1, 1e-9);
 }
 
 Machine machine() {

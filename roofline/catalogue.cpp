@@ -142,7 +142,11 @@ Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes
 
 Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
                         const std::set<Axis>& across_nodes) {
-  if (name == kCpu) return hardware_of(cpu_machine(mesh, across_nodes), mesh, dtype);
+  if (name == kCpu) {
+    Hardware hardware = hardware_of(cpu_machine(mesh, across_nodes), mesh, dtype);
+    hardware.products_copy = true;
+    return hardware;
+  }
   const Chip* chip = find_chip(name);
   if (chip == nullptr) {
     usage_error("hardware \"{}\" is not known; nearest are {}; there are {}", name,

@@ -30,6 +30,23 @@ Seconds memory_time(const Work& work, const Hardware& hardware) {
   return time * (work.cost.bytes / touched);  // a call need not use all of an array
 }
 
+/// What a product of this work touched when its rate was measured: extents beyond the grid are priced by its largest.
+Bytes measured_bytes(const Work& work, const Hardware& hardware) {
+  const auto arrays = [](Index m, Index n, Index k) { return static_cast<double>(m * k + k * n + m * n); };
+  const Index most = hardware.gemm.sizes().back();
+  const double part =
+      arrays(std::min(work.m, most), std::min(work.n, most), std::min(work.k, most)) / arrays(work.m, work.n, work.k);
+  return work.cost.bytes * part;
+}
+
+/// What memory adds to the arithmetic of a product, of which `memory` is the time for all bytes.
+Seconds added_by_memory(const Work& work, Seconds memory, const Hardware& hardware) {
+  if (work.m == 0) return Seconds(0);
+  if (hardware.gemm.empty()) return hardware.products_copy ? memory : Seconds(0);
+  const Seconds measured = work.cost.bytes / hardware.memory_rate(measured_bytes(work, hardware));
+  return std::max(Seconds(0), memory - measured);
+}
+
 }  // namespace
 
 std::string_view name_of(Limiter limiter) {
@@ -69,7 +86,7 @@ Price kernel_price(const Work& work, const Hardware& hardware) {
   Price price;
   price.math = math_time(work, hardware);
   price.memory = memory_time(work, hardware);
-  const Seconds busy = std::max(price.math, price.memory);
+  const Seconds busy = std::max(price.math + added_by_memory(work, price.memory, hardware), price.memory);
   price.time = hardware.overhead + busy;
   price.limiter = busy < hardware.overhead     ? Limiter::latency
                   : price.math >= price.memory ? Limiter::compute

@@ -69,7 +69,10 @@ struct Hardware {
   BytesPerSecond memory;            ///< of data beyond the caches, every byte read or written counted once
   Seconds overhead;                 ///< of starting any operation
   std::map<Axis, Link> links = {};  ///< by mesh axis; axes of size 1 have none
-  GemmRates gemm = {};              ///< matrix products by extents
+  GemmRates gemm = {};              ///< matrix products by extents, on operands that the caches hold
+  /// Without such rates: products copy blocks of their operands and then multiply them, as a BLAS does, so that memory
+  /// and arithmetic add; otherwise the longer of the two counts, as on chips that fetch ahead.
+  bool products_copy = false;
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< what other kernels reach on data in the caches, by name
   Curve caches = {};  ///< memory bandwidth by bytes touched since the data was last used
   /// Collectives go on while a rank computes only when it polls them between panels of its products, as MPI's do.
@@ -119,6 +122,8 @@ struct Work {
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus the
 /// overhead of a call. The rate is that of products of its extents or, for other kernels, that of `Hardware::kernels`.
+/// To the arithmetic of a product is added what its operands take longer to come than they did when rates by extents
+/// were measured, or all of it with `Hardware::products_copy`.
 Price kernel_price(const Work& work, const Hardware& hardware);
 
 /// What a collective moves by messages, beside which it is priced.

@@ -44,6 +44,37 @@ TEST(KernelPrice, ProductsGoByTheirExtents) {
   EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(1e9), Bytes(8)}, .kernel = "einsum"}, hardware).math.value, 1);
 }
 
+/// Where products copy their operands first, both times count; elsewhere, and for other kernels, the longer.
+TEST(KernelPrice, ProductsThatCopyTheirOperands) {
+  Hardware hardware = simple();
+  const Work thin{.cost = {Flops(2e9), Bytes(1e8)}, .kernel = "einsum", .m = 1000, .n = 4, .k = 1000};
+  EXPECT_DOUBLE_EQ(kernel_price(thin, hardware).time.value, 1e-3 + 2);
+  hardware.products_copy = true;
+  EXPECT_DOUBLE_EQ(kernel_price(thin, hardware).time.value, 1e-3 + 2 + 1);
+  EXPECT_DOUBLE_EQ(kernel_price({.cost = thin.cost, .kernel = "add"}, hardware).time.value, 1e-3 + 2);
+}
+
+/// A rate that was measured on operands in the caches holds where they are; of those that memory has, the difference
+/// comes on top. Extents of the grid count up to 100: of 1000 x 2 x 1000 that is 10400 of 1004000 elements.
+TEST(KernelPrice, OperandsBeyondTheCachesOfTheGrid) {
+  Hardware hardware = simple();
+  hardware.gemm = GemmRates({2, 100}, std::vector<FlopsPerSecond>(8, FlopsPerSecond(1e9)));
+  hardware.caches = Curve({{1e5, 4e8}, {1e6, 1e8}});
+  const double bytes = 4 * 1004000;
+  const auto price = [&](double reach) {
+    return kernel_price({.cost = {Flops(2e9), Bytes(bytes)},
+                         .kernel = "einsum",
+                         .m = 1000,
+                         .n = 2,
+                         .k = 1000,
+                         .touches = {{Bytes(bytes), Bytes(reach)}}},
+                        hardware)
+        .time.value;
+  };
+  EXPECT_NEAR(price(1e4), 1e-3 + 2, 1e-12);
+  EXPECT_NEAR(price(bytes), 1e-3 + 2 + bytes / 1e8 - bytes / 4e8, 1e-12);
+}
+
 /// An operand that the caches still hold is read at their rate, one that they lost at that of memory.
 TEST(KernelPrice, ReachDecidesWhereOperandsAre) {
   Hardware hardware = simple();

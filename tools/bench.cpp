@@ -1,5 +1,8 @@
 #include "tools/bench.h"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,7 @@
 #include "tools/bench_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

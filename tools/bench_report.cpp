@@ -1,5 +1,7 @@
 #include "tools/bench_report.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <map>

@@ -1,6 +1,8 @@
 #include "tools/calibrate.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <memory>

@@ -1,6 +1,7 @@
 #include "tools/diagnosis.h"
 
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>

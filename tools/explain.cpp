@@ -1,5 +1,8 @@
 #include "tools/explain.h"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <memory>
 
 #include "models/files.h"

@@ -1,24 +1,18 @@
 #include "tools/job.h"
 
-#include <charconv>
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 
 #include "models/files.h"
 #include "program/multiply.h"
 #include "roofline/calibrate.h"
-#include "roofline/catalogue.h"
 #include "runtime/base/check.h"
 #include "tools/text.h"
 #include "tools/version.h"
 
 namespace shardline::tools {
 namespace {
-
-std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
-  std::vector<std::string> names;
-  for (const DType dtype : dtypes) names.emplace_back(name_of(dtype));
-  return names;
-}
 
 AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& world) {
   return options.mesh.empty() ? AbstractMesh({{"X", world.size()}}) : AbstractMesh::parse(options.mesh);
@@ -32,61 +26,7 @@ std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::C
   return given_machine(flags, text, here.host);
 }
 
-/// CLI11 itself takes -1 for 2^64 - 1, and anything larger too.
-std::string seed_fault(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  const bool whole = status == std::errc() && end == text.data() + text.size();
-  return whole ? "" : fmt::format("{} is not a whole number from 0 to 18446744073709551615", text);
-}
-
 }  // namespace
-
-CLI::Validator not_empty() {
-  return {[](const std::string& text) { return text.empty() ? "it is empty" : ""; }, ""};
-}
-
-DType dtype_of(const CommonOptions& options) {
-  for (const DType dtype : options.dtypes) {
-    if (options.dtype == name_of(dtype)) return dtype;
-  }
-  usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
-}
-
-void add_dtype_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
-      ->capture_default_str();
-}
-
-void add_json_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
-}
-
-CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose) {
-  return command
-      .add_option("--hardware", name, fmt::format("{} {}", purpose, listed(roofline::hardware_names(), "or")))
-      ->check(not_empty())
-      ->capture_default_str();
-}
-
-void add_show_option(CLI::App& command, bool& show) {
-  command.add_flag("--show", show, "Draw which rank holds which block of every array, in each layout that it takes");
-}
-
-void add_mesh_options(CLI::App& command, CommonOptions& options) {
-  command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
-      ->check(not_empty());
-  command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
-}
-
-void add_common_options(CLI::App& command, CommonOptions& options) {
-  add_mesh_options(command, options);
-  add_dtype_option(command, options);
-  command.add_option("--seed", options.seed, "Seed of everything drawn at random")
-      ->check(CLI::Validator(seed_fault, ""))
-      ->capture_default_str();
-  add_json_option(command, options);
-}
 
 Json mesh_json(const AbstractMesh& mesh) {
   Json object = Json::object();

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -10,41 +9,16 @@
 
 #include "collectives/progress.h"
 #include "roofline/hardware.h"
-#include "runtime/base/dtype.h"
 #include "runtime/mesh.h"
+#include "tools/common_options.h"
 #include "tools/machine.h"
-#include "tools/machine_option.h"
 #include "tools/output_files.h"
 
 namespace shardline::tools {
 
-/// Keeps keys in the order in which they were set, and with it the order of mesh axes.
+/// Keeps keys in the order in which they were set, and with it the order of mesh axes. Only files that make or read
+/// records include <nlohmann/json.hpp>, which is slow to compile.
 using Json = nlohmann::ordered_json;
-
-/// Options that every subcommand running on a mesh takes.
-struct CommonOptions {
-  std::string mesh;            ///< "X=2,Y=4"; empty for X=<ranks>
-  std::string dtype = "f32";   ///< the name of one of `dtypes`
-  std::optional<int> threads;  ///< of the BLAS per rank
-  std::uint64_t seed = 0;
-  MachineFlags machine;
-  std::string json;                                                   ///< file for the record; empty for none
-  std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< those that the subcommand takes
-};
-
-/// Refuses an empty argument, which a shell makes of a variable that is not set.
-CLI::Validator not_empty();
-
-/// Add one of the options that commands share; what they are bound to must outlive the parsing.
-void add_dtype_option(CLI::App& command, CommonOptions& options);
-void add_json_option(CLI::App& command, CommonOptions& options);
-/// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
-CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
-/// Adds --show: the pictures of tools/show.h.
-void add_show_option(CLI::App& command, bool& show);
-
-/// The element type of --dtype; throws UsageError that lists those the subcommand takes.
-DType dtype_of(const CommonOptions& options);
 
 /// {"X": 2}
 Json mesh_json(const AbstractMesh& mesh);
@@ -52,11 +26,6 @@ Json mesh_json(const AbstractMesh& mesh);
 Json machine_file_json(const std::optional<GivenMachine>& given, const std::vector<std::string>& differences);
 /// A record as it stands in its file.
 std::string record_text(const Json& record);
-
-/// Adds --mesh and --threads.
-void add_mesh_options(CLI::App& command, CommonOptions& options);
-/// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
-void add_common_options(CLI::App& command, CommonOptions& options);
 
 /// The ranks at work on one subcommand: world communicator, mesh, engine, threads and the record of the run.
 class Job {

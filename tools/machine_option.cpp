@@ -2,18 +2,8 @@
 
 #include "roofline/machine_file.h"
 #include "runtime/base/check.h"
-#include "tools/job.h"
 
 namespace shardline::tools {
-
-CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags) {
-  CLI::Option* file =
-      command.add_option("--machine", flags.file, "Decide and predict by the figures of this file (docs/roofline.md)")
-          ->check(not_empty());
-  command.add_flag("--other-machine", flags.other, "Take the figures of --machine although of another host")
-      ->needs(file);
-  return file;
-}
 
 GivenMachine given_machine(const MachineFlags& flags, const std::string& text, const std::string& host) {
   GivenMachine given{flags.file, roofline::parse_machine(text, flags.file), {}};

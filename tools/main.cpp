@@ -1,5 +1,7 @@
 // The `shardline` command: a file per subcommand, each of which adds itself here.
 
+#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,8 @@
 #include "tools/matmul.h"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <memory>
 
 #include "collectives/all_reduce.h"

@@ -1,5 +1,7 @@
 #include "tools/matmul_report.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 #include "program/print.h"

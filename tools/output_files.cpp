@@ -4,7 +4,6 @@
 
 #include "models/files.h"
 #include "runtime/base/check.h"
-#include "tools/job.h"
 
 namespace shardline::tools {
 namespace {
@@ -37,13 +36,6 @@ void refuse_inputs(const std::vector<OutputFile>& inputs, const std::vector<Outp
               "{} {}: the {} of {} is read from there", file.option, file.path, input.content, input.option);
     }
   }
-}
-
-void add_report_option(CLI::App& command, std::string& path, const std::string& what) {
-  command
-      .add_option("--report", path,
-                  "Write a page about " + what + " to this HTML file, which needs nothing else (docs/reports.md)")
-      ->check(not_empty());
 }
 
 }  // namespace shardline::tools

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
@@ -20,8 +18,5 @@ void require_writable(const std::vector<OutputFile>& files);
 
 /// Throws UsageError where one of `files` is also one that the command reads.
 void refuse_inputs(const std::vector<OutputFile>& inputs, const std::vector<OutputFile>& files);
-
-/// Adds --report, a page about `what`: "the run". `path` must outlive the parsing.
-void add_report_option(CLI::App& command, std::string& path, const std::string& what);
 
 }  // namespace shardline::tools

@@ -1,4 +1,7 @@
 #include "tools/plan_answer.h"
+
+#include <nlohmann/json.hpp>
+
 #include "tools/quiet_record.h"
 
 namespace shardline::tools {

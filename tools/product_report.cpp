@@ -1,6 +1,7 @@
 #include "tools/product_report.h"
 
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "tools/trace_text.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace shardline::tools {
 namespace {

@@ -1,6 +1,8 @@
 #include "tools/train.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "tools/train_report.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 

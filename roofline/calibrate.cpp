@@ -61,7 +61,7 @@ Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
 Hardware measure_briefly(collectives::Engine& engine, DType dtype) {
   const Machine machine = calibrate(
       engine.mesh(),
-      {.dtypes = {dtype}, .gemm_sizes = {64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3), .tune = false});
+      {.dtypes = {dtype}, .gemm_sizes = {4, 64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3), .tune = false});
   return hardware_of(machine, engine.mesh().axes(), dtype);
 }
 

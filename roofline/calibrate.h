@@ -11,7 +11,7 @@ namespace shardline::roofline {
 /// What calibrate() measures, and how long.
 struct CalibrationOptions {
   std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
-  std::vector<Index> gemm_sizes = {32, 128, 512, 1536};
+  std::vector<Index> gemm_sizes = {4, 32, 128, 512, 1536};
   int rounds = 15;       ///< everything is measured so often, and the median counts;
   Seconds most{50};      ///< less often where that would take longer, but once
   Seconds budget{2e-3};  ///< for each figure in each round

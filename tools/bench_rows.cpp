@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "collectives/traffic.h"
 #include "roofline/collective_cost.h"
@@ -175,6 +176,9 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
   const Bytes bytes(static_cast<double>(spec.count * size_of(spec.dtype)));
   // Every chunk but one is added on each rank.
   const Bytes added = reduces(spec.kind) ? bytes * (1 - 1 / static_cast<double>(ranks)) : Bytes(0);
+  // Its own block, or the chunk for itself, is copied on each rank.
+  const bool keeps = spec.kind == Kind::all_gather || spec.kind == Kind::all_to_all;
+  const Bytes kept = keeps ? bytes / static_cast<double>(ranks) : Bytes(0);
   Axes moving;
   std::vector<Index> sizes;
   for (const Axis& axis : spec.axes) {
@@ -187,12 +191,20 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
       collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
   const Bytes wire(static_cast<double>(traffic.wire_bytes));
   if (how.algorithm == Algorithm::direct && roofline::share_memory(moving, hardware)) {
-    roofline::Reading reading =
-        roofline::reading_of(wire, std::min(wire, added), spec.kind == Kind::all_reduce ? 2 : 1, ranks, hardware);
+    roofline::Reading reading = roofline::reading_of({.ranks = sizes,
+                                                      .received = wire,
+                                                      .added = std::min(wire, added),
+                                                      .kept = kept,
+                                                      .rounds = spec.kind == Kind::all_reduce ? 2 : 1},
+                                                     hardware);
     reading.again = !cold;
+    const Index both = bench_case.largest_operand() + bench_case.largest_result();
+    reading.reach =
+        Bytes(cold ? std::numeric_limits<double>::infinity() : static_cast<double>(both * size_of(spec.dtype)));
     return roofline::shared_price(reading, moving, hardware);
   }
-  const roofline::Transfer transfer{.steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added};
+  const roofline::Transfer transfer{
+      .steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added, .kept = 2 * kept};
   return roofline::transfer_price(transfer, moving, hardware);
 }
 

@@ -68,9 +68,15 @@ void check_options(const TrainOptions& options) {
 /// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
 std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& given) {
   if (!given.empty()) return given;
-  const std::string found = mpi::on_root(job.world(), 0, [] {
-    const std::vector<std::string> files = default_corpus(SHARDLINE_SOURCE_DIR);
-    return fmt::format("{}", fmt::join(files, "\n"));
+  const std::string found = mpi::on_root(job.world(), 0, [&] {
+    const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
+    if (text.skipped > 0) {
+      job.note(
+          fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
+                      "read, names with a newline",
+                      text.skipped, SHARDLINE_SOURCE_DIR));
+    }
+    return fmt::format("{}", fmt::join(text.files, "\n"));
   });
   std::vector<std::string> files;
   std::stringstream lines(found);

@@ -1,5 +1,6 @@
 #include "models/data.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,7 +63,8 @@ class CorpusWalk {
       ++skipped_;
     } else if (is_folder) {
       folder(path);
-    } else if (!std::filesystem::is_regular_file(status) || ::access(path.c_str(), R_OK) != 0) {
+    } else if (!std::filesystem::is_regular_file(status) ||
+               ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) {
       ++skipped_;
     } else if (at.file_size(error) > 0 && !error) {
       files_.push_back(path);

@@ -14,6 +14,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
 #include "runtime/dist_tensor.h"
+#include "runtime/finite.h"
 #include "runtime/interrupt.h"
 
 namespace shardline {
@@ -155,6 +156,21 @@ double Trainer::evaluate(const ByteData& data, Index most_batches, Index& window
   evaluation_->forget_times();
   windows = std::min(there, batches * sequences);
   return sum / static_cast<double>(batches);
+}
+
+std::string Trainer::non_finite_parameter() const {
+  const std::vector<ModelParameter>& parameters = model().parameters;
+  // Over the ranks the first parameter counts, and of it NaN before infinity: twice its place, one more for infinity.
+  std::size_t mine = 2 * parameters.size();
+  for (std::size_t i = 0; i < parameters.size() && mine == 2 * parameters.size(); ++i) {
+    const std::string_view wrong = non_finite(step_->get(parameters[i].array));
+    if (!wrong.empty()) mine = 2 * i + (wrong == "NaN" ? 0 : 1);
+  }
+  const std::vector<double> first =
+      collectives::max_over(engine_, engine_.mesh().axes().axes(), {-static_cast<double>(mine)});
+  const auto found = static_cast<std::size_t>(-first[0]);
+  if (found == 2 * parameters.size()) return "";
+  return fmt::format("{} holds {}", parameters[found / 2].checkpoint_name, found % 2 == 0 ? "NaN" : "infinity");
 }
 
 Tensor Trainer::gather_parameter(std::size_t parameter) const {

@@ -65,6 +65,10 @@ class Trainer {
   /// Collective over the mesh: the whole parameter on every rank.
   Tensor gather_parameter(std::size_t parameter) const;
 
+  /// Collective over the mesh: a parameter of which some element is not finite, as checkpoints call it, and what it
+  /// holds: "lm_head.weight holds NaN". Empty when there is none. The same on every rank.
+  std::string non_finite_parameter() const;
+
   const TransformerConfig& config() const { return config_; }
   const Transformer& model() const { return step_model_.model; }
   const RankProgram& program() const { return step_program_; }

@@ -15,8 +15,10 @@
 #include "program/execute.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/result_error.h"
 #include "runtime/blocks.h"
 #include "runtime/dist_tensor.h"
+#include "runtime/finite.h"
 #include "tools/job.h"
 
 namespace shardline::tools {
@@ -65,7 +67,8 @@ class Inference {
     }
   }
 
-  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank.
+  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank. Throws ResultError when one
+  /// is not finite.
   std::vector<double> logits_after(const std::string& text) {
     const Index seen = std::min<Index>(static_cast<Index>(text.size()), window_);
     const std::string recent = text.substr(text.size() - static_cast<std::size_t>(seen));
@@ -84,6 +87,11 @@ class Inference {
                          program_.version(program_.finals.at(model_.logits)).sharding, job_.dtype()};
     const Tensor whole = DistTensor::from_local(job_.mesh(), spec, executor_->get(model_.logits)).gather();
     const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
+    if (!non_finite(last).empty()) {
+      throw ResultError(fmt::format("the logits after {} bytes hold {}: sums overflow in {}{}", text.size(),
+                                    non_finite(last), name_of(job_.dtype()),
+                                    job_.dtype() == DType::f64 ? "" : "; --dtype f64 may help"));
+    }
     const View<const double> values = std::as_const(last).view<double>();
     return {values.begin(), values.end()};
   }
@@ -120,6 +128,7 @@ int sample(const SampleOptions& options) {
   check_options(options);
   Job job(options.common);
   const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
+  for (const std::string& remark : checkpoint.remarks) job.note(remark);
   require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,
           checkpoint.config.vocab);
   constexpr Index kDefaultWindow = 128;
@@ -147,7 +156,8 @@ void add_sample(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("sample", "Continue a text with a trained model");
   const auto options = std::make_shared<SampleOptions>();
   add_common_options(*command, options->common);
-  command->add_option("--load", options->load, "Folder of the model: config.json and model.safetensors")->required();
+  command->add_option("--load", options->load, "Folder of the model: config.json and weights, in one file or several")
+      ->required();
   command->add_option("--prompt", options->prompt, "Text to continue")->required();
   command->add_option("--tokens", options->tokens, "Bytes to add")->capture_default_str();
   command->add_option("--temperature", options->temperature, "0 takes the likeliest byte")->capture_default_str();

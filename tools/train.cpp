@@ -1,7 +1,7 @@
 #include "tools/train.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "program/measure.h"
 #include "program/print.h"
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 #include "runtime/interrupt.h"
 #include "tools/job.h"
 #include "tools/report.h"
@@ -68,9 +69,15 @@ void check_options(const TrainOptions& options) {
 /// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
 std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& given) {
   if (!given.empty()) return given;
-  const std::string found = mpi::on_root(job.world(), 0, [] {
-    const std::vector<std::string> files = default_corpus(SHARDLINE_SOURCE_DIR);
-    return fmt::format("{}", fmt::join(files, "\n"));
+  const std::string found = mpi::on_root(job.world(), 0, [&] {
+    const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
+    if (text.skipped > 0) {
+      job.note(
+          fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
+                      "read, names with a newline",
+                      text.skipped, SHARDLINE_SOURCE_DIR));
+    }
+    return fmt::format("{}", fmt::join(text.files, "\n"));
   });
   std::vector<std::string> files;
   std::stringstream lines(found);
@@ -88,9 +95,13 @@ Start starting_point(const Job& job, const TrainOptions& options) {
   if (options.load.empty()) {
     const std::string text =
         options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_file(options.model); });
-    return {options.model == "tiny" ? tiny_config() : parse_config(text, options.model), {}};
+    if (options.model == "tiny") return {tiny_config(), {}};
+    const ReadConfig read = parse_config(text, options.model);
+    for (const std::string& remark : read.remarks) job.note(remark);
+    return {read.config, {}};
   }
   const auto checkpoint = std::make_shared<Checkpoint>(load_checkpoint(job.world(), options.load));
+  for (const std::string& remark : checkpoint->remarks) job.note(remark);
   const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
   return {checkpoint->config, [checkpoint, model](std::size_t i) {
             const ModelParameter& parameter = model->parameters[i];
@@ -119,6 +130,12 @@ double tokens_per_step(const TrainOptions& options) {
   return static_cast<double>(options.batch) * static_cast<double>(options.sequence);
 }
 
+constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
+
+/// A NaN has a sign, which says nothing.
+std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
+
+/// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
 Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
   Progress progress;
   const double tokens = tokens_per_step(options);
@@ -129,9 +146,10 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
     progress.interrupted = result.stop && step + 1 < options.steps;
     const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps));
     if (warm && !progress.interrupted) trainer.forget_times();
-    SHARDLINE_CHECK(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
-                    "step {}: loss {}, gradient norm {}: training diverged; a smaller --lr may help", step + 1,
-                    result.loss, result.grad_norm);
+    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
+      throw ResultError(
+          fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, result.loss, result.grad_norm, kDiverged));
+    }
     if (step % shown_every == 0 || step + 1 == options.steps || progress.interrupted) {
       job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
                             result.loss, result.grad_norm, tokens / result.time.value, to_string(result.time)));
@@ -142,7 +160,7 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
 }
 
 /// Collective over all ranks: trains until the last step or, asked to stop, the next, and writes the trace. Whether
-/// that is right stands beside.
+/// that is right stands beside. Throws ResultError, and writes nothing, when training diverged.
 std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
   Tracing tracing(job, options.trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
@@ -150,6 +168,10 @@ std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trai
   const Progress progress = run_steps(job, options, trainer, data);
   trainer.set_recording(nullptr);
   trainer.align();
+  const std::string wrong = trainer.non_finite_parameter();
+  if (!wrong.empty()) {
+    throw ResultError(fmt::format("after step {}: {}{}", progress.steps.size(), wrong, kDiverged));
+  }
   if (progress.interrupted) {
     job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), options.steps));
   }
@@ -210,6 +232,9 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Tra
     Index windows = 0;
     record.val_loss = trainer.evaluate(data, evaluation_batches(training.steps), windows);
     record.bigram_loss = data.bigram_loss(windows);
+    if (!std::isfinite(*record.val_loss)) {
+      throw ResultError(fmt::format("held-out loss {}{}", loss_number(*record.val_loss), kDiverged));
+    }
   }
   record.parameters = parameter_count(trainer.config());
   record.program = lines(trainer.program());

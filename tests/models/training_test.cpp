@@ -247,5 +247,29 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
   }
 }
 
+/// One element of one rank's block; every rank learns of it.
+TEST(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
+  const Mesh mesh(AbstractMesh::parse("X=2,Y=2"), mpi::Communicator::world());
+  collectives::Engine engine(mesh);
+  TrainingOptions options = small_options(DType::f32);
+  options.prices = any_hardware(mesh.axes());
+  const Strategy strategy = parse_strategy("fsdp=X,tp=Y", mesh.axes());
+  const TrainingStep step = make_training_step(small_config(false), options.batch, options.adamw);
+  const std::size_t last = step.model.parameters.size() - 1;
+  const auto found = [&](std::size_t at, double value) {
+    const Trainer trainer(engine, small_config(false), options, strategy, options.prices, [&](std::size_t i) {
+      Tensor whole = Tensor::zeros(DType::f64, step.model.program.array(step.model.parameters[i].array).shape);
+      if (i >= at) whole.view<double>()[whole.size() - 1] = value;
+      return whole;
+    });
+    return trainer.non_finite_parameter();
+  };
+  const std::string name = step.model.parameters[last].checkpoint_name;
+  EXPECT_EQ(found(last, 1.0), "");
+  EXPECT_EQ(found(last, std::nan("")), name + " holds NaN");
+  EXPECT_EQ(found(last, 1e39), name + " holds infinity");  // in f32
+  EXPECT_EQ(found(1, -1e39), step.model.parameters[1].checkpoint_name + " holds infinity");
+}
+
 }  // namespace
 }  // namespace shardline

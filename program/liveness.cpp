@@ -56,14 +56,15 @@ VersionId Liveness::storage_taken(int number, std::size_t result) const {
   return operand >= 0 && replaceable(operand, number) ? operand : -1;
 }
 
-Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
+Bytes Liveness::peak(const ElementTypes& types, Index rank, const Counted& counted) const {
   Bytes most;
-  for (const auto& [pass, bytes] : peaks(types, rank)) most = std::max(most, bytes);
+  for (const auto& [pass, bytes] : peaks(types, rank, counted)) most = std::max(most, bytes);
   return most;
 }
 
-std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank) const {
+std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank, const Counted& counted) const {
   const auto bytes = [&](VersionId v) {
+    if (counted && !counted(v)) return Index{0};
     const Index item = size_of(types.of(program_.program, program_.version(v).array));
     return item * element_count(local_shape(program_, v, rank));
   };

@@ -16,11 +16,13 @@
 #include "models/checkpoint.h"
 #include "models/files.h"
 #include "models/training.h"
+#include "models/training_memory.h"
 #include "program/measure.h"
 #include "program/print.h"
 #include "runtime/base/check.h"
 #include "runtime/interrupt.h"
 #include "tools/job.h"
+#include "tools/load_memory.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"
@@ -82,6 +84,7 @@ std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& 
 struct Start {
   TransformerConfig config;
   Trainer::Weights weights;
+  Bytes held;  ///< what the checkpoint takes on every rank during the run
 };
 
 Start starting_point(const Job& job, const TrainOptions& options) {
@@ -90,12 +93,15 @@ Start starting_point(const Job& job, const TrainOptions& options) {
         options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_file(options.model); });
     return {options.model == "tiny" ? tiny_config() : parse_config(text, options.model), {}};
   }
+  const Bytes held = require_memory_to_load(job, options.load);
   const auto checkpoint = std::make_shared<Checkpoint>(load_checkpoint(job.world(), options.load));
   const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
-  return {checkpoint->config, [checkpoint, model](std::size_t i) {
+  return {checkpoint->config,
+          [checkpoint, model](std::size_t i) {
             const ModelParameter& parameter = model->parameters[i];
             return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array));
-          }};
+          },
+          held};
 }
 
 struct Progress {
@@ -229,8 +235,9 @@ struct Choice {
 };
 
 /// Collective over all ranks: under auto, the cheapest strategy by Job::prices() that fits the machine; otherwise the
-/// one that was named.
-Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, TrainingOptions& training) {
+/// one that was named. A rank holds `held` beside its arrays.
+Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, Bytes held,
+              TrainingOptions& training) {
   const AbstractMesh& mesh = job.mesh().axes();
   if (options.strategy != kAuto) return {"", parse_strategy(options.strategy, mesh), {}};
   const Program program = make_training_step(config, training.batch, training.adamw).model.program;
@@ -238,11 +245,60 @@ Choice choose(const TrainOptions& options, const Job& job, const TransformerConf
   choice.prices = job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
   choice.priced =
       price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices, training.schedule);
-  const Bytes memory = job.machine().memory * (1.0 / job.machine().ranks_per_node);
-  const PricedStrategy& cheapest = cheapest_that_fits(choice.priced, memory);
+  // What is free at the moment must not matter here: it would decide about bits.
+  const Bytes memory = job.machine().memory_per_rank - held;
+  const PricedStrategy& cheapest =
+      options.common.memory_check ? cheapest_that_fits(choice.priced, memory) : choice.priced.at(0);
   choice.strategy = cheapest.strategy;
   training.by_price = cheapest.by_price;
   return choice;
+}
+
+/// Bytes that the text takes on a rank: once for good, and while it is read as much again twice.
+Bytes text_memory(const Job& job, const std::vector<std::string>& files) {
+  const std::string bytes = mpi::on_root(job.world(), 0, [&] {
+    std::uintmax_t sum = 0;
+    for (const std::string& file : files) {
+      std::error_code failure;
+      const std::uintmax_t size = std::filesystem::file_size(file, failure);
+      if (!failure) sum += size;
+    }
+    return std::to_string(3 * sum);
+  });
+  return Bytes(std::stod(bytes));
+}
+
+/// Collective over all ranks: refuses what cannot be had, before it is allocated. A rank holds `text` beside its
+/// arrays.
+void require_memory(const Job& job, const TrainOptions& options, const TransformerConfig& config,
+                    const TrainingOptions& training, const Strategy& strategy, Bytes text) {
+  const AbstractMesh& mesh = job.mesh().axes();
+  const auto need = [&](const TrainingOptions& other, const Strategy& under, Index rank) {
+    const TrainingMemory memory = training_memory(config, other, under, mesh, rank, !options.save.empty());
+    return MemoryNeed{memory.own + text, memory.arena};
+  };
+  const auto advice = [&](const auto& fits) {
+    std::vector<std::string> ways;
+    TrainingOptions smaller = training;
+    while (ways.empty() && smaller.batch.sequences > 1) {
+      smaller.batch.sequences /= 2;
+      if (fits(need(smaller, strategy, 0))) ways.push_back(fmt::format("--batch {}", smaller.batch.sequences));
+    }
+    const Program program = make_training_step(config, training.batch, training.adamw).model.program;
+    for (const PricedStrategy& each : price_strategies(program, mesh, training.policy, {.real = training.dtype},
+                                                       training.prices, training.schedule)) {
+      TrainingOptions other = training;
+      other.by_price = false;
+      if (!fits(need(other, each.strategy, 0))) continue;
+      ways.push_back("--strategy " + to_string(each.strategy));
+      break;
+    }
+    return ways.empty()
+               ? std::string("no smaller --batch and no --strategy would fit; more nodes, or a smaller model, may")
+               : fmt::format("{} would fit", fmt::join(ways, ", or "));
+  };
+  job.require_memory(fmt::format("train --strategy {}", to_string(strategy)),
+                     need(training, strategy, job.mesh().rank()), advice);
 }
 
 std::string choice_text(const Choice& choice) {
@@ -266,7 +322,13 @@ int train(const TrainOptions& options) {
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
-  const ByteData data(corpus(job, options.data), options.sequence, job.seed(), [&](const std::string& path) {
+  const std::vector<std::string> files = corpus(job, options.data);
+  const Bytes text = text_memory(job, files);
+  TrainingOptions training = training_options(options, job);
+  const Choice choice = choose(options, job, start.config, text + start.held, training);
+  const Strategy& strategy = choice.strategy;
+  require_memory(job, options, start.config, training, strategy, text);
+  const ByteData data(files, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
@@ -274,9 +336,6 @@ int train(const TrainOptions& options) {
                         {"--trace", "trace", options.trace},
                         {"--report", "page", options.report}});
   job.introduce();
-  TrainingOptions training = training_options(options, job);
-  const Choice choice = choose(options, job, start.config, training);
-  const Strategy& strategy = choice.strategy;
   const roofline::Hardware& hardware = job.predictions();
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
   job.print(choice_text(choice));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/accounting.h"
 #include "program/arena_plan.h"
 #include "program/liveness.h"
 
@@ -51,12 +52,24 @@ double to_initialise(const Elements& of, double item) { return 8 * (of.whole + o
 /// Beside the state: what it takes to put a parameter together, which comes as blocks of all ranks.
 double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
 
+/// More bytes on a rank cannot be had, and shapes of them could not be counted in 64 bits.
+constexpr double kBeyondAnyMachine = 1e14;
+
+/// Elements that a step holds at least, over all ranks: the parameters, the logits and the wider arrays of a layer.
+double least_elements(const TransformerConfig& config, const BatchShape& batch) {
+  const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
+  const Index widest = std::max({config.vocab, config.d_ff, config.d_model});
+  return static_cast<double>(parameter_count(config)) + tokens * static_cast<double>(widest);
+}
+
 }  // namespace
 
 TrainingMemory training_memory(const TransformerConfig& config, const TrainingOptions& options,
                                const Strategy& strategy, const AbstractMesh& mesh, Index rank, bool saves) {
   const ElementTypes types{.real = options.dtype};
   const auto item = static_cast<double>(size_of(options.dtype));
+  const double least = item * least_elements(config, options.batch) / static_cast<double>(mesh.ranks());
+  if (least > kBeyondAnyMachine) return {Bytes(least), Bytes(0)};
   const TrainingStep step_model = make_training_step(config, options.batch, options.adamw);
   const Planned step(step_model.model.program, mesh, strategy, options);
   const Planned evaluation(make_evaluation(config, options.batch).program, mesh, strategy, options);

@@ -45,22 +45,22 @@ int repetitions(Seconds first, bool traced) {
 
 double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
 
-/// Collective over all ranks: refuses what cannot be had, before anything is allocated.
-void require_memory(const Job& job, const Product& product, const RankProgram& program,
-                    const ProgramSchedule& schedule) {
-  const ElementTypes types = product_types(product, job.dtype());
+/// What rank 0 takes for the product and its check.
+MemoryNeed need_of(const Product& product, const RankProgram& program, const ProgramSchedule& schedule, DType dtype) {
+  constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
+  const ElementTypes types = product_types(product, dtype);
   const Liveness liveness(program, schedule);
-  const ArenaPlan plan = plan_arena(program, types, liveness);
+  const Bytes peak = liveness.peak(types, 0);
+  if (peak > kBeyondAnyMachine) return {peak, Bytes(0)};
   // Operands are made one after the other and may then move to the arena; the check comes last.
   Bytes largest;
   for (const ArrayId operand : product.operands) {
     const Index elements = element_count(local_shape(program, program.inputs.at(operand), 0));
     largest = std::max(largest, Bytes(static_cast<double>(elements * size_of(types.of(program.program, operand)))));
   }
-  const Bytes beside = std::max(largest, memory_of_check(product, types.real));
-  const MemoryNeed need{heap_peak(plan, liveness, types, 0) + beside, Bytes(static_cast<double>(plan.total_bytes()))};
-  job.require_memory(product.to_string(), need,
-                     [&](const auto&) -> std::string { return "smaller dims would fit, or more nodes"; });
+  const ArenaPlan plan = plan_arena(program, types, liveness);
+  return {heap_peak(plan, liveness, types, 0) + std::max(largest, memory_of_check(product, types.real)),
+          Bytes(static_cast<double>(plan.total_bytes()))};
 }
 
 struct TimedRun {
@@ -141,7 +141,8 @@ int matmul(const MatmulOptions& options) {
   const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
-  require_memory(job, product, chosen, scheduled);
+  job.require_memory(product.to_string(), need_of(product, chosen, scheduled, job.dtype()),
+                     [](const auto&) { return "smaller dims or more nodes would need less"; });
   job.require_writable({{"--json", "record", options.common.json},
                         {"--trace", "trace", options.trace},
                         {"--report", "page", options.report}});

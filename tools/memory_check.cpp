@@ -47,7 +47,7 @@ std::vector<Neighbour> neighbours(const mpi::Communicator& world, const MemoryNe
 
 /// What the bound leaves to these ranks, beside what they need.
 MemoryShortage under(const MemoryBound& bound, const MemoryNeed& need, const std::vector<Neighbour>& ranks) {
-  MemoryShortage result{.bound = bound.name, .per_rank = bound.own, .ranks = 0, .left = bound.left};
+  MemoryShortage result{.bound = bound.name, .per_rank = bound.own, .ranks = 0, .needed = Bytes(0), .left = bound.left};
   if (bound.own) result.needed = need.own;
   for (const Neighbour& rank : ranks) {
     if (bound.own) {  // a rank maps the shared memory of all

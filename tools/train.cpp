@@ -1,7 +1,7 @@
 #include "tools/train.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -16,7 +16,6 @@
 #include "models/checkpoint.h"
 #include "models/files.h"
 #include "models/training.h"
-#include "models/training_memory.h"
 #include "program/measure.h"
 #include "program/print.h"
 #include "runtime/base/check.h"
@@ -27,6 +26,7 @@
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"
 #include "tools/tracing.h"
+#include "tools/train_memory.h"
 #include "tools/train_report.h"
 
 namespace shardline::tools {
@@ -62,6 +62,9 @@ void check_options(const TrainOptions& options) {
   require(options.steps >= 1, "--steps {}: at least 1", options.steps);
   require(options.batch >= 1, "--batch {}: at least 1 sequence", options.batch);
   require(options.sequence >= 1, "--seq {}: at least 1 token", options.sequence);
+  constexpr double kMostTokens = 1e12;  // of which no product of sizes overflows
+  require(static_cast<double>(options.batch) * static_cast<double>(options.sequence) <= kMostTokens,
+          "--batch {}, --seq {}: at most {:.0f} tokens a step", options.batch, options.sequence, kMostTokens);
   require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "--lr {}: a positive number",
           options.learning_rate);
   require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
@@ -84,7 +87,7 @@ std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& 
 struct Start {
   TransformerConfig config;
   Trainer::Weights weights;
-  Bytes held;  ///< what the checkpoint takes on every rank during the run
+  Bytes held = Bytes(0);  ///< what the checkpoint takes on every rank during the run
 };
 
 Start starting_point(const Job& job, const TrainOptions& options) {
@@ -254,53 +257,6 @@ Choice choose(const TrainOptions& options, const Job& job, const TransformerConf
   return choice;
 }
 
-/// Bytes that the text takes on a rank: once for good, and while it is read as much again twice.
-Bytes text_memory(const Job& job, const std::vector<std::string>& files) {
-  const std::string bytes = mpi::on_root(job.world(), 0, [&] {
-    std::uintmax_t sum = 0;
-    for (const std::string& file : files) {
-      std::error_code failure;
-      const std::uintmax_t size = std::filesystem::file_size(file, failure);
-      if (!failure) sum += size;
-    }
-    return std::to_string(3 * sum);
-  });
-  return Bytes(std::stod(bytes));
-}
-
-/// Collective over all ranks: refuses what cannot be had, before it is allocated. A rank holds `text` beside its
-/// arrays.
-void require_memory(const Job& job, const TrainOptions& options, const TransformerConfig& config,
-                    const TrainingOptions& training, const Strategy& strategy, Bytes text) {
-  const AbstractMesh& mesh = job.mesh().axes();
-  const auto need = [&](const TrainingOptions& other, const Strategy& under, Index rank) {
-    const TrainingMemory memory = training_memory(config, other, under, mesh, rank, !options.save.empty());
-    return MemoryNeed{memory.own + text, memory.arena};
-  };
-  const auto advice = [&](const auto& fits) {
-    std::vector<std::string> ways;
-    TrainingOptions smaller = training;
-    while (ways.empty() && smaller.batch.sequences > 1) {
-      smaller.batch.sequences /= 2;
-      if (fits(need(smaller, strategy, 0))) ways.push_back(fmt::format("--batch {}", smaller.batch.sequences));
-    }
-    const Program program = make_training_step(config, training.batch, training.adamw).model.program;
-    for (const PricedStrategy& each : price_strategies(program, mesh, training.policy, {.real = training.dtype},
-                                                       training.prices, training.schedule)) {
-      TrainingOptions other = training;
-      other.by_price = false;
-      if (!fits(need(other, each.strategy, 0))) continue;
-      ways.push_back("--strategy " + to_string(each.strategy));
-      break;
-    }
-    return ways.empty()
-               ? std::string("no smaller --batch and no --strategy would fit; more nodes, or a smaller model, may")
-               : fmt::format("{} would fit", fmt::join(ways, ", or "));
-  };
-  job.require_memory(fmt::format("train --strategy {}", to_string(strategy)),
-                     need(training, strategy, job.mesh().rank()), advice);
-}
-
 std::string choice_text(const Choice& choice) {
   std::string text;
   constexpr std::size_t kListed = 6;
@@ -323,11 +279,11 @@ int train(const TrainOptions& options) {
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
   const std::vector<std::string> files = corpus(job, options.data);
-  const Bytes text = text_memory(job, files);
+  const Bytes text = text_memory(job.world(), files);
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, text + start.held, training);
   const Strategy& strategy = choice.strategy;
-  require_memory(job, options, start.config, training, strategy, text);
+  require_memory(job, {start.config, text, !options.save.empty()}, training, strategy);
   const ByteData data(files, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });

@@ -20,13 +20,17 @@ amount="[0-9.]+ [kMGTPE]?B"
 everywhere="needs $amount for the 2 ranks on a node, but .+ leaves $amount: "
 run train --strategy fsdp --batch 8388608 --steps 1
 short "train --strategy fsdp=X $everywhere--batch [0-9]+.* would fit"
-run train --strategy fsdp --seq 268435456 --batch 1 --steps 1
+run train --strategy auto --seq 1000000000000 --batch 1 --steps 1
+expect_code 2
+expect_lines err 1 "no strategy fits: a rank has "
+run train --strategy tp=X --seq 1000000000000 --batch 1 --steps 1
 short "$everywhere"
+refused "--batch 9000000000000000000, --seq 128: at most 1000000000000 tokens a step" train --batch 9000000000000000000
 run matmul "$product" --size I=4000000,J=4000000,K=4000000
 short "$everywhere"
 run matmul "$product" --size I=1000000000,J=1000000000,K=8
 short "$everywhere"
-run bench all_gather --bytes 64T
+run bench all_gather --bytes 65536G
 short "$everywhere""sizes up to [0-9]+[KMG] would fit"
 run bench all_reduce --counts 9000000000000000000
 short "$everywhere"
@@ -51,7 +55,7 @@ short "$rank""sizes up to [0-9]+[KMG] would fit"
 limited 3000000 matmul "$product" --size I=256,J=256,K=256
 expect_code 0
 expect_lines out 1 "correct: "
-limited 3000000 matmul "$product" --size I=16384,J=16384,K=16384 --no-memory-check  # and then there is none
+limited 3000000 bench all_gather --bytes 4G --algorithm native --no-memory-check  # and then there is none
 expect_lines err 0 "--no-memory-check"
 ((code != 0)) || complain "expected a failure"
 
@@ -71,7 +75,7 @@ if [[ -n $own ]] && mkdir "$above" "$above/below" 2>/dev/null; then
     group="needs $amount for the 2 ranks on a node, but cgroup .*/shardline_test_$$ \\(memory.limit_in_bytes\\) leaves $amount: "
     in_group matmul "$product" --size I=8192,J=8192,K=8192
     short "$group"
-    in_group train --batch 64 --steps 1
+    in_group train --batch 256 --steps 1
     short "$group--batch [0-9]+"
     in_group matmul "$product" --size I=64,J=64,K=64
     expect_code 0

@@ -5,7 +5,7 @@ amount='[0-9.]+ [kMGTPE]?B'
 short='but (free memory|cgroup [^ ]+ \([a-z_.]+\)) leaves'
 row 'mpirun -n 2 shardline train --strategy fsdp --batch 8388608 --steps 1' \
   "arrays were allocated until the system killed a rank, or another program" "shardline: train --strategy fsdp=X needs"
-row 'mpirun -n 2 shardline bench all_gather --bytes 64T' \
+row 'mpirun -n 2 shardline bench all_gather --bytes 65536G' \
   "memory of the machine counted, not that of a group above the own one, and not what is free" 'sizes up to [0-9]*'
 row '(ulimit -v 3000000; mpirun -n 2 shardline matmul "A[I, J] * B[J, K] -> C[I, K]" --size I=16384,J=16384,K=16384)' \
   'exit code 1: `rank 0: std::bad_alloc`' 'for each rank, but ulimit -v leaves'

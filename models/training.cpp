@@ -18,7 +18,6 @@
 #include "runtime/interrupt.h"
 
 namespace shardline {
-namespace {
 
 RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                               const TrainingOptions& options) {
@@ -29,8 +28,6 @@ RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, 
   check(result);
   return result;
 }
-
-}  // namespace
 
 double learning_rate(const TrainingOptions& options, Index step) {
   const auto at = static_cast<double>(step);

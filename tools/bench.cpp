@@ -9,6 +9,7 @@
 #include "collectives/arena.h"
 #include "runtime/base/check.h"
 #include "tools/bench_report.h"
+#include "tools/bench_sizes.h"
 #include "tools/caches.h"
 
 namespace shardline::tools {
@@ -24,27 +25,57 @@ Bytes cold_bytes(const Job& job, const BenchPlan& plan) {
   return Bytes(2 * job.world().max(last_level_cache().value) / job.machine().ranks_per_node);
 }
 
-/// Bytes of the largest row on one rank. Refuses what the nodes could not hold, before anything is allocated.
-Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
-  constexpr double kScratch = 2;  // what a collective may pack and keep of partial results is up to as much again
+bool asks_for(const BenchPlan& plan, Algorithm algorithm) {
+  return std::any_of(plan.kinds.begin(), plan.kinds.end(), [&](const KindPlan& kind) {
+    return std::find(kind.algorithms.begin(), kind.algorithms.end(), algorithm) != kind.algorithms.end();
+  });
+}
+
+/// Bytes of a row of `count` elements on one rank, the largest of all collectives.
+Index room_of(const Job& job, const BenchPlan& plan, Index count, Bytes cold) {
   Index room = 0;
   for (const KindPlan& kind : plan.kinds) {
-    for (const Index count : plan.counts) {
-      const Bytes size(static_cast<double>(count) * static_cast<double>(size_of(plan.dtype)));
-      // An operand and a result, of which the gathered one at least is whole.
-      require(size * job.machine().ranks_per_node <= job.machine().memory,
-              "{} of {} needs more than {} on each node ({} ranks), which has {}", name_of(kind.kind), to_string(size),
-              to_string(size * job.machine().ranks_per_node), job.machine().ranks_per_node,
-              to_string(job.machine().memory));
-      const BenchCase bench_case(job.mesh(), case_of(plan, kind.kind, count, job.seed()));
-      const Index bytes = layout_of(bench_case, cold).bytes();
-      const Bytes needed(static_cast<double>(bytes) * kScratch * job.machine().ranks_per_node);
-      require(needed <= job.machine().memory, "{} of {} needs {} on each node ({} ranks), which has {}",
-              name_of(kind.kind), to_string(size), to_string(needed), job.machine().ranks_per_node,
-              to_string(job.machine().memory));
-      room = std::max(room, bytes);
-    }
+    const BenchCase bench_case(job.mesh(), case_of(plan, kind.kind, count, job.seed()));
+    room = std::max(room, layout_of(bench_case, cold).bytes());
   }
+  return room;
+}
+
+/// What a rank takes for rows of up to `room` bytes.
+MemoryNeed need_of(const BenchPlan& plan, Index room) {
+  const Bytes each(static_cast<double>(room));
+  // What a collective may pack and keep of partial results is up to as much again.
+  return {asks_for(plan, Algorithm::native) ? 2 * each : each, each};
+}
+
+/// The largest size of a row, a power of two, of which `fits` is true.
+std::string largest_that_fits(const Job& job, const BenchPlan& plan, Bytes refused, Bytes cold,
+                              const std::function<bool(const MemoryNeed&)>& fits) {
+  constexpr Index kMost = Index{1} << 50;  // of which no arithmetic overflows
+  for (Index bytes = kMost; bytes >= size_of(plan.dtype); bytes /= 2) {
+    if (Bytes(static_cast<double>(bytes)) >= refused) continue;
+    if (!fits(need_of(plan, room_of(job, plan, bytes / size_of(plan.dtype), cold)))) continue;
+    return fmt::format("sizes up to {} would fit", binary_size(bytes));
+  }
+  return "no size would fit";
+}
+
+/// Collective over all ranks: bytes of the largest row on one rank. Refuses what cannot be had, before anything is
+/// allocated.
+Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
+  const Index most = *std::max_element(plan.counts.begin(), plan.counts.end());
+  const Bytes size(static_cast<double>(most) * static_cast<double>(size_of(plan.dtype)));
+  constexpr Bytes kBeyondAnyMachine{1e15};
+  // An operand and a result, of which the gathered one at least is whole; beyond any machine the rest would overflow.
+  const bool countable = size < kBeyondAnyMachine;
+  Index room = 0;
+  for (const Index count : plan.counts) {
+    if (countable) room = std::max(room, room_of(job, plan, count, cold));
+  }
+  job.require_memory(fmt::format("bench of {}", to_string(size)),
+                     countable ? need_of(plan, room) : MemoryNeed{size, size},
+                     [&](const auto& fits) { return largest_that_fits(job, plan, size, cold, fits); });
+  require(countable, "{} a row: at most {}", to_string(size), to_string(kBeyondAnyMachine));
   return room;
 }
 
@@ -52,15 +83,10 @@ Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
 /// a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
 BenchMemories allocate(Job& job, const BenchPlan& plan, Index room) {
   const Shape words{(room + size_of(DType::i64) - 1) / size_of(DType::i64)};
-  const auto asks_for = [&](Algorithm algorithm) {
-    return std::any_of(plan.kinds.begin(), plan.kinds.end(), [&](const KindPlan& kind) {
-      return std::find(kind.algorithms.begin(), kind.algorithms.end(), algorithm) != kind.algorithms.end();
-    });
-  };
-  const Tensor heap(DType::i64, asks_for(Algorithm::native) ? words : Shape{0});
+  const Tensor heap(DType::i64, asks_for(plan, Algorithm::native) ? words : Shape{0});
   const std::string obstacle = collectives::give_arena(job.engine(), words[0] * size_of(DType::i64));
   if (obstacle.empty()) return {BenchMemory(job.engine().arena()->allocate(DType::i64, words)), BenchMemory(heap)};
-  require(!asks_for(Algorithm::direct), "--algorithm direct: {}", obstacle);
+  require(!asks_for(plan, Algorithm::direct), "--algorithm direct: {}", obstacle);
   job.note(fmt::format("no arena for algorithm direct: {}", obstacle));
   return {BenchMemory(Tensor(DType::i64, words)), BenchMemory(heap)};
 }

@@ -53,6 +53,14 @@ std::vector<Index> parse_byte_range(const std::string& text, Index element_size)
   }
 }
 
+std::string binary_size(Index bytes) {
+  for (const char suffix : {'G', 'M', 'K'}) {
+    const Index unit = unit_of(suffix);
+    if (bytes >= unit && bytes % unit == 0) return fmt::format("{}{}", bytes / unit, suffix);
+  }
+  return fmt::format("{}", bytes);
+}
+
 std::vector<Index> parse_counts(const std::string& text) {
   std::vector<Index> counts;
   for (const std::string& part : split(text, ',')) {

@@ -15,6 +15,9 @@ Index parse_size(const std::string& option, const std::string& text, const std::
 /// in elements of `element_size` bytes, rounded up, and none twice. Throws UsageError on anything else.
 std::vector<Index> parse_byte_range(const std::string& text, Index element_size);
 
+/// A number of bytes as parse_size() takes it: "64M", "1000".
+std::string binary_size(Index bytes);
+
 /// The numbers of "1,7,4096", zero included. Throws UsageError on anything else.
 std::vector<Index> parse_counts(const std::string& text);
 

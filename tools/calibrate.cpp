@@ -131,11 +131,12 @@ int calibrate(const CalibrateOptions& options) {
   require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
   Job job(options.common);
   job.require_writable({{"-o", "machine", options.output}, {"--json", "record", options.common.json}});
+  job.require_memory("calibrate", {roofline::kCalibrationMemory, roofline::kCalibrationShared});
   job.introduce();
   const Seconds begin = now();
   roofline::Machine machine = roofline::calibrate(job.mesh(), {.most = Seconds(options.seconds)});
   machine.name = job.machine().host;
-  machine.memory.capacity = job.machine().memory * (1.0 / job.machine().ranks_per_node);
+  machine.memory.capacity = job.machine().memory_per_rank;
   describe_measurement(job, machine.measured);
   const std::string text = roofline::machine_text(machine);
   job.print(machine_summary(machine, now() - begin));

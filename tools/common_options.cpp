@@ -62,6 +62,7 @@ void add_mesh_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
+  command.add_flag("!--no-memory-check", options.memory_check, "Start although memory will not suffice");
 }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "runtime/mesh.h"
 #include "tools/common_options.h"
 #include "tools/machine.h"
+#include "tools/memory_check.h"
 #include "tools/output_files.h"
 
 namespace shardline::tools {
@@ -54,6 +56,13 @@ class Job {
   /// measurement, made when this is first called.
   const roofline::Hardware& predictions();
 
+  /// Says what would fit, if asked: `fits(need)` tells whether ranks that each take `need` would.
+  using MemoryAdvice = std::function<std::string(const std::function<bool(const MemoryNeed&)>& fits)>;
+  /// Collective over all ranks, to be called before memory is taken: throws UsageError on all ranks unless every rank
+  /// can have `need` now, and beside it what the program itself and predictions() take. "`what` needs ..." is followed
+  /// by `advice`. Nothing under --no-memory-check.
+  void require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice = {}) const;
+
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
   /// Prints to standard output from rank 0 and flushes.
@@ -74,6 +83,8 @@ class Job {
   void write_json(const Json& record) const;
 
  private:
+  /// `need` with what the program itself takes, and predictions() before.
+  MemoryNeed with_predictions(const MemoryNeed& need) const;
   /// The element type that is computed in: bf16 is for storage, and of integers nothing is computed.
   DType arithmetic() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
 

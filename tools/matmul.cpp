@@ -45,14 +45,22 @@ int repetitions(Seconds first, bool traced) {
 
 double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
 
-/// Refuses what the nodes could not hold, before anything is allocated.
-void require_memory(const Product& product, const RankProgram& program, const ProgramSchedule& schedule,
-                    const Job& job) {
-  const ElementTypes types = product_types(product, job.dtype());
-  const Bytes per_rank = Liveness(program, schedule).peak(types, 0) + memory_of_check(product, types.real);
-  const Bytes needed = per_rank * job.machine().ranks_per_node;
-  require(needed <= job.machine().memory, "{} needs {} on each node ({} ranks), which has {}", product.to_string(),
-          to_string(needed), job.machine().ranks_per_node, to_string(job.machine().memory));
+/// What rank 0 takes for the product and its check.
+MemoryNeed need_of(const Product& product, const RankProgram& program, const ProgramSchedule& schedule, DType dtype) {
+  constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
+  const ElementTypes types = product_types(product, dtype);
+  const Liveness liveness(program, schedule);
+  const Bytes peak = liveness.peak(types, 0);
+  if (peak > kBeyondAnyMachine) return {peak, Bytes(0)};
+  // Operands are made one after the other and may then move to the arena; the check comes last.
+  Bytes largest;
+  for (const ArrayId operand : product.operands) {
+    const Index elements = element_count(local_shape(program, program.inputs.at(operand), 0));
+    largest = std::max(largest, Bytes(static_cast<double>(elements * size_of(types.of(program.program, operand)))));
+  }
+  const ArenaPlan plan = plan_arena(program, types, liveness);
+  return {heap_peak(plan, liveness, types, 0) + std::max(largest, memory_of_check(product, types.real)),
+          Bytes(static_cast<double>(plan.total_bytes()))};
 }
 
 struct TimedRun {
@@ -133,7 +141,8 @@ int matmul(const MatmulOptions& options) {
   const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
-  require_memory(product, chosen, scheduled, job);
+  job.require_memory(product.to_string(), need_of(product, chosen, scheduled, job.dtype()),
+                     [](const auto&) { return "smaller dims or more nodes would need less"; });
   job.require_writable({{"--json", "record", options.common.json},
                         {"--trace", "trace", options.trace},
                         {"--report", "page", options.report}});

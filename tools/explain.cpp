@@ -110,8 +110,8 @@ Json links_json(const roofline::Hardware& hardware) {
   return links;
 }
 
-Json record_of(const ExplainOptions& options, const Product& product, const std::vector<Candidate>& candidates,
-               const Prices& prices, const ProgramSchedule& scheduled) {
+Json record_of(const Product& product, const std::vector<Candidate>& candidates, const Prices& prices,
+               const ProgramSchedule& scheduled) {
   const roofline::Hardware& hardware = prices.hardware;
   Json record = quiet_header("shardline.explain/1", "explain", product.mesh);
   record["machine_file"] = machine_file_json(prices.given, differences_of(prices, product.mesh));
@@ -144,7 +144,7 @@ int explain(const ExplainOptions& options) {
   const std::vector<Candidate> candidates = product.candidates(prices.types, prices.hardware);
   const ProgramSchedule scheduled = schedule(candidates[0].program, prices.types, prices.hardware, {});
   if (!options.common.json.empty()) {
-    write_record(options.common.json, record_of(options, product, candidates, prices, scheduled));
+    write_record(options.common.json, record_of(product, candidates, prices, scheduled));
   }
   for (const std::string& difference : differences_of(prices, mesh)) fmt::print(stderr, "shardline: {}\n", difference);
   fmt::print("{}\n{}{}{}", describe(prices, mesh), derivation_text(product, candidates, 1, scheduled, prices.dtype),
@@ -161,10 +161,9 @@ the smaller batch reduces.
 prints the case of each axis, the cheapest program, and every other way to compute the product with its price: T_math
 and T_comms overlap where moving leaves the cores free, so a price is the longer of the two; on cpu it is their sum.
 --show draws which rank holds which block of every array of that program (see matmul --help).
-One collective alone is priced as "A[I_X, J] -> A[I, J]", or as the book and programs write it, "AllGather_X(A[I_X, J])"
-                                     .No MPI is started and
-                                 nothing is run : any mesh can be priced,
-                      with-- machine any whose axes have links in the file.f32 and f64 are priced at a chip's bf16 rate, int8 at its own.)";
+One array alone is priced as "A[I_X, J] -> A[I, J]", or as AllGather_X(A[I_X, J]), which is how programs print it.
+No MPI is started and nothing is run: any mesh can be priced, with --machine any whose axes have links in the file. f32
+and f64 are priced at a chip's bf16 rate, int8 at its own.)";
 
 }  // namespace
 

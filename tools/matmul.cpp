@@ -185,9 +185,8 @@ prints the program that it derived and ran,
 then each of these lines with its time measured and predicted, and how far the result is from a dense product in f64.
 With --show also pictures: for every array, in each layout it takes, a grid of its blocks with the ranks that hold them;
 2:4 stands for positions 2 and 3, = for a copy of the block, + for another partial sum.
-One array alone is converted: "A[I_X, J] -> A[I, J]", or "AllGather_X(A[I_X, J])" as programs print it.Exit code 0
-    : right;
-1 : wrong; 2: bad usage.)";
+One array alone is converted: "A[I_X, J] -> A[I, J]", or AllGather_X(A[I_X, J]) as programs print it.
+Exit code 0: right; 1: wrong; 2: bad usage.)";
 
 }  // namespace
 

@@ -61,9 +61,8 @@ std::string fused_text(const RankProgram& program, const Action& action) {
 }
 
 /// "16.4 kB (16384 B)"
-std::string exact_bytes(Index bytes) {
-  const std::string rounded = to_string(Bytes(static_cast<double>(bytes)));
-  return bytes < 1000 ? rounded : fmt::format("{} ({} B)", rounded, bytes);
+std::string exact_bytes(Bytes bytes) {
+  return bytes.value < 1000 ? to_string(bytes) : fmt::format("{} ({:.0f} B)", to_string(bytes), bytes.value);
 }
 
 /// "A[I_X, J]: 16.4 kB (16384 B) on each rank, 524 kB (524288 B) on all 32, 2 times one whole copy"
@@ -74,10 +73,11 @@ std::string memory_text(const Product& product, const Sharding& sharding, DType 
   for (const Axes& axes : sharding.dims) shards *= product.mesh.size(axes);
   const Index copies = product.mesh.ranks() / shards;
   const Index whole = element_count(array.shape);
+  const Bytes on_each(static_cast<double>(largest * size_of(dtype)));
+  const Bytes on_all = static_cast<double>(copies) * Bytes(static_cast<double>(whole * size_of(dtype)));
   return fmt::format("{}: {}{} on each rank, {} on all {}, {} time{} the size of the whole array\n",
                      to_string(array.name, array.dims, sharding), largest * shards == whole ? "" : "at most ",
-                     exact_bytes(largest * size_of(dtype)), exact_bytes(whole * copies * size_of(dtype)),
-                     product.mesh.ranks(), copies, copies == 1 ? "" : "s");
+                     exact_bytes(on_each), exact_bytes(on_all), product.mesh.ranks(), copies, copies == 1 ? "" : "s");
 }
 
 std::string memory_text(const Product& product, DType dtype) {

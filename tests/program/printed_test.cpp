@@ -39,6 +39,8 @@ void expect_parses(const RankProgram& program, Seen& seen) {
     }
     const ParsedProduct parsed = parse_product(line);
     EXPECT_EQ(to_string(parsed), line);
+    const std::string moves = line.substr(line.find(" = ") + 3);  // as tables of candidates show it
+    EXPECT_EQ(to_string(parse_product(moves)), moves);
     EXPECT_EQ(parsed.collective.has_value(), !computes) << line;
     ASSERT_EQ(parsed.operands.size(), step.operands.size()) << line;
     for (std::size_t i = 0; i < parsed.operands.size(); ++i) {

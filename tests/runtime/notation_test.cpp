@@ -81,8 +81,8 @@ TEST(Notation, ParsesCollectivesAsTheBookWritesThem) {
 }
 
 TEST(Notation, RefusalsOfWhatTheBookWritesPointAtTheCharacter) {
-  EXPECT_EQ(refusal("A[I] ·_ B[I]"),
-            "a bare dim is one letter; other names go in braces, as in *_{J1}\n  A[I] ·_ B[I]\n           ^");
+  EXPECT_EQ(refusal("A[I] ·_J1 B[I]"),
+            "a bare dim is one letter; other names go in braces, as in *_{J1}\n  A[I] ·_J1 B[I]\n          ^");
   EXPECT_EQ(refusal("A[I] \\cdot_1 B[I]"),
             "expected the letters of dims, or names in braces, as in *_JK or *_{heads,J}\n  A[I] \\cdot_1 B[I]\n"
             "             ^");

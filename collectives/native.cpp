@@ -67,8 +67,10 @@ MPI_Datatype type_to_move(DType dtype) {
       return MPI_INT32_T;
     case DType::i64:
       return MPI_INT64_T;
+    case DType::int8:
+      break;
   }
-  throw Error("unknown element type");
+  throw Error("int8 is not moved");
 }
 
 MPI_Datatype type_to_reduce(const Job& job) {

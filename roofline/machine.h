@@ -79,7 +79,7 @@ struct Provenance {
 struct Machine {
   std::string name;
   Provenance measured = {};
-  std::map<DType, Compute> compute = {};  ///< f32, f64, bf16
+  std::map<DType, Compute> compute = {};  ///< f32, f64, bf16, int8
   Memory memory = {};
   Seconds overhead = {};
   Contention contention = {};

@@ -19,7 +19,7 @@ using collectives::LinkKind;
 using collectives::Tuning;
 using collectives::Wire;
 
-constexpr std::array kDTypes = {DType::f32, DType::f64, DType::bf16};
+constexpr std::array kDTypes = {DType::f32, DType::f64, DType::bf16, DType::int8};
 constexpr std::array kResourceKinds = {ResourceKind::ring, ResourceKind::line, ResourceKind::switched,
                                        ResourceKind::shared_memory};
 constexpr std::array kWires = {Wire::exchange, Wire::f32, Wire::hop};

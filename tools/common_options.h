@@ -35,7 +35,7 @@ CLI::Validator not_empty();
 void add_common_options(CLI::App& command, CommonOptions& options);
 /// Adds --mesh, --threads and --no-memory-check.
 void add_mesh_options(CLI::App& command, CommonOptions& options);
-void add_dtype_option(CLI::App& command, CommonOptions& options);
+CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options);
 void add_json_option(CLI::App& command, CommonOptions& options);
 /// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
 CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);

@@ -103,9 +103,9 @@ std::string what_binds(const Comparison& comparison) {
 }
 
 std::string what_is_off(const Comparison& comparison, const roofline::Hardware& hardware) {
+  if (comparison.kinds.empty()) return "";
   const double whole = comparison.measured / comparison.predicted;
   std::string text = fmt::format(" The whole takes {:.2f} times its prediction.", whole);
-  if (comparison.kinds.empty()) return text;
   const KindSummary& worst = comparison.kinds.front();
   if (worst.ratio() < 1 + kNear) return text + " No operation of weight takes much longer than predicted.";
   return text + fmt::format(" Farthest from its prediction is {}, {:.2f} times it and {:.0f}% of the time: {}.",
@@ -132,6 +132,9 @@ std::string what_would_help(const Comparison& comparison, const roofline::Hardwa
         "each,"
         " would make it faster{}.",
         100 * (products / all), 100 * (flops / products / hardware.matmul), communication);
+  }
+  if (std::all_of(comparison.kinds.begin(), comparison.kinds.end(), communicates)) {
+    return comparison.kinds.empty() ? "" : " Nothing is computed: only a faster link would make it faster.";
   }
   if (moving > 0.3) {
     return fmt::format(

@@ -43,7 +43,11 @@ int repetitions(Seconds first, bool traced) {
   return traced ? least : std::clamp(static_cast<int>(kEnough / first), least, 100);
 }
 
-double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
+/// A conversion computes nothing, or sums of whole numbers, and must be exact.
+double tolerance(const Product& product, DType dtype) {
+  if (product.converts()) return 0;
+  return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2;
+}
 
 /// What rank 0 takes for the product and its check.
 MemoryNeed need_of(const Product& product, const RankProgram& program, const ProgramSchedule& schedule, DType dtype) {
@@ -148,7 +152,7 @@ int matmul(const MatmulOptions& options) {
                         {"--report", "page", options.report}});
 
   job.introduce();
-  if (job.dtype() == DType::bf16) {
+  if (job.dtype() == DType::bf16 && !product.converts()) {
     job.note(
         "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
   }
@@ -159,7 +163,7 @@ int matmul(const MatmulOptions& options) {
                       .schedule = std::move(scheduled),
                       .needs_the_cores = moving_needs_the_cores(product.mesh, prices),
                       .warnings = job.machine_warnings(),
-                      .tolerance = tolerance(job.dtype())};
+                      .tolerance = tolerance(product, job.dtype())};
   for (const Candidate& each : record.candidates) {
     const ProgramSchedule of_each = schedule(each.program, types, prices, schedule_options(options.schedule));
     record.predicted.push_back(predict(each.program, types, of_each, hardware));
@@ -190,17 +194,19 @@ prints the program that it derived and ran,
 then each of these lines with its time measured and predicted, and how far the result is from a dense product in f64.
 With --show also pictures: for every array, in each layout it takes, a grid of its blocks with the ranks that hold them;
 2:4 stands for positions 2 and 3, = for a copy of the block, + for another partial sum.
+One array alone is converted: "A[I_X, J] -> A[I, J]", or AllGather_X(A[I_X, J]) as programs print it.
 Exit code 0: right; 1: wrong; 2: bad usage.)";
 
 }  // namespace
 
 void add_matmul(CLI::App& app, Command& run) {
   CLI::App* command =
-      app.add_subcommand("matmul", "Multiply sharded arrays: derive the program, run, check and time it");
+      app.add_subcommand("matmul", "Multiply sharded arrays, or move one: derive the program, run, check and time it");
   const auto options = std::make_shared<MatmulOptions>();
   command
       ->add_option("EXPR", options->expression,
-                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
+                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\", or one array and how "
+                   "it is wanted, as in \"A[I_X, J] -> A[I, J]\"")
       ->required();
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
   command

@@ -65,17 +65,23 @@ Comparison comparison_of(const MatmulRecord& record) {
           record.prediction().scheduled, record.warnings};
 }
 
+/// "whole product", which a conversion is not.
+std::string whole(const MatmulRecord& record) {
+  return record.product->converts() ? "whole conversion" : "whole product";
+}
+
 /// What the whole product took.
 std::string whole_text(const MatmulRecord& record) {
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
   const ProgramPrice& predicted = record.prediction().price;
-  return fmt::format("whole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}",
+  return fmt::format("{}, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}", whole(record),
                      record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
                      to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
                      to_string(predicted.busiest()), to_string(predicted.sum));
 }
 
 std::string accuracy_text(const MatmulRecord& record) {
+  if (record.product->converts() && record.correct()) return "correct: every element is exactly what it must be";
   return fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})",
                      record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);
 }
@@ -106,9 +112,10 @@ Page page_of(Job& job, const MatmulRecord& record) {
   const Product& product = *record.product;
   std::string sizes;
   for (const auto& [dim, size] : product.program.sizes) sizes += fmt::format(", {}={}", dim, size);
-  Page page = run_page(job, product.to_string(),
-                       fmt::format("A product on mesh {}{}; candidate {} of {}.", product.mesh.to_string(), sizes,
-                                   record.chosen, record.candidates.size()));
+  Page page =
+      run_page(job, product.to_string(),
+               fmt::format("A {} on mesh {}{}; candidate {} of {}.", product.converts() ? "conversion" : "product",
+                           product.mesh.to_string(), sizes, record.chosen, record.candidates.size()));
   if (!record.correct()) page.warnings.push_back(sentence(accuracy_text(record)));
   add_impossible_rates(page, comparison, job.predictions());
   const OperationsView view{rows_of(record.steps),
@@ -116,7 +123,7 @@ Page page_of(Job& job, const MatmulRecord& record) {
                             source_of_figures(job),
                             comparison.runs,
                             "run",
-                            {"whole product, median", comparison.predicted, comparison.measured, &kText}};
+                            {whole(record) + ", median", comparison.predicted, comparison.measured, &kText}};
   page.sections = {{"Result",
                     {Paragraph{diagnosis(comparison, job.predictions())}, Paragraph{sentence(whole_text(record))},
                      Paragraph{sentence(accuracy_text(record))}}},

@@ -47,6 +47,8 @@ refused " for the 2 ranks on a node, but " matmul "$good" --size I=1000000,J=100
 refused "--dtype f16: f32, bf16 and f64 are known" matmul "$good" --size $sizes --dtype f16
 refused "--threads 0" matmul "$good" --size $sizes --threads 0
 refused "$folder/nowhere/record.json" matmul "$good" --size $sizes --json "$folder/nowhere/record.json"
+refused "--dtype int8: nothing is run in int8, explain alone prices it; f32, bf16 and f64 are known here" \
+  matmul "$good" --size $sizes --dtype int8
 refused "--dtype i32: f32, bf16 and f64 are known" matmul "$good" --size $sizes --dtype i32
 refused "--threads 100000: at most " matmul "$good" --size $sizes --threads 100000
 refused "--seed: -1 is not a whole number from 0" matmul "$good" --size $sizes --seed -1

@@ -70,6 +70,7 @@ struct Provenance {
   std::string blas = {};
   std::string mpi = {};
   std::string commit = {};
+  std::optional<double> busy_with_others = {};  ///< share of the cores' time that went to other work; none: not known
   /// Figures, as paths in the file, whose repetitions did not agree.
   std::vector<std::string> unreliable = {};
   bool operator==(const Provenance&) const = default;

@@ -10,6 +10,7 @@
 #include "runtime/base/check.h"
 #include "tools/bench_report.h"
 #include "tools/bench_sizes.h"
+#include "tools/busy.h"
 #include "tools/caches.h"
 
 namespace shardline::tools {
@@ -95,6 +96,7 @@ BenchMemories allocate(Job& job, const BenchPlan& plan, Index room) {
 std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemories& memories) {
   const BenchPlan& plan = *setting.plan;
   std::vector<BenchRow> rows;
+  job.other_work().begin();
   job.print(header_text(plan, job.mesh().axes()));
   for (const KindPlan& kind : plan.kinds) {
     for (const Index count : plan.counts) {
@@ -104,7 +106,9 @@ std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemo
       }
     }
   }
-  job.print("\n" + summary_text(rows) + comparison_text(rows) + diagnosis(rows));
+  job.other_work().end();
+  const std::optional<OtherWork::Node>& busiest = job.other_work().busiest();
+  job.print("\n" + summary_text(rows) + busy_line(busiest) + comparison_text(rows) + diagnosis(rows, busiest));
   return rows;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "tools/busy.h"
 #include "tools/run_page.h"
 #include "tools/statistics.h"
 #include "tools/text.h"
@@ -160,13 +161,18 @@ Table table_of(const std::vector<BenchRow>& rows) {
   return table;
 }
 
-/// What the row that is farthest from its prediction tells.
-std::string what_is_off(const BenchRow& worst) {
+/// What the row that is farthest from its prediction tells; other work may explain it.
+std::string what_is_off(const BenchRow& worst, bool busy) {
   constexpr double kNear = 1.1;
   const double ratio = *worst.ratio();
   if (ratio < kNear) return "No row takes much longer than predicted.\n";
   const std::string row =
       fmt::format("{} by {} of {}", name_of(worst.kind), algorithm_text(worst), size_tick(worst.bytes.value));
+  if (busy) {
+    return fmt::format(
+        "Farthest from its prediction is {}, {:.2f} times it: ranks waited for a core that other work used.\n", row,
+        ratio);
+  }
   if (worst.predicted->limiter == roofline::Limiter::latency) {
     return fmt::format(
         "Farthest from its prediction is {}: a call takes {:.2f} times as long. Ranks that wait for a core, or a slower"
@@ -263,15 +269,17 @@ std::string comparison_text(const std::vector<BenchRow>& rows) {
   return text;
 }
 
-std::string diagnosis(const std::vector<BenchRow>& rows) {
+std::string diagnosis(const std::vector<BenchRow>& rows, const std::optional<OtherWork::Node>& busiest) {
   const std::vector<const BenchRow*> predicted = worst_first(rows);
   if (predicted.empty()) return "";
   std::map<std::string, int> limiters;
   for (const BenchRow* row : predicted) ++limiters[limiter_text(*row)];
   const auto most = std::max_element(limiters.begin(), limiters.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size()) +
-         what_is_off(*predicted.front());
+  const std::string busy = busy_cause(busiest, *predicted.front()->ratio());
+  return (busy.empty() ? busy : sentence(busy) + " ") +
+         fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size()) +
+         what_is_off(*predicted.front(), !busy.empty());
 }
 
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
@@ -352,9 +360,10 @@ Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows)
   if (exit_code(rows) != 0) page.warnings.emplace_back("Some rows are WRONG.");
   for (const std::string& text : plan.left_out) page.warnings.push_back(sentence("left out: " + text));
   plot.title.clear();
-  page.sections = {
-      {"Result", {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)}, Paragraph{diagnosis(rows)}}},
-      {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
+  page.sections = {{"Result",
+                    {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)},
+                     Paragraph{diagnosis(rows, job.other_work().busiest())}}},
+                   {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
   const OperationsView view{largest_rows(rows), &job.predictions(), source_of_figures(job), 1, "call", {}};
   if (!view.rows.empty()) {
     page.sections.push_back(bars_section(view));

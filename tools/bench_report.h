@@ -33,8 +33,9 @@ std::string summary_text(const std::vector<BenchRow>& rows);
 /// Measured beside predicted over all rows: the median ratio and the rows with the largest first. Empty when nothing
 /// was predicted.
 std::string comparison_text(const std::vector<BenchRow>& rows);
-/// A paragraph: what binds, what is farthest off and why that may be. Empty when nothing was predicted.
-std::string diagnosis(const std::vector<BenchRow>& rows);
+/// A paragraph: what binds, what is farthest off and why that may be, which is other work where that took much of the
+/// cores' time. Empty when nothing was predicted.
+std::string diagnosis(const std::vector<BenchRow>& rows, const std::optional<OtherWork::Node>& busiest);
 
 /// Adds the keys of a bench record.
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows);

@@ -70,6 +70,7 @@ Job::Job(const CommonOptions& options)
       mesh_(mesh_of(options, world_), world_),
       engine_(mesh_),
       machine_(share_machine(world_, options.threads)),
+      other_work_(world_),
       given_(read_machine(options.machine, world_, machine_)) {
   require_writable({{"--json", "record", options_.json}});
   if (!given_) return;
@@ -84,7 +85,11 @@ std::vector<std::string> Job::machine_warnings() const {
 roofline::Hardware Job::prices() const { return given_ ? *predictions_ : cpu_hardware(mesh_, arithmetic()); }
 
 const roofline::Hardware& Job::predictions() {
-  if (!predictions_) predictions_ = roofline::measure_briefly(engine_, arithmetic());
+  if (!predictions_) {
+    other_work_.begin();
+    predictions_ = roofline::measure_briefly(engine_, arithmetic());
+    other_work_.end();
+  }
   return *predictions_;
 }
 
@@ -146,6 +151,8 @@ Json Job::header(const std::string& schema, const std::string& command) const {
               {"seed", options_.seed},
               {"valid_timing", machine_.timing_fault.empty()}};
   if (!machine_.timing_fault.empty()) header["valid_timing_reason"] = machine_.timing_fault;
+  const std::optional<OtherWork::Node>& busiest = other_work_.busiest();
+  header["busy_with_others"] = busiest ? Json(busiest->share) : Json(nullptr);
   return header;
 }
 

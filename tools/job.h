@@ -11,6 +11,7 @@
 #include "collectives/progress.h"
 #include "roofline/hardware.h"
 #include "runtime/mesh.h"
+#include "runtime/other_work.h"
 #include "tools/common_options.h"
 #include "tools/machine.h"
 #include "tools/memory_check.h"
@@ -55,6 +56,8 @@ class Job {
   /// Collective over all ranks: what times are predicted by: the figures of --machine, otherwise those of a short
   /// measurement, made when this is first called.
   const roofline::Hardware& predictions();
+  /// How much of the cores went to other work meanwhile. Whatever measures what is shown begins and ends a stretch.
+  OtherWork& other_work() { return other_work_; }
 
   /// Says what would fit, if asked: `fits(need)` tells whether ranks that each take `need` would.
   using MemoryAdvice = std::function<std::string(const std::function<bool(const MemoryNeed&)>& fits)>;
@@ -70,7 +73,8 @@ class Job {
   /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
   void note(const std::string& text) const;
 
-  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing.
+  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing,
+  /// busy_with_others.
   Json header(const std::string& schema, const std::string& command) const;
   /// Collective over all ranks: throws UsageError on all ranks where one of the files cannot be written by rank 0 or
   /// two are the same. An empty path stands for no file, here and below.
@@ -94,6 +98,7 @@ class Job {
   Mesh mesh_;
   collectives::Engine engine_;
   Machine machine_;
+  OtherWork other_work_;
   std::optional<GivenMachine> given_;
   std::optional<roofline::Hardware> predictions_;
 };

@@ -98,10 +98,12 @@ Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::v
   const int count = repetitions(latest.time, !trace.empty());
   executor.forget_times();
   executor.set_recording(tracing.recording());
+  job.other_work().begin();
   for (int i = 0; i < count && !latest.stop; ++i) {
     latest = timed_run(executor, job);
     runs.push_back(latest.time);
   }
+  job.other_work().end();
   executor.set_recording(nullptr);
   executor.align();
   const bool interrupted = latest.stop && static_cast<int>(runs.size()) < count;
@@ -121,6 +123,7 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
   const Ending ending = run_traced(job, executor, options.trace, record.runs);
   if (ending.interrupted) return ending;
+  record.busiest = job.other_work().busiest();
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});

@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "program/print.h"
+#include "tools/busy.h"
 #include "tools/diagnosis.h"
 #include "tools/report.h"
 #include "tools/run_page.h"
 #include "tools/statistics.h"
 #include "tools/text.h"
+#include "tools/words.h"
 
 namespace shardline::tools {
 namespace {
@@ -33,7 +35,7 @@ std::string operations_table(std::vector<TimedStep> steps) {
                         to_string(mean(measured.exposed, measured.count)), to_string(label.predicted),
                         time / label.predicted, label.limiter, label.fused ? ", fused" : "");
   }
-  return text;
+  return text + explained_words(text);
 }
 
 Json operation_json(const TimedStep& step) {
@@ -61,8 +63,13 @@ Comparison comparison_of(const MatmulRecord& record) {
     labels.push_back(step.label);
     measured.push_back(step.measured);
   }
-  return {summarise(labels, measured), static_cast<int>(record.runs.size()), median(record.runs),
-          record.prediction().scheduled, record.warnings};
+  return {.kinds = summarise(labels, measured),
+          .runs = static_cast<int>(record.runs.size()),
+          .ranks = record.product->mesh.ranks(),
+          .measured = median(record.runs),
+          .predicted = record.prediction().scheduled,
+          .warnings = record.warnings,
+          .busiest = record.busiest};
 }
 
 /// "whole product", which a conversion is not.
@@ -90,9 +97,10 @@ std::string accuracy_text(const MatmulRecord& record) {
 
 std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware) {
   const Comparison comparison = comparison_of(record);
-  return fmt::format("{}{}\n{}\n{}{}{}\n", operations_table(record.steps), impossible_rates(comparison, hardware),
-                     whole_text(record), overlap_text(record.overlap, record.needs_the_cores),
-                     diagnosis(comparison, hardware), accuracy_text(record));
+  return fmt::format("{}{}\n{}{}\n{}{}{}\n", operations_table(record.steps), impossible_rates(comparison, hardware),
+                     busy_line(record.busiest), whole_text(record),
+                     overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, hardware),
+                     accuracy_text(record));
 }
 
 void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware) {

@@ -9,6 +9,7 @@
 #include "program/timeline.h"
 #include "runtime/blocks.h"
 #include "tools/text.h"
+#include "tools/words.h"
 
 namespace shardline::tools {
 namespace {
@@ -129,7 +130,7 @@ std::string candidates_text(const std::vector<Candidate>& candidates) {
                         name_of(price.limiter), conversions_of(candidates[i].program));
   }
   if (candidates.size() > listed) text += fmt::format("and {} more; --json has all\n", candidates.size() - listed);
-  return text + "\n" + why_first(candidates) + "\n";
+  return text + explained_words(text) + "\n" + why_first(candidates) + "\n";
 }
 
 std::string why_first(const std::vector<Candidate>& candidates) {

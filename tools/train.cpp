@@ -174,7 +174,9 @@ std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trai
   Tracing tracing(job, options.trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
+  job.other_work().begin();
   const Progress progress = run_steps(job, options, trainer, data);
+  job.other_work().end();
   trainer.set_recording(nullptr);
   trainer.align();
   const std::string wrong = trainer.non_finite_parameter();
@@ -233,8 +235,13 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Tra
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  record.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace),
-                       median_time(progress.steps), trainer.predicted_step(), job.machine_warnings()};
+  record.comparison = {.kinds = summarise(trace.labels(), measure(trace, job.engine())),
+                       .runs = runs_of(trace),
+                       .ranks = job.mesh().ranks(),
+                       .measured = median_time(progress.steps),
+                       .predicted = trainer.predicted_step(),
+                       .warnings = job.machine_warnings(),
+                       .busiest = job.other_work().busiest()};
   record.overlap = measure_overlap(trace, job.engine());
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), training.prices);
   if (!progress.interrupted) {

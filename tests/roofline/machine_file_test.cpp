@@ -56,6 +56,7 @@ const char* const kWhole = R"({
     "blas": "some BLAS",
     "mpi": "some MPI",
     "commit": "abc",
+    "busy_with_others": 0.25,
     "unreliable": [
       "/resources/network/latency_s"
     ]

@@ -24,10 +24,17 @@ Bytes cold_bytes(const Job& job, const BenchPlan& plan) {
   return Bytes(2 * job.world().max(last_level_cache().value) / job.machine().ranks_per_node);
 }
 
-/// Bytes of the largest row on one rank. Refuses what the nodes could not hold, before anything is allocated.
-Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
+/// Bytes on one rank for the largest row: of the arrays of our algorithms, and of those of the MPI library and of
+/// copies.
+struct Room {
+  Index ours = 0;
+  Index heap = 0;
+};
+
+/// Refuses what the nodes could not hold, before anything is allocated.
+Room room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
   constexpr double kScratch = 2;  // what a collective may pack and keep of partial results is up to as much again
-  Index room = 0;
+  Room room;
   for (const KindPlan& kind : plan.kinds) {
     for (const Index count : plan.counts) {
       const Bytes size(static_cast<double>(count) * static_cast<double>(size_of(plan.dtype)));
@@ -42,27 +49,31 @@ Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
       require(needed <= job.machine().memory, "{} of {} needs {} on each node ({} ranks), which has {}",
               name_of(kind.kind), to_string(size), to_string(needed), job.machine().ranks_per_node,
               to_string(job.machine().memory));
-      room = std::max(room, bytes);
+      room.ours = std::max(room.ours, bytes);
+      room.heap = std::max({room.heap, bytes, copy_layout_of(bench_case, cold).bytes()});
     }
   }
   return room;
 }
 
-/// Collective over all ranks: memory for rows of up to `room` bytes on a rank. Ours lies in an arena, where ranks share
-/// a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
-BenchMemories allocate(Job& job, const BenchPlan& plan, Index room) {
-  const Shape words{(room + size_of(DType::i64) - 1) / size_of(DType::i64)};
+/// Collective over all ranks: memory for rows that need up to `room` on a rank. Ours lies in an arena, where ranks
+/// share a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
+BenchMemories allocate(Job& job, const BenchPlan& plan, const Room& room) {
+  const Index word = size_of(DType::i64);
+  const Shape ours{(room.ours + word - 1) / word};
+  const BenchMemory heap(Tensor(DType::i64, {(room.heap + word - 1) / word}), "heap");
   const auto asks_for = [&](Algorithm algorithm) {
     return std::any_of(plan.kinds.begin(), plan.kinds.end(), [&](const KindPlan& kind) {
       return std::find(kind.algorithms.begin(), kind.algorithms.end(), algorithm) != kind.algorithms.end();
     });
   };
-  const Tensor heap(DType::i64, asks_for(Algorithm::native) ? words : Shape{0});
-  const std::string obstacle = collectives::give_arena(job.engine(), words[0] * size_of(DType::i64));
-  if (obstacle.empty()) return {BenchMemory(job.engine().arena()->allocate(DType::i64, words)), BenchMemory(heap)};
+  const std::string obstacle = collectives::give_arena(job.engine(), ours[0] * word);
+  if (obstacle.empty()) {
+    return {.ours = BenchMemory(job.engine().arena()->allocate(DType::i64, ours), "arena"), .native = heap};
+  }
   require(!asks_for(Algorithm::direct), "--algorithm direct: {}", obstacle);
   job.note(fmt::format("no arena for algorithm direct: {}", obstacle));
-  return {BenchMemory(Tensor(DType::i64, words)), BenchMemory(heap)};
+  return {.ours = BenchMemory(Tensor(DType::i64, ours), "heap"), .native = heap};
 }
 
 /// Collective over all ranks: measures and prints every row.
@@ -90,13 +101,15 @@ int bench(const BenchOptions& options) {
                         {"--plot", "plot", options.plot},
                         {"--report", "page", options.report}});
   const Bytes cold = cold_bytes(job, plan);
-  const Index room = room_needed(job, plan, cold);
+  const Room room = room_needed(job, plan, cold);
 
   job.introduce();
   for (const std::string& text : plan.left_out) job.note("left out: " + text);
   const roofline::Hardware& hardware = job.predictions();
   const BenchMemories memories = allocate(job, plan, room);
-  const std::vector<BenchRow> rows = run(job, {&plan, hardware, cold}, memories);
+  const mpi::Communicator group = group_in_order(job.world(), job.mesh(), plan.axes);
+  const BenchSetting setting{.plan = &plan, .hardware = hardware, .cold = cold, .group = &group};
+  const std::vector<BenchRow> rows = run(job, setting, memories);
 
   Json record = job.header("shardline.bench/1", "bench");
   add_keys(record, plan, rows);

@@ -32,21 +32,29 @@ bool asks_for(const BenchPlan& plan, Algorithm algorithm) {
   });
 }
 
-/// Bytes of a row of `count` elements on one rank, the largest of all collectives.
-Index room_of(const Job& job, const BenchPlan& plan, Index count, Bytes cold) {
-  Index room = 0;
+/// Bytes on one rank for a row: of the arrays of our algorithms, and of those of the MPI library and of copies.
+struct Room {
+  Index ours = 0;
+  Index heap = 0;
+};
+
+/// For rows of `count` elements, the largest of all collectives.
+Room room_of(const Job& job, const BenchPlan& plan, Index count, Bytes cold) {
+  Room room;
   for (const KindPlan& kind : plan.kinds) {
     const BenchCase bench_case(job.mesh(), case_of(plan, kind.kind, count, job.seed()));
-    room = std::max(room, layout_of(bench_case, cold).bytes());
+    const Index bytes = layout_of(bench_case, cold).bytes();
+    room.ours = std::max(room.ours, bytes);
+    room.heap = std::max({room.heap, bytes, copy_layout_of(bench_case, cold).bytes()});
   }
   return room;
 }
 
-/// What a rank takes for rows of up to `room` bytes.
-MemoryNeed need_of(const BenchPlan& plan, Index room) {
-  const Bytes each(static_cast<double>(room));
+/// What a rank takes for rows that need up to `room`.
+MemoryNeed need_of(const Room& room) {
+  const Bytes ours(static_cast<double>(room.ours));
   // What a collective may pack and keep of partial results is up to as much again.
-  return {asks_for(plan, Algorithm::native) ? 2 * each : each, each};
+  return {.own = Bytes(static_cast<double>(room.heap)) + ours, .shared = ours};
 }
 
 /// The largest size of a row, a power of two, of which `fits` is true.
@@ -55,41 +63,44 @@ std::string largest_that_fits(const Job& job, const BenchPlan& plan, Bytes refus
   constexpr Index kMost = Index{1} << 50;  // of which no arithmetic overflows
   for (Index bytes = kMost; bytes >= size_of(plan.dtype); bytes /= 2) {
     if (Bytes(static_cast<double>(bytes)) >= refused) continue;
-    if (!fits(need_of(plan, room_of(job, plan, bytes / size_of(plan.dtype), cold)))) continue;
+    if (!fits(need_of(room_of(job, plan, bytes / size_of(plan.dtype), cold)))) continue;
     return fmt::format("sizes up to {} would fit", binary_size(bytes));
   }
   return "no size would fit";
 }
 
-/// Collective over all ranks: bytes of the largest row on one rank. Refuses what cannot be had, before anything is
-/// allocated.
-Index room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
+/// Collective over all ranks: what the largest row needs. Refuses what cannot be had, before anything is allocated.
+Room room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
   const Index most = *std::max_element(plan.counts.begin(), plan.counts.end());
   const Bytes size(static_cast<double>(most) * static_cast<double>(size_of(plan.dtype)));
   constexpr Bytes kBeyondAnyMachine{1e15};
   // An operand and a result, of which the gathered one at least is whole; beyond any machine the rest would overflow.
   const bool countable = size < kBeyondAnyMachine;
-  Index room = 0;
+  Room room;
   for (const Index count : plan.counts) {
-    if (countable) room = std::max(room, room_of(job, plan, count, cold));
+    if (!countable) break;
+    const Room each = room_of(job, plan, count, cold);
+    room = {.ours = std::max(room.ours, each.ours), .heap = std::max(room.heap, each.heap)};
   }
-  job.require_memory(fmt::format("bench of {}", to_string(size)),
-                     countable ? need_of(plan, room) : MemoryNeed{size, size},
+  job.require_memory(fmt::format("bench of {}", to_string(size)), countable ? need_of(room) : MemoryNeed{size, size},
                      [&](const auto& fits) { return largest_that_fits(job, plan, size, cold, fits); });
   require(countable, "{} a row: at most {}", to_string(size), to_string(kBeyondAnyMachine));
   return room;
 }
 
-/// Collective over all ranks: memory for rows of up to `room` bytes on a rank. Ours lies in an arena, where ranks share
-/// a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
-BenchMemories allocate(Job& job, const BenchPlan& plan, Index room) {
-  const Shape words{(room + size_of(DType::i64) - 1) / size_of(DType::i64)};
-  const Tensor heap(DType::i64, asks_for(plan, Algorithm::native) ? words : Shape{0});
-  const std::string obstacle = collectives::give_arena(job.engine(), words[0] * size_of(DType::i64));
-  if (obstacle.empty()) return {BenchMemory(job.engine().arena()->allocate(DType::i64, words)), BenchMemory(heap)};
+/// Collective over all ranks: memory for rows that need up to `room` on a rank. Ours lies in an arena, where ranks
+/// share a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
+BenchMemories allocate(Job& job, const BenchPlan& plan, const Room& room) {
+  const Index word = size_of(DType::i64);
+  const Shape ours{(room.ours + word - 1) / word};
+  const BenchMemory heap(Tensor(DType::i64, {(room.heap + word - 1) / word}), "heap");
+  const std::string obstacle = collectives::give_arena(job.engine(), ours[0] * word);
+  if (obstacle.empty()) {
+    return {.ours = BenchMemory(job.engine().arena()->allocate(DType::i64, ours), "arena"), .native = heap};
+  }
   require(!asks_for(plan, Algorithm::direct), "--algorithm direct: {}", obstacle);
   job.note(fmt::format("no arena for algorithm direct: {}", obstacle));
-  return {BenchMemory(Tensor(DType::i64, words)), BenchMemory(heap)};
+  return {.ours = BenchMemory(Tensor(DType::i64, ours), "heap"), .native = heap};
 }
 
 /// Collective over all ranks: measures and prints every row.
@@ -120,13 +131,15 @@ int bench(const BenchOptions& options) {
                         {"--plot", "plot", options.plot},
                         {"--report", "page", options.report}});
   const Bytes cold = cold_bytes(job, plan);
-  const Index room = room_needed(job, plan, cold);
+  const Room room = room_needed(job, plan, cold);
 
   job.introduce();
   for (const std::string& text : plan.left_out) job.note("left out: " + text);
   const roofline::Hardware& hardware = job.predictions();
   const BenchMemories memories = allocate(job, plan, room);
-  const std::vector<BenchRow> rows = run(job, {&plan, hardware, cold}, memories);
+  const mpi::Communicator group = group_in_order(job.world(), job.mesh(), plan.axes);
+  const BenchSetting setting{.plan = &plan, .hardware = hardware, .cold = cold, .group = &group};
+  const std::vector<BenchRow> rows = run(job, setting, memories);
 
   Json record = job.header("shardline.bench/1", "bench");
   add_keys(record, plan, rows);

@@ -203,7 +203,7 @@ Tensor settled_block(const Product& product, const Tensor& result, const Mesh& m
   const Sharding& sharding = product.result_sharding();
   if (sharding.unreduced.empty()) return result.as(DType::f64);
   const Array& c = product.program.array(product.result);
-  const ArraySpec spec{c.name, c.dims, c.shape, sharding, result.dtype()};
+  const ArraySpec spec{.name = c.name, .dims = c.dims, .shape = c.shape, .sharding = sharding, .dtype = result.dtype()};
   return DistTensor::from_local(mesh, spec, result).gather().slice(block).as(DType::f64);
 }
 

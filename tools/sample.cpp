@@ -85,8 +85,11 @@ class Inference {
     executor_->forget_times();
 
     const Array& array = model_.program.array(model_.logits);
-    const ArraySpec spec{array.name, array.dims, array.shape,
-                         program_.version(program_.finals.at(model_.logits)).sharding, job_.dtype()};
+    const ArraySpec spec{.name = array.name,
+                         .dims = array.dims,
+                         .shape = array.shape,
+                         .sharding = program_.version(program_.finals.at(model_.logits)).sharding,
+                         .dtype = job_.dtype()};
     const Tensor whole = DistTensor::from_local(job_.mesh(), spec, executor_->get(model_.logits)).gather();
     const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
     if (!non_finite(last).empty()) {

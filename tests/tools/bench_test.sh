@@ -42,7 +42,7 @@ if ((ranks > 1)); then
 else
   expect_lines out 0 "B/s"  # one rank has no bandwidths, in rows as below them
 fi
-measures 8 -b 4KiB -e 64k -f 16 --iters 5 --algorithm auto AllGather allreduce MPI_Alltoall reduce_scatter_block
+measures 8 -b 4KiB -e 64k -f 16 --algorithm auto AllGather allreduce MPI_Alltoall reduce_scatter_block
 measures 8 --bytes 4K:64K:16 --cold --algorithm auto
 measures 6 all_gather reduce_scatter all_reduce --dtype bf16 --op max --bytes 1000:4K --algorithm ring
 measures 8 --dtype i64 --counts 5 --mesh "Y=$ranks" --axis Y --segment 100 --seed 4
@@ -55,6 +55,10 @@ if ((ranks == 2)); then
   run bench all_gather shift --algorithm doubling,ring --counts 0 --seconds 0.001 --mesh "X=1, Y=2" --axis X
   expect_code 0
   expect_lines err 1 "left out: shift has no algorithm doubling"
+  run bench allgather --counts 8 --iters 7 --json "$folder/record.json"
+  expect_code 0
+  (($(grep -c '"runs": 7,' "$folder/record.json") == 2)) || complain "not 7 runs of each"
+  refused "--seconds excludes --iters" bench --iters 7 --seconds 1
   refused "collective 'frobnicate': there are all_gather, " bench frobnicate
   refused "there is no algorithm 'frobnicate'; there are auto, " bench --algorithm ring,frobnicate
   refused "shift has no algorithm doubling; it has auto, ring" bench all_gather shift --algorithm doubling

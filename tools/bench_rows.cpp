@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <functional>
+#include <limits>
 
 #include "collectives/traffic.h"
 #include "roofline/collective_cost.h"

@@ -1,10 +1,9 @@
 #include "kernels/gemm.h"
 
-#include <cblas.h>
-
 #include <limits>
 #include <type_traits>
 
+#include "kernels/blas.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {
@@ -48,9 +47,9 @@ void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c)
   const CBLAS_TRANSPOSE a_transpose = to_cblas(shape.a);
   const CBLAS_TRANSPOSE b_transpose = to_cblas(shape.b);
   if constexpr (std::is_same_v<T, float>) {
-    cblas_sgemm(CblasRowMajor, a_transpose, b_transpose, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    blas_for_products().sgemm(CblasRowMajor, a_transpose, b_transpose, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   } else {
-    cblas_dgemm(CblasRowMajor, a_transpose, b_transpose, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    blas_for_products().dgemm(CblasRowMajor, a_transpose, b_transpose, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   }
 }
 
@@ -61,14 +60,11 @@ Cost gemm_cost(const GemmShape& shape, Index element_size) {
   return {Flops(2 * m * n * k), Bytes((m * k + k * n + m * n) * static_cast<double>(element_size))};
 }
 
-void set_blas_threads(int threads) {
-  SHARDLINE_CHECK(threads >= 1, "BLAS threads: {} given, at least 1 needed", threads);
-  openblas_set_num_threads(threads);
-}
+void set_blas_threads(int threads) { start_blas_threads(threads); }
 
-int blas_threads() { return openblas_get_num_threads(); }
+int blas_threads() { return blas().get_num_threads(); }
 
-std::string blas_description() { return fmt::format("{}, core {}", openblas_get_config(), openblas_get_corename()); }
+std::string blas_description() { return fmt::format("{}, core {}", blas().get_config(), blas().get_corename()); }
 
 template void gemm(const GemmShape&, float, const float*, const float*, float, float*);
 template void gemm(const GemmShape&, double, const double*, const double*, double, double*);

@@ -32,11 +32,13 @@ void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c)
 /// 2 m n k operations; A, B and C once each.
 Cost gemm_cost(const GemmShape& shape, Index element_size);
 
-/// Threads the BLAS may use in this process, at least 1.
+/// Threads the BLAS may use in this process, at least 1; one until this is set, whatever OPENBLAS_NUM_THREADS says.
+/// Throws Error where the limits of the process do not allow the threads or their memory.
 void set_blas_threads(int threads);
 int blas_threads();
 
-/// Name, version, build options and the processor core it chose, as they belong into a record of a run.
+/// Name, version, build options and the processor core it chose, as they belong into a record of a run. Starts no
+/// threads. Throws Error that says why where the BLAS cannot be loaded.
 std::string blas_description();
 
 }  // namespace shardline::kernels

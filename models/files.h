@@ -2,11 +2,17 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace shardline {
 
-/// The bytes of a regular file. Throws UsageError, one line with the path and the reason, when it cannot be read.
+/// The bytes of a regular file. Throws UsageError, one line with the path and the reason, when it cannot be read, when
+/// it is something else, such as a pipe that nobody writes to, and when it is a Git LFS pointer.
 std::string read_file(const std::string& path);
+
+/// Throws UsageError when the whole file at `path` is the text that Git LFS leaves in place of a large file. `bytes`
+/// are its first 1024 bytes or more: a pointer is shorter.
+void refuse_lfs_pointer(const std::string& path, std::string_view bytes);
 
 /// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which commit() renames to
 /// `path`. Without commit() the temporary file disappears and whatever was at `path` stays. Throws UsageError with the

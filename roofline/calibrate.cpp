@@ -16,7 +16,7 @@ namespace {
 Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
   const Tensor operand = Tensor::zeros(DType::f32, {16});
   std::vector<Seconds> times;
-  return time_busy(comm, {budget, 100}, [&] {
+  return time_busy(comm, {.budget = budget, .least = 100}, [&] {
     Tensor result(DType::f32, {16});
     const std::vector<View<const float>> terms{operand.view<float>()};
     kernels::add<float>(terms, result.view<float>());

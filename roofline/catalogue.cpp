@@ -78,6 +78,7 @@ const Chip& chip_named(const std::string& name) {
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
   Machine machine{.name = chip.name, .memory = {.capacity = chip.capacity, .triad = chip.memory}};
   for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) machine.compute[dtype] = {chip.matmul};
+  if (chip.int8.value > 0) machine.compute[DType::int8] = {chip.int8};
   machine.bf16_wire = collectives::Wire::hop;
   machine.pcie = chip.pcie;
   machine.between_pods = chip.between_pods;

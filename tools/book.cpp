@@ -1,6 +1,8 @@
 #include "tools/book.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <map>
 #include <memory>

@@ -1,8 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
+
+/// Only files that declare options include <CLI/CLI.hpp>, which is slow to compile.
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
 
 namespace shardline::tools {
 

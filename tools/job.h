@@ -1,50 +1,27 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/progress.h"
 #include "roofline/hardware.h"
-#include "runtime/base/dtype.h"
 #include "runtime/mesh.h"
+#include "runtime/other_work.h"
+#include "tools/common_options.h"
 #include "tools/machine.h"
-#include "tools/machine_option.h"
+#include "tools/memory_check.h"
 #include "tools/output_files.h"
 
 namespace shardline::tools {
 
-/// Keeps keys in the order in which they were set, and with it the order of mesh axes.
+/// Keeps keys in the order in which they were set, and with it the order of mesh axes. Only files that make or read
+/// records include <nlohmann/json.hpp>, which is slow to compile.
 using Json = nlohmann::ordered_json;
-
-/// Options that every subcommand running on a mesh takes.
-struct CommonOptions {
-  std::string mesh;            ///< "X=2,Y=4"; empty for X=<ranks>
-  std::string dtype = "f32";   ///< the name of one of `dtypes`
-  std::optional<int> threads;  ///< of the BLAS per rank
-  std::uint64_t seed = 0;
-  MachineFlags machine;
-  std::string json;                                                   ///< file for the record; empty for none
-  std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< those that the subcommand takes
-};
-
-/// Refuses an empty argument, which a shell makes of a variable that is not set.
-CLI::Validator not_empty();
-
-/// Add one of the options that commands share; what they are bound to must outlive the parsing.
-void add_dtype_option(CLI::App& command, CommonOptions& options);
-void add_json_option(CLI::App& command, CommonOptions& options);
-/// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
-CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
-/// Adds --show: the pictures of tools/show.h.
-void add_show_option(CLI::App& command, bool& show);
-
-/// The element type of --dtype; throws UsageError that lists those the subcommand takes.
-DType dtype_of(const CommonOptions& options);
 
 /// {"X": 2}
 Json mesh_json(const AbstractMesh& mesh);
@@ -52,11 +29,6 @@ Json mesh_json(const AbstractMesh& mesh);
 Json machine_file_json(const std::optional<GivenMachine>& given, const std::vector<std::string>& differences);
 /// A record as it stands in its file.
 std::string record_text(const Json& record);
-
-/// Adds --mesh and --threads.
-void add_mesh_options(CLI::App& command, CommonOptions& options);
-/// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
-void add_common_options(CLI::App& command, CommonOptions& options);
 
 /// The ranks at work on one subcommand: world communicator, mesh, engine, threads and the record of the run.
 class Job {
@@ -84,6 +56,15 @@ class Job {
   /// Collective over all ranks: what times are predicted by: the figures of --machine, otherwise those of a short
   /// measurement, made when this is first called.
   const roofline::Hardware& predictions();
+  /// How much of the cores went to other work meanwhile. Whatever measures what is shown begins and ends a stretch.
+  OtherWork& other_work() { return other_work_; }
+
+  /// Says what would fit, if asked: `fits(need)` tells whether ranks that each take `need` would.
+  using MemoryAdvice = std::function<std::string(const std::function<bool(const MemoryNeed&)>& fits)>;
+  /// Collective over all ranks, to be called before memory is taken: throws UsageError on all ranks unless every rank
+  /// can have `need` now, and beside it what the program itself and predictions() take. "`what` needs ..." is followed
+  /// by `advice`. Nothing under --no-memory-check.
+  void require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice = {}) const;
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
@@ -92,7 +73,8 @@ class Job {
   /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
   void note(const std::string& text) const;
 
-  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing.
+  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing,
+  /// busy_with_others.
   Json header(const std::string& schema, const std::string& command) const;
   /// Collective over all ranks: throws UsageError on all ranks where one of the files cannot be written by rank 0 or
   /// two are the same. An empty path stands for no file, here and below.
@@ -105,6 +87,8 @@ class Job {
   void write_json(const Json& record) const;
 
  private:
+  /// `need` with what the program itself takes, and predictions() before.
+  MemoryNeed with_predictions(const MemoryNeed& need) const;
   /// The element type that is computed in: bf16 is for storage, and of integers nothing is computed.
   DType arithmetic() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
 
@@ -114,6 +98,7 @@ class Job {
   Mesh mesh_;
   collectives::Engine engine_;
   Machine machine_;
+  OtherWork other_work_;
   std::optional<GivenMachine> given_;
   std::optional<roofline::Hardware> predictions_;
 };

@@ -2,18 +2,9 @@
 
 #include "roofline/machine_file.h"
 #include "runtime/base/check.h"
-#include "tools/job.h"
+#include "tools/busy.h"
 
 namespace shardline::tools {
-
-CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags) {
-  CLI::Option* file =
-      command.add_option("--machine", flags.file, "Decide and predict by the figures of this file (docs/roofline.md)")
-          ->check(not_empty());
-  command.add_flag("--other-machine", flags.other, "Take the figures of --machine although of another host")
-      ->needs(file);
-  return file;
-}
 
 GivenMachine given_machine(const MachineFlags& flags, const std::string& text, const std::string& host) {
   GivenMachine given{flags.file, roofline::parse_machine(text, flags.file), {}};
@@ -37,6 +28,10 @@ std::vector<std::string> machine_differences(const GivenMachine& given, const Ab
   if (measured_mesh != mesh) {
     differences.push_back(
         fmt::format("{} was measured on mesh {}, this is {}", given.file, measured_mesh.to_string(), mesh.to_string()));
+  }
+  if (measured.busy_with_others.value_or(0) >= kBusy) {
+    differences.push_back(fmt::format("{} was measured while other work took {:.2f} of the cores' time", given.file,
+                                      *measured.busy_with_others));
   }
   if (here == nullptr) return differences;
   compare(measured.ranks_per_node, here->ranks_per_node, "ranks per node");

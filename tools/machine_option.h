@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
@@ -16,9 +14,6 @@ struct MachineFlags {
   std::string file;  ///< that describes it; empty for none
   bool other = false;
 };
-
-/// Adds --machine and --other-machine. `flags` must outlive the parsing. Returns the first, for what it excludes.
-CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags);
 
 /// The machine of a file that was given.
 struct GivenMachine {

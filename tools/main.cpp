@@ -1,12 +1,17 @@
 // The `shardline` command: a file per subcommand, each of which adds itself here.
 
+#include <CLI/CLI.hpp>
+
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
+#include <thread>
 
 #include "kernels/gemm.h"
 #include "runtime/base/check.h"
+#include "runtime/base/launcher.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
 #include "tools/bench.h"
@@ -52,13 +57,17 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see shardline {}--help", text, commands.empty() ? "" : commands[0]->get_name() + " ");
 }
 
+void add_alone_option(CLI::App& command, bool& alone) {
+  command.add_flag("--alone", alone, "Run with one rank although a launcher of another MPI says that there are more");
+}
+
 /// What the arguments ask for.
 struct Request {
-  Command run;               ///< to be run on every rank, under MPI
-  Command quiet;             ///< or to be run without
-  std::string text;          ///< or to be printed: help or version
-  std::string fault;         ///< or what is wrong with them
-  bool quiet_fault = false;  ///< the arguments are of a subcommand that does not start MPI
+  Command run;         ///< to be run on every rank, under MPI
+  Command quiet;       ///< or to be run without
+  std::string text;    ///< or to be printed: help or version
+  std::string fault;   ///< or what is wrong with them
+  bool alone = false;  ///< run with one rank although a launcher says that there are more
 };
 
 Request parse(int argc, char** argv) {
@@ -74,6 +83,9 @@ Request parse(int argc, char** argv) {
   add_bench(app, request.run);
   add_calibrate(app, request.run);
   add_book(app, request.quiet);
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    if (!is_quiet(command->get_name())) add_alone_option(*command, request.alone);
+  }
   try {
     app.parse(argc, argv);
     if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
@@ -83,38 +95,20 @@ Request parse(int argc, char** argv) {
     request.text = text.str();
   } catch (const CLI::ParseError& error) {
     request.fault = one_line(app, error);
-    const auto commands = app.get_subcommands();
-    request.quiet_fault = !commands.empty() && is_quiet(commands[0]->get_name());
+    request.run = nullptr;
   }
   return request;
-}
-
-/// Runs on every rank.
-int run(const Request& request) {
-  if (!request.fault.empty()) throw UsageError(request.fault);
-  if (request.run != nullptr) return request.run();
-  if (mpi::Communicator::world().rank() == 0) std::cout << request.text << std::flush;
-  return 0;
-}
-
-/// True on the rank that prints, as far as a process that does not start MPI can know: launchers number their
-/// processes.
-bool launched_first() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    const char* rank = std::getenv(name);
-    if (rank != nullptr) return std::string(rank) == "0";
-  }
-  return true;
 }
 
 /// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
 /// a launcher would end the one that prints before it has said why.
 int run_quietly(const Request& request) {
-  if (!launched_first()) return 0;
+  if (!launched_first(std::getenv)) return 0;
   const auto complain = [](const std::exception& error) { std::cerr << "shardline: " << error.what() << std::endl; };
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    const int code = request.quiet();
+    std::fputs(request.text.c_str(), stdout);
+    const int code = request.quiet == nullptr ? 0 : request.quiet();
     if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
     return code;
   } catch (const UsageError& error) {
@@ -126,13 +120,32 @@ int run_quietly(const Request& request) {
   }
 }
 
+/// Ends a process that was started beside others which it cannot find. Each takes itself for the only rank, so one of
+/// them prints; the others wait until that is read, since the launcher may end the job when the first of them ends.
+int refuse_launcher(const LauncherFault& fault) {
+  if (fault.reports) {
+    std::cerr << "shardline: " << fault.message << std::endl;
+  } else {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return 2;
+}
+
+/// Runs under MPI.
+int run_on_ranks(int argc, char** argv, const Request& request) {
+  const LauncherFault fault = launcher_fault(mpi::library_version(), std::getenv);
+  const mpi::Environment environment(&argc, &argv);
+  const bool must_not_be_alone = !request.alone && !fault.message.empty();
+  if (must_not_be_alone && mpi::Communicator::world().size() == 1) return refuse_launcher(fault);
+  return mpi::run_guarded(request.run);
+}
+
 }  // namespace
 }  // namespace shardline::tools
 
 int main(int argc, char** argv) {
   shardline::tools::keep_freed_memory();
   const shardline::tools::Request request = shardline::tools::parse(argc, argv);
-  if (request.quiet != nullptr || request.quiet_fault) return shardline::tools::run_quietly(request);
-  const shardline::mpi::Environment environment(&argc, &argv);
-  return shardline::mpi::run_guarded([&] { return shardline::tools::run(request); });
+  if (request.run == nullptr) return shardline::tools::run_quietly(request);
+  return shardline::tools::run_on_ranks(argc, argv, request);
 }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
@@ -14,14 +12,11 @@ struct OutputFile {
   std::string path;     ///< empty for none
 };
 
-/// Throws UsageError that names both options where two of `files` are the same file, and as WholeFile does where one
-/// cannot be written.
+/// Throws UsageError that names both options where two of `files` are the same file, as WholeFile does where one
+/// cannot be written, and where the name of one ends as those of another format do: --plot p.png.
 void require_writable(const std::vector<OutputFile>& files);
 
 /// Throws UsageError where one of `files` is also one that the command reads.
 void refuse_inputs(const std::vector<OutputFile>& inputs, const std::vector<OutputFile>& files);
-
-/// Adds --report, a page about `what`: "the run". `path` must outlive the parsing.
-void add_report_option(CLI::App& command, std::string& path, const std::string& what);
 
 }  // namespace shardline::tools

@@ -1,5 +1,8 @@
 #include "tools/plan.h"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <memory>
 
 #include "runtime/base/check.h"

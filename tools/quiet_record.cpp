@@ -1,5 +1,7 @@
 #include "tools/quiet_record.h"
 
+#include <nlohmann/json.hpp>
+
 #include "kernels/gemm.h"
 #include "models/files.h"
 #include "runtime/mpi/environment.h"

@@ -1,6 +1,7 @@
 #include "tools/report.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "models/accounting.h"
 

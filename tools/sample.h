@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "tools/command.h"
 
 namespace shardline::tools {

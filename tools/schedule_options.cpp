@@ -6,22 +6,6 @@
 
 namespace shardline::tools {
 
-void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_training) {
-  command
-      .add_option("--fuse", flags.fuse,
-                  "Collective matmuls: auto (where the price favours them), on (wherever they can be), off")
-      ->capture_default_str();
-  if (!of_training) return;
-  command
-      .add_option("--overlap", flags.overlap,
-                  "on: between nodes collectives go on while the ranks compute; off: each begins and ends at its place")
-      ->capture_default_str();
-  command
-      .add_option("--prefetch", flags.prefetch,
-                  "Layers by which weights are gathered ahead and gradients reduced behind, where they overlap")
-      ->capture_default_str();
-}
-
 ScheduleOptions schedule_options(const ScheduleFlags& flags) {
   using Fuse = ScheduleOptions::Fuse;
   require(flags.overlap == "on" || flags.overlap == "off", "--overlap {}: on or off", flags.overlap);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 
 #include "program/schedule.h"
@@ -14,9 +12,6 @@ struct ScheduleFlags {
   int prefetch = 1;
   std::string fuse = "auto";  ///< auto, on, off
 };
-
-/// Adds --fuse and, for programs of more than one product, --overlap and --prefetch. `flags` must outlive the parsing.
-void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_training);
 
 /// Throws UsageError naming the value and the legal ones.
 ScheduleOptions schedule_options(const ScheduleFlags& flags);

@@ -1,5 +1,7 @@
 #include "tools/trace_check.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>

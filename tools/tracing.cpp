@@ -1,5 +1,7 @@
 #include "tools/tracing.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 #include <exception>
 
@@ -28,13 +30,6 @@ std::vector<JointTime> own_times(const std::vector<Span>& spans, const ClockAlig
 }
 
 }  // namespace
-
-void add_trace_option(CLI::App& command, std::string& path) {
-  command
-      .add_option("--trace", path,
-                  "Write what every rank did when to this file, for ui.perfetto.dev or chrome://tracing")
-      ->check(not_empty());
-}
 
 Tracing::Tracing(Job& job, std::string path, const Trace& trace)
     : job_(job),

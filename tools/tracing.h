@@ -10,9 +10,6 @@
 
 namespace shardline::tools {
 
-/// Adds --trace. `path` must outlive the parsing.
-void add_trace_option(CLI::App& command, std::string& path);
-
 /// The trace of a command: what the ranks do is recorded while it runs and written to one file at its end. A rank that
 /// does not come to the end, because of an error or a signal, leaves what it has in a file of its own, PATH.rankN.part.
 class Tracing {

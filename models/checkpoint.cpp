@@ -104,6 +104,19 @@ void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, c
   });
 }
 
+Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder) {
+  const std::string bytes = mpi::on_root(comm, 0, [&] {
+    std::uintmax_t sum = 0;
+    std::error_code failure;
+    for (const auto& file : std::filesystem::directory_iterator(folder, failure)) {
+      const std::uintmax_t size = file.path().extension() == ".safetensors" ? file.file_size(failure) : 0;
+      if (!failure) sum += size;
+    }
+    return std::to_string(sum);
+  });
+  return Bytes(std::stod(bytes));
+}
+
 Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
   ReadConfig read =

@@ -7,6 +7,7 @@
 
 #include "models/config.h"
 #include "models/transformer.h"
+#include "runtime/base/units.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/tensor.h"
 
@@ -33,6 +34,10 @@ struct TrainingNotes {
 void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
                      const Transformer& model, const std::function<Tensor(std::size_t)>& parameter,
                      const TrainingNotes& notes);
+
+/// Collective over `comm`; rank 0 looks. Bytes of the files of weights in the folder, which load_checkpoint() holds on
+/// every rank, and on the way, tensor by tensor, several times. 0 where there is no folder.
+Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder);
 
 /// Collective over `comm`; rank 0 reads. Throws UsageError on every rank when a file is missing or malformed, when a
 /// tensor is missing or has another shape than the configuration says, and when there are tensors that the

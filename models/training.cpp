@@ -18,7 +18,6 @@
 #include "runtime/interrupt.h"
 
 namespace shardline {
-namespace {
 
 RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                               const TrainingOptions& options) {
@@ -29,8 +28,6 @@ RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, 
   check(result);
   return result;
 }
-
-}  // namespace
 
 double learning_rate(const TrainingOptions& options, Index step) {
   const auto at = static_cast<double>(step);
@@ -177,7 +174,8 @@ Tensor Trainer::gather_parameter(std::size_t parameter) const {
   const ArrayId id = model().parameters.at(parameter).array;
   const Array& array = step_program_.program.array(id);
   const Sharding& sharding = step_program_.version(step_program_.inputs.at(id)).sharding;
-  const ArraySpec spec{array.name, array.dims, array.shape, sharding, options_.dtype};
+  const ArraySpec spec{
+      .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = sharding, .dtype = options_.dtype};
   return DistTensor::from_local(engine_.mesh(), spec, step_->get(id)).gather();
 }
 

@@ -31,6 +31,10 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
 };
 
+/// The program of every rank that training derives from a logical one, checked.
+RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
+                              const TrainingOptions& options);
+
 /// The learning rate of step `step`, which counts from 1.
 double learning_rate(const TrainingOptions& options, Index step);
 

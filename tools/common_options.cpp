@@ -35,11 +35,14 @@ DType dtype_of(const CommonOptions& options) {
   for (const DType dtype : options.dtypes) {
     if (options.dtype == name_of(dtype)) return dtype;
   }
+  require(options.dtype != name_of(DType::int8),
+          "--dtype int8: nothing is run in int8, explain alone prices it; {} are known here",
+          listed(names_of(options.dtypes)));
   usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
 }
 
-void add_dtype_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
+CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options) {
+  return command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
       ->capture_default_str();
 }
 
@@ -62,6 +65,7 @@ void add_mesh_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());
   command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
+  command.add_flag("!--no-memory-check", options.memory_check, "Start although memory will not suffice");
 }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {

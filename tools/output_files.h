@@ -12,8 +12,8 @@ struct OutputFile {
   std::string path;     ///< empty for none
 };
 
-/// Throws UsageError that names both options where two of `files` are the same file, and as WholeFile does where one
-/// cannot be written.
+/// Throws UsageError that names both options where two of `files` are the same file, as WholeFile does where one
+/// cannot be written, and where the name of one ends as those of another format do: --plot p.png.
 void require_writable(const std::vector<OutputFile>& files);
 
 /// Throws UsageError where one of `files` is also one that the command reads.

@@ -20,6 +20,7 @@
 #include "runtime/dist_tensor.h"
 #include "runtime/finite.h"
 #include "tools/job.h"
+#include "tools/load_memory.h"
 
 namespace shardline::tools {
 namespace {
@@ -55,6 +56,7 @@ class Inference {
     const AbstractMesh& mesh = job.mesh().axes();
     program_ = partition(model_.program, mesh, declare(model_.program, mesh, parse_strategy(strategy, mesh)));
     check(program_);
+    require_memory();
     // Nothing here is compared with a price, so any estimate serves.
     const ElementTypes types{.real = job.dtype()};
     executor_ = std::make_unique<Executor>(program_, in_order(program_), job.engine(), types,
@@ -83,8 +85,11 @@ class Inference {
     executor_->forget_times();
 
     const Array& array = model_.program.array(model_.logits);
-    const ArraySpec spec{array.name, array.dims, array.shape,
-                         program_.version(program_.finals.at(model_.logits)).sharding, job_.dtype()};
+    const ArraySpec spec{.name = array.name,
+                         .dims = array.dims,
+                         .shape = array.shape,
+                         .sharding = program_.version(program_.finals.at(model_.logits)).sharding,
+                         .dtype = job_.dtype()};
     const Tensor whole = DistTensor::from_local(job_.mesh(), spec, executor_->get(model_.logits)).gather();
     const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
     if (!non_finite(last).empty()) {
@@ -97,6 +102,20 @@ class Inference {
   }
 
  private:
+  /// Collective over the mesh: refuses what cannot be had, before it is allocated.
+  void require_memory() const {
+    const ElementTypes types{.real = job_.dtype()};
+    double largest =
+        0;  // a whole parameter, turned into the dims of the program and converted; or the logits, gathered
+    for (const Array& array : model_.program.arrays) {
+      if (array.role != Role::parameter && &array != &model_.program.array(model_.logits)) continue;
+      largest = std::max(largest, static_cast<double>(element_count(array.shape)));
+    }
+    const Bytes peak = Liveness(program_, in_order(program_)).peak(types, job_.mesh().rank());
+    job_.require_memory("sample", {peak + Bytes(2 * 8 * largest), Bytes(0)},
+                        [](const auto&) { return "a strategy that shards more, or more nodes, would need less"; });
+  }
+
   Job& job_;
   Index window_;
   Transformer model_;
@@ -127,6 +146,7 @@ char draw(const std::vector<double>& logits, double temperature, double uniform)
 int sample(const SampleOptions& options) {
   check_options(options);
   Job job(options.common);
+  require_memory_to_load(job, options.load);
   const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
   require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,

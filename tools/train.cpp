@@ -22,10 +22,12 @@
 #include "runtime/base/result_error.h"
 #include "runtime/interrupt.h"
 #include "tools/job.h"
+#include "tools/load_memory.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"
 #include "tools/tracing.h"
+#include "tools/train_memory.h"
 #include "tools/train_report.h"
 
 namespace shardline::tools {
@@ -61,6 +63,9 @@ void check_options(const TrainOptions& options) {
   require(options.steps >= 1, "--steps {}: at least 1", options.steps);
   require(options.batch >= 1, "--batch {}: at least 1 sequence", options.batch);
   require(options.sequence >= 1, "--seq {}: at least 1 token", options.sequence);
+  constexpr double kMostTokens = 1e12;  // of which no product of sizes overflows
+  require(static_cast<double>(options.batch) * static_cast<double>(options.sequence) <= kMostTokens,
+          "--batch {}, --seq {}: at most {:.0f} tokens a step", options.batch, options.sequence, kMostTokens);
   require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "--lr {}: a positive number",
           options.learning_rate);
   require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
@@ -89,6 +94,7 @@ std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& 
 struct Start {
   TransformerConfig config;
   Trainer::Weights weights;
+  Bytes held = Bytes(0);  ///< what the checkpoint takes on every rank during the run
 };
 
 Start starting_point(const Job& job, const TrainOptions& options) {
@@ -100,13 +106,16 @@ Start starting_point(const Job& job, const TrainOptions& options) {
     for (const std::string& remark : read.remarks) job.note(remark);
     return {read.config, {}};
   }
+  const Bytes held = require_memory_to_load(job, options.load);
   const auto checkpoint = std::make_shared<Checkpoint>(load_checkpoint(job.world(), options.load));
   for (const std::string& remark : checkpoint->remarks) job.note(remark);
   const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
-  return {checkpoint->config, [checkpoint, model](std::size_t i) {
+  return {checkpoint->config,
+          [checkpoint, model](std::size_t i) {
             const ModelParameter& parameter = model->parameters[i];
             return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array));
-          }};
+          },
+          held};
 }
 
 struct Progress {
@@ -165,7 +174,9 @@ std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trai
   Tracing tracing(job, options.trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
+  job.other_work().begin();
   const Progress progress = run_steps(job, options, trainer, data);
+  job.other_work().end();
   trainer.set_recording(nullptr);
   trainer.align();
   const std::string wrong = trainer.non_finite_parameter();
@@ -224,8 +235,13 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Tra
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  record.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace),
-                       median_time(progress.steps), trainer.predicted_step(), job.machine_warnings()};
+  record.comparison = {.kinds = summarise(trace.labels(), measure(trace, job.engine())),
+                       .runs = runs_of(trace),
+                       .ranks = job.mesh().ranks(),
+                       .measured = median_time(progress.steps),
+                       .predicted = trainer.predicted_step(),
+                       .warnings = job.machine_warnings(),
+                       .busiest = job.other_work().busiest()};
   record.overlap = measure_overlap(trace, job.engine());
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), training.prices);
   if (!progress.interrupted) {
@@ -254,8 +270,9 @@ struct Choice {
 };
 
 /// Collective over all ranks: under auto, the cheapest strategy by Job::prices() that fits the machine; otherwise the
-/// one that was named.
-Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, TrainingOptions& training) {
+/// one that was named. A rank holds `held` beside its arrays.
+Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, Bytes held,
+              TrainingOptions& training) {
   const AbstractMesh& mesh = job.mesh().axes();
   if (options.strategy != kAuto) return {"", parse_strategy(options.strategy, mesh), {}};
   const Program program = make_training_step(config, training.batch, training.adamw).model.program;
@@ -263,8 +280,10 @@ Choice choose(const TrainOptions& options, const Job& job, const TransformerConf
   choice.prices = job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
   choice.priced =
       price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices, training.schedule);
-  const Bytes memory = job.machine().memory * (1.0 / job.machine().ranks_per_node);
-  const PricedStrategy& cheapest = cheapest_that_fits(choice.priced, memory);
+  // What is free at the moment must not matter here: it would decide about bits.
+  const Bytes memory = job.machine().memory_per_rank - held;
+  const PricedStrategy& cheapest =
+      options.common.memory_check ? cheapest_that_fits(choice.priced, memory) : choice.priced.at(0);
   choice.strategy = cheapest.strategy;
   training.by_price = cheapest.by_price;
   return choice;
@@ -291,7 +310,13 @@ int train(const TrainOptions& options) {
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
-  const ByteData data(corpus(job, options.data), options.sequence, job.seed(), [&](const std::string& path) {
+  const std::vector<std::string> files = corpus(job, options.data);
+  const Bytes text = text_memory(job.world(), files);
+  TrainingOptions training = training_options(options, job);
+  const Choice choice = choose(options, job, start.config, text + start.held, training);
+  const Strategy& strategy = choice.strategy;
+  require_memory(job, {start.config, text, !options.save.empty()}, training, strategy);
+  const ByteData data(files, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
@@ -299,9 +324,6 @@ int train(const TrainOptions& options) {
                         {"--trace", "trace", options.trace},
                         {"--report", "page", options.report}});
   job.introduce();
-  TrainingOptions training = training_options(options, job);
-  const Choice choice = choose(options, job, start.config, training);
-  const Strategy& strategy = choice.strategy;
   const roofline::Hardware& hardware = job.predictions();
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
   job.print(choice_text(choice));

@@ -9,6 +9,7 @@
 
 #include "models/auto_strategy.h"
 #include "models/checkpoint.h"
+#include "models/training_memory.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline {
@@ -269,6 +270,32 @@ TEST(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   EXPECT_EQ(found(last, std::nan("")), name + " holds NaN");
   EXPECT_EQ(found(last, 1e39), name + " holds infinity");  // in f32
   EXPECT_EQ(found(1, -1e39), step.model.parameters[1].checkpoint_name + " holds infinity");
+}
+
+TEST_F(Training, WhatARunTakesIsKnownBefore) {
+  const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
+  const ByteData data = small_data();
+  for (const Index sequences : {Index{5}, Index{40}}) {
+    for (const char* strategy : {"dp", "zero1", "fsdp"}) {
+      SCOPED_TRACE(strategy);
+      collectives::Engine engine(mesh);
+      TrainingOptions options = small_options(DType::f64);
+      options.batch.sequences = sequences;
+      options.prices = any_hardware(mesh.axes());
+      const Strategy chosen = parse_strategy(strategy, mesh.axes());
+      const TrainingMemory known =
+          training_memory(small_config(false), options, chosen, mesh.axes(), mesh.rank(), false);
+      const Index before = tensor_memory().now;
+      reset_tensor_peak();
+      Trainer trainer(engine, small_config(false), options, chosen, options.prices);
+      for (Index step = 0; step < 2; ++step) trainer.step(data, step);
+      Index windows = 0;
+      trainer.evaluate(data, 1, windows);
+      const auto taken = static_cast<double>(tensor_memory().peak - before);
+      EXPECT_LE(taken, (known.own + known.arena).value);
+      EXPECT_GE(taken, 0.5 * (known.own + known.arena).value);
+    }
+  }
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ if ((ranks == 2)); then
   refused "--bytes 4K:1K: the smallest size, 4K, is above the largest, 1K" bench --bytes 4K:1K
   refused "--bytes excludes --counts" bench --bytes 4K --counts 4
   refused "--counts -1: \"-1\" is not a number of elements" bench --counts -1
-  refused "on each node (2 ranks), which has " bench --bytes 1K:8000G
+  refused " for the 2 ranks on a node, but " bench --bytes 1K:8000G
   refused "--dtype f16: f32, bf16, f64, i32 and i64 are known" bench --dtype f16
   refused "$folder/nowhere/rows.svg" bench --plot "$folder/nowhere/rows.svg"
   refused "--csv: it is empty" bench --csv ""

@@ -14,7 +14,7 @@ checked "a run that diverges leaves old files as they were" diff -r before model
 checked "a run that diverges writes no record" test ! -e r.json
 
 # The first element of the file is of the embedding, the last 192 are a row of the output projection.
-for folder in nan infinity overflow; do cp -r model $folder; done
+for each in nan infinity overflow; do cp -r model $each; done
 first=$((8 + $(od -An -tu8 -N8 model/model.safetensors)))
 put() { dd of="$1/model.safetensors" bs=1 seek="$2" conv=notrunc status=none; }
 printf '\xff\xff\xff\x7f' | put nan $first

@@ -4,7 +4,7 @@ shardline train --data text.txt --batch 1 --seq 16 --threads 1 --steps 1 --save 
 # sample FOLDER HAPPENED [PATTERN]: a row of sampling from it.
 sample() { row "shardline sample --load $1 --prompt int --tokens 1 --threads 1" "${@:2}"; }
 
-for folder in three-layers tied several; do cp -r model $folder; done
+for each in three-layers tied several; do cp -r model $each; done
 sed -i 's/"num_hidden_layers": 4/"num_hidden_layers": 3/' three-layers/config.json
 sample three-layers "left the fourth layer of the file out in silence"
 sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' tied/config.json
@@ -16,7 +16,7 @@ mv several/model.safetensors several/a.safetensors
 index() { printf '{"weight_map": {%s%s}}\n' "$(sed "s/\$/: \"a.safetensors\",/" <<<"$names")" "$1"; }
 index '' | sed 's/,}}$/}}/' >several/model.safetensors.index.json
 sample several "refused weights in several files: \`model.safetensors: no such file\`" '^int'
-for folder in missing-file other-folder unknown bias; do cp -r several $folder; done
+for each in missing-file other-folder unknown bias; do cp -r several $each; done
 index '"x": "b.safetensors"' | tee missing-file/model.safetensors.index.json >unknown/model.safetensors.index.json
 sample missing-file "as above"
 index '"x": "../b.safetensors"' >other-folder/model.safetensors.index.json

@@ -159,8 +159,9 @@ the MPI library.
 prints a row for each collective, size and algorithm. Sizes are those of nccl-tests: the gathered array of all_gather and
 reduce_scatter, what one rank holds of all_reduce, all_to_all and shift. algbw is size / median time; busbw is algbw times
 (p-1)/p for all_gather, reduce_scatter and all_to_all, 2(p-1)/p for all_reduce, 1 for shift. Each time is that of the
-slowest rank. wire: bytes leaving the busiest rank. predicted: what the algorithm should take by the figures of --machine
-or, without, by those of a short measurement at the start. x native: how many times faster than the MPI library.
+slowest rank, for one of several runs in a row. wire: bytes leaving the busiest rank. predicted: what the algorithm should take by the figures of --machine
+or, without, by those of a short measurement at the start. x native: how many times faster than the MPI library. copy: what
+memcpy takes for as many bytes as the result has. memory: where the arrays lie, in the node's shared arena or on the heap.
 wrong: elements that are not what they should be, on all ranks, before or after the timed runs.
 Exit code 0: right; 1: a row is wrong; 2: bad usage.)";
 

@@ -183,7 +183,13 @@ std::string what_is_off(const BenchRow& worst, bool busy) {
         " link, make latency longer; larger messages would feel it less.\n",
         row, ratio);
   }
-  const Bytes wire(static_cast<double>(worst.wire_bytes.value_or(0)));
+  if (worst.wire_bytes.value_or(0) == 0) {  // one rank
+    return fmt::format(
+        "Farthest from its prediction is {}: {} where {} were expected. Memory is slower or busier than when it was"
+        " measured.\n",
+        row, to_string(worst.times.median), to_string(worst.predicted->time));
+  }
+  const Bytes wire(static_cast<double>(*worst.wire_bytes));
   return fmt::format(
       "Farthest from its prediction is {}: {} where {} were expected. The link, or the memory that the ranks share, is"
       " slower or busier than when it was measured.\n",
@@ -201,6 +207,9 @@ std::vector<const BenchRow*> worst_first(const std::vector<BenchRow>& rows) {
   return predicted;
 }
 
+/// "1 row", "20 rows"
+std::string counted_rows(std::size_t rows) { return fmt::format("{} row{}", rows, rows == 1 ? "" : "s"); }
+
 }  // namespace
 
 std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows) {
@@ -212,12 +221,15 @@ std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows) {
     });
     const auto at = static_cast<std::size_t>(found - summaries.begin());
     if (found == summaries.end()) {
-      summaries.push_back({.kind = row.kind, .algorithm = row.algorithm});
+      summaries.emplace_back();
+      summaries.back().kind = row.kind;
+      summaries.back().algorithm = row.algorithm;
       ratios.emplace_back();
     }
     ++summaries[at].sizes;
-    if (row.bus_bandwidth)
+    if (row.bus_bandwidth) {
       summaries[at].best = std::max(summaries[at].best.value_or(*row.bus_bandwidth), *row.bus_bandwidth);
+    }
     if (row.times_native) ratios[at].push_back(*row.times_native);
   }
   for (std::size_t i = 0; i < summaries.size(); ++i) {
@@ -263,9 +275,8 @@ std::string comparison_text(const std::vector<BenchRow>& rows) {
   if (predicted.empty()) return "";
   std::vector<double> ratios;
   for (const BenchRow* row : predicted) ratios.push_back(*row->ratio());
-  std::string text =
-      fmt::format("measured / predicted is {:.2f} in the median of the {} rows with a prediction; worst first:\n",
-                  median(ratios), predicted.size());
+  std::string text = fmt::format("measured / predicted is {:.2f} in the median of {} with a prediction; worst first:\n",
+                                 median(ratios), counted_rows(predicted.size()));
   for (std::size_t i = 0; i < std::min(predicted.size(), kWorstListed); ++i) {
     const BenchRow& row = *predicted[i];
     text += fmt::format("  {:>5.2f}  {} {} of {}: {} instead of {}, {}\n", *row.ratio(), name_of(row.kind),

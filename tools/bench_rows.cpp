@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <functional>
+#include <limits>
 
 #include "collectives/traffic.h"
 #include "roofline/collective_cost.h"
@@ -92,8 +92,9 @@ Seconds time_of_copy(Job& job, const BenchSetting& setting, const BenchCase& ben
   }
   std::size_t next = 0;
   const auto copy = [&] {
-    if (to[next].bytes() > 0)
+    if (to[next].bytes() > 0) {
       std::memcpy(to[next].data(), from[next].data(), static_cast<std::size_t>(to[next].bytes()));
+    }
     next = next + 1 == to.size() ? 0 : next + 1;
   };
   const TimingPlan plan{.budget = setting.plan->timing.budget * kShareOfBudget, .runs = setting.plan->timing.runs};

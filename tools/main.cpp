@@ -63,12 +63,11 @@ void add_alone_option(CLI::App& command, bool& alone) {
 
 /// What the arguments ask for.
 struct Request {
-  Command run;               ///< to be run on every rank, under MPI
-  Command quiet;             ///< or to be run without
-  std::string text;          ///< or to be printed: help or version
-  std::string fault;         ///< or what is wrong with them
-  bool quiet_fault = false;  ///< the arguments are of a subcommand that does not start MPI
-  bool alone = false;        ///< run with one rank although a launcher says that there are more
+  Command run;         ///< to be run on every rank, under MPI
+  Command quiet;       ///< or to be run without
+  std::string text;    ///< or to be printed: help or version
+  std::string fault;   ///< or what is wrong with them
+  bool alone = false;  ///< run with one rank although a launcher says that there are more
 };
 
 Request parse(int argc, char** argv) {
@@ -96,18 +95,9 @@ Request parse(int argc, char** argv) {
     request.text = text.str();
   } catch (const CLI::ParseError& error) {
     request.fault = one_line(app, error);
-    const auto commands = app.get_subcommands();
-    request.quiet_fault = !commands.empty() && is_quiet(commands[0]->get_name());
+    request.run = nullptr;
   }
   return request;
-}
-
-/// Runs on every rank.
-int run(const Request& request) {
-  if (!request.fault.empty()) throw UsageError(request.fault);
-  if (request.run != nullptr) return request.run();
-  if (mpi::Communicator::world().rank() == 0) std::cout << request.text << std::flush;
-  return 0;
 }
 
 /// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
@@ -117,7 +107,8 @@ int run_quietly(const Request& request) {
   const auto complain = [](const std::exception& error) { std::cerr << "shardline: " << error.what() << std::endl; };
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    const int code = request.quiet();
+    std::fputs(request.text.c_str(), stdout);
+    const int code = request.quiet == nullptr ? 0 : request.quiet();
     if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
     return code;
   } catch (const UsageError& error) {
@@ -144,9 +135,9 @@ int refuse_launcher(const LauncherFault& fault) {
 int run_on_ranks(int argc, char** argv, const Request& request) {
   const LauncherFault fault = launcher_fault(mpi::library_version(), std::getenv);
   const mpi::Environment environment(&argc, &argv);
-  const bool must_not_be_alone = request.run != nullptr && !request.alone && !fault.message.empty();
+  const bool must_not_be_alone = !request.alone && !fault.message.empty();
   if (must_not_be_alone && mpi::Communicator::world().size() == 1) return refuse_launcher(fault);
-  return mpi::run_guarded([&] { return run(request); });
+  return mpi::run_guarded(request.run);
 }
 
 }  // namespace
@@ -155,6 +146,6 @@ int run_on_ranks(int argc, char** argv, const Request& request) {
 int main(int argc, char** argv) {
   shardline::tools::keep_freed_memory();
   const shardline::tools::Request request = shardline::tools::parse(argc, argv);
-  if (request.quiet != nullptr || request.quiet_fault) return shardline::tools::run_quietly(request);
+  if (request.run == nullptr) return shardline::tools::run_quietly(request);
   return shardline::tools::run_on_ranks(argc, argv, request);
 }

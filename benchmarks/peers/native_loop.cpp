@@ -4,16 +4,16 @@
 //
 // Four collectives of f32 from 4 KiB to 64 MiB. In every round the row of bench and the loop are measured one after the
 // other, each first in every other round. The loops below are plain MPI on arrays of aligned_alloc, written without
-// this library; arrays of bench are aligned to cache lines too, which some copies are faster for. Prints the medians over the rounds, with the time of memcpy of as many bytes as the result has. Exit code 1 where
-// bench's time differs by more than a twentieth from the loop's, by the median over the rounds of their ratio.
+// this library; arrays of bench are aligned to cache lines too, which some copies are faster for. Prints the medians
+// over the rounds, with the time of memcpy of as many bytes as the result has. Exit code 1 where bench's time differs
+// by more than a twentieth from the loop's, by the median over the rounds of their ratio.
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "runtime/mpi/environment.h"
@@ -118,7 +118,8 @@ class Bench {
     const BenchMemory memory(shardline::Tensor(shardline::DType::i64, {bytes / 8}), "heap");
     const shardline::tools::BenchSetting setting{
         .plan = &plan_, .hardware = job_.prices(), .cold = shardline::Bytes(0), .group = &group_};
-    return measure_size(job_, setting, {.kind = kind, .algorithms = {Algorithm::native}}, count, {memory, memory}).at(0);
+    return measure_size(job_, setting, {.kind = kind, .algorithms = {Algorithm::native}}, count, {memory, memory})
+        .at(0);
   }
 
  private:
@@ -146,7 +147,9 @@ bool compare(shardline::tools::Job& job, Bench& bench, Kind kind, Index bytes, i
   // Every rank has the same times, those of the slowest one.
   const double ratio = shardline::tools::median(ratios);
   const bool agree = std::abs(ratio - 1) <= kAllowed;
-  const auto text = [](const std::vector<double>& times) { return to_string(Seconds(shardline::tools::median(times))); };
+  const auto text = [](const std::vector<double>& times) {
+    return to_string(Seconds(shardline::tools::median(times)));
+  };
   job.print(fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8.3f}{}\n", name_of(kind), bytes, text(loops), text(ours),
                         text(copies), ratio, agree ? "" : "  differs"));
   return agree;
@@ -156,14 +159,16 @@ int compare_all(int rounds) {
   shardline::tools::Job job({});
   Bench bench(job);
   job.introduce();
-  job.print(fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8}\n", "collective", "bytes", "loop", "bench", "copy", "ratio"));
+  job.print(
+      fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8}\n", "collective", "bytes", "loop", "bench", "copy", "ratio"));
   bool agree = true;
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all}) {
     for (Index bytes = 4096; bytes <= (Index{64} << 20); bytes *= 4) {
       agree = compare(job, bench, kind, bytes, rounds) && agree;
     }
   }
-  job.print(agree ? "native of bench is the plain loop, within 5%\n" : "native of bench is NOT the plain loop within 5%\n");
+  job.print(agree ? "native of bench is the plain loop, within 5%\n"
+                  : "native of bench is NOT the plain loop within 5%\n");
   return agree ? 0 : 1;
 }
 

@@ -81,7 +81,7 @@ TEST_F(Refusal, OfWhatMpiCannotDoNatively) {
                  {"all_reduce", "native", "bf16"});
   Job job;
   job.name = "all_reduce";
-  expect_refused([&] { start_native_all_reduce(engine, job, Index{1} << 31, {}); }, {"2147483647", "2147483648"});
+  expect_refused([&] { start_native_all_reduce(engine, job, Index{1} << 31); }, {"2147483647", "2147483648"});
 }
 
 TEST_F(Refusal, OfWhatAnAlgorithmDoesNotHave) {

@@ -3,6 +3,7 @@
 #include "tools/bench_report.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -160,8 +161,7 @@ TEST_F(BenchReport, ComparisonCountsTheRowsWithAPrediction) {
   predict(0, 1e-5);
   predict(2, 5e-6);
   const std::string text = comparison_text(rows_);
-  EXPECT_EQ(text.substr(0, text.find(';')),
-            "measured / predicted is 1.50 in the median of the 2 rows with a prediction");
+  EXPECT_EQ(text.substr(0, text.find(';')), "measured / predicted is 1.50 in the median of 2 rows with a prediction");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
 }
 

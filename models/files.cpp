@@ -79,7 +79,7 @@ void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {
   constexpr std::string_view kFirstLine = "version https://git-lfs.github.com/spec/";
   constexpr std::size_t kLongest = 1023;
   if (bytes.size() > kLongest || !bytes.starts_with(kFirstLine)) return;
-  usage_error("{}: is a Git LFS pointer, not the file itself; `git lfs pull` fetches it", path);
+  usage_error("{}: is a Git LFS pointer, not the file itself; git lfs pull fetches it", path);
 }
 
 WholeFile::WholeFile(const std::string& path)

@@ -214,7 +214,7 @@ TEST(Data, ReadsNothingThatIsNoFileAndWaitsForNothing) {
   EXPECT_EQ(refused(folder.path("pipe")), folder.path("pipe") + ": is a pipe, a regular file is needed");
   EXPECT_EQ(refused("/dev/zero"), "/dev/zero: is a device, a regular file is needed");
   EXPECT_EQ(refused(folder.path()), folder.path() + ": is a folder, a regular file is needed");
-  EXPECT_EQ(refused(pointer), pointer + ": is a Git LFS pointer, not the file itself; `git lfs pull` fetches it");
+  EXPECT_EQ(refused(pointer), pointer + ": is a Git LFS pointer, not the file itself; git lfs pull fetches it");
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST(WeightFiles, RefuseAnIndexThatIsNotTheFiles) {
   sharded.folder.write("a.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n");
   EXPECT_EQ(
       sharded.fault("{" + all + z + "}"),
-      sharded.folder.path("a.safetensors") + ": is a Git LFS pointer, not the file itself; `git lfs pull` fetches it");
+      sharded.folder.path("a.safetensors") + ": is a Git LFS pointer, not the file itself; git lfs pull fetches it");
 }
 
 TEST(WeightFiles, SayWhenThereAreNone) {

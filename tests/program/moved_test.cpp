@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <set>
 
 #include "program/convert.h"
@@ -12,6 +13,12 @@
 #include "runtime/notation.h"
 
 namespace shardline {
+
+std::ostream& operator<<(std::ostream& out, const Moved& moved) {
+  return out << moved.steps << " steps, " << moved.sent << " sent, " << moved.received << " received, " << moved.added
+             << " added, " << moved.kept << " kept, " << moved.packed << " packed";
+}
+
 namespace {
 
 /// Elements of an array, as row-major numbers.
@@ -194,11 +201,6 @@ class Case {
   RankProgram program_;
   Step step_;
 };
-
-std::ostream& operator<<(std::ostream& out, const Moved& moved) {
-  return out << moved.steps << " steps, " << moved.sent << " sent, " << moved.received << " received, " << moved.added
-             << " added, " << moved.kept << " kept, " << moved.packed << " packed";
-}
 
 Sharding layout(const std::string& text) { return parse_array(text).sharding; }
 

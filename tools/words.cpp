@@ -16,7 +16,8 @@ struct Word {
 };
 
 constexpr std::array kWords = {
-    Word{"T_math", "T_math", nullptr, "what computing takes on the busiest rank; where memory binds, what its reads and writes take"},
+    Word{"T_math", "T_math", nullptr,
+         "what computing takes on the busiest rank; where memory binds, what its reads and writes take"},
     Word{"T_comms", "T_comms", nullptr, "what moving data between ranks takes on the busiest link"},
     Word{"exposed", "exposed", nullptr,
          "the time that a rank did nothing but start a collective or wait for it, for ranks that come late as well"},

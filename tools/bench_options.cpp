@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "runtime/base/check.h"
 #include "tools/bench_case.h"
 #include "tools/bench_sizes.h"
+#include "tools/number_option.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
@@ -129,8 +129,10 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command
       .add_option("--segment", options.segment, "Bytes of the pieces that messages are cut into [the library's choice]")
       ->check(not_empty());
-  command.add_option("--seconds", options.seconds, "Time for the runs of one row, of which there are 5 to 10000")
-      ->capture_default_str();
+  add_decimal_option(
+      command,
+      {.name = "--seconds", .help = "Time for the runs of one row, of which there are 5 to 10000", .positive = true},
+      options.seconds);
   command.add_flag("--cold", options.cold, "Take other arrays in every run, together twice the last-level cache");
   command.add_option("--plot", options.plot, "Draw bandwidth against size into this SVG file")->check(not_empty());
   command.add_option("--csv", options.csv, "Write the rows to this file")->check(not_empty());
@@ -150,7 +152,6 @@ BenchPlan plan_bench(const BenchOptions& options, DType dtype, const AbstractMes
   plan.op = named(kOps, options.op, "--op");
   plan.wire = named(kWires, options.wire, "--wire");
   plan.segment_bytes = segment_of(options.segment);
-  require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
   plan.budget = Seconds(options.seconds);
   plan.cold = options.cold;
   check_reductions(kinds, plan);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <memory>
 
 #include "roofline/calibrate.h"
@@ -12,6 +11,7 @@
 #include "runtime/base/check.h"
 #include "runtime/clock.h"
 #include "tools/job.h"
+#include "tools/number_option.h"
 #include "tools/text.h"
 #include "tools/version.h"
 
@@ -128,7 +128,6 @@ Json links_json(const roofline::Machine& machine) {
 }
 
 int calibrate(const CalibrateOptions& options) {
-  require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
   Job job(options.common);
   job.require_writable({{"-o", "machine", options.output}, {"--json", "record", options.common.json}});
   job.introduce();
@@ -156,7 +155,9 @@ void add_calibrate(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, for predictions by --machine");
   const auto options = std::make_shared<CalibrateOptions>();
   command->add_option("-o,--output", options->output, "Write the machine to this file")->check(not_empty())->required();
-  command->add_option("--seconds", options->seconds, "Measure for so long, but everything once")->capture_default_str();
+  add_decimal_option(*command,
+                     {.name = "--seconds", .help = "Measure for so long, but everything once", .positive = true},
+                     options->seconds);
   add_mesh_options(*command, options->common);
   add_json_option(*command, options->common);
   command->footer(kFooter);

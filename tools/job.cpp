@@ -8,7 +8,6 @@
 #include "program/multiply.h"
 #include "roofline/calibrate.h"
 #include "runtime/base/check.h"
-#include "tools/text.h"
 #include "tools/version.h"
 
 namespace shardline::tools {

@@ -14,6 +14,7 @@
 #include "runtime/base/launcher.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
+#include "tools/arguments.h"
 #include "tools/bench.h"
 #include "tools/book.h"
 #include "tools/calibrate.h"
@@ -49,9 +50,9 @@ bool is_quiet(const std::string& command) { return command == "explain" || comma
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with('-')) {
-    return fmt::format("there is no command '{}'; there are {}", unknown[0], command_names(app));
+    return fmt::format("there is no command '{}'; there are {}", as_typed(unknown[0]), command_names(app));
   }
-  std::string text = error.what();
+  std::string text = as_typed(error.what());
   for (char& c : text) c = c == '\n' ? ' ' : c;
   const auto commands = app.get_subcommands();
   return fmt::format("{}; see shardline {}--help", text, commands.empty() ? "" : commands[0]->get_name() + " ");
@@ -88,7 +89,7 @@ Request parse(int argc, char** argv) {
     if (!is_quiet(command->get_name())) add_alone_option(*command, request.alone);
   }
   try {
-    app.parse(argc, argv);
+    parse_as_typed(app, {argv + 1, argv + argc});
     if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
   } catch (const CLI::Success& asked) {  // --help or --version
     std::ostringstream text;

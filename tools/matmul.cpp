@@ -14,6 +14,7 @@
 #include "runtime/base/check.h"
 #include "runtime/interrupt.h"
 #include "tools/matmul_report.h"
+#include "tools/number_option.h"
 #include "tools/product_report.h"
 #include "tools/schedule_options.h"
 #include "tools/show.h"
@@ -128,8 +129,7 @@ int matmul(const MatmulOptions& options) {
   std::vector<Candidate> candidates =
       product.candidates(types, ours ? prices : roofline::hardware_named(options.hardware, product.mesh, types.real));
   const auto count = static_cast<Index>(candidates.size());
-  require(options.choose >= 1 && options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose,
-          count);
+  require(options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose, count);
   const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
@@ -194,10 +194,11 @@ void add_matmul(CLI::App& app, Command& run) {
                    "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
       ->required();
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
-  command
-      ->add_option("--choose", options->choose,
-                   "Run the candidate of this number, as explain with the same --hardware or --machine lists them")
-      ->capture_default_str();
+  add_whole_option(
+      *command,
+      {.name = "--choose",
+       .help = "Run the candidate of this number, as explain with the same --hardware or --machine lists them"},
+      options->choose);
   add_schedule_options(*command, options->schedule, false);
   add_show_option(*command, options->show);
   add_trace_option(*command, options->trace);

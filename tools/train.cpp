@@ -21,6 +21,7 @@
 #include "runtime/base/check.h"
 #include "runtime/interrupt.h"
 #include "tools/job.h"
+#include "tools/number_option.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"
@@ -54,16 +55,6 @@ constexpr const char* kFooter = R"(Example:
 Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
 every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
 fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
-
-/// One line of ours for a number that cannot be.
-void check_options(const TrainOptions& options) {
-  require(options.steps >= 1, "--steps {}: at least 1", options.steps);
-  require(options.batch >= 1, "--batch {}: at least 1 sequence", options.batch);
-  require(options.sequence >= 1, "--seq {}: at least 1 token", options.sequence);
-  require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "--lr {}: a positive number",
-          options.learning_rate);
-  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
-}
 
 /// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
 std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& given) {
@@ -260,7 +251,7 @@ std::string choice_text(const Choice& choice) {
 }
 
 int train(const TrainOptions& options) {
-  check_options(options);
+  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
   schedule_options(options.schedule);
   Job job(options.common);
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
@@ -321,10 +312,11 @@ void add_train(CLI::App& app, Command& run) {
   CLI::Option* model = command->add_option("--model", options->model, "tiny, or a Hugging Face config.json");
   model->capture_default_str();
   command->add_option("--data", options->data, "Text files; default this project's sources and documentation");
-  command->add_option("--steps", options->steps, "Training steps")->capture_default_str();
-  command->add_option("--batch", options->batch, "Sequences per step over all ranks")->capture_default_str();
-  command->add_option("--seq", options->sequence, "Tokens per sequence")->capture_default_str();
-  command->add_option("--lr", options->learning_rate, "Learning rate after warm-up")->capture_default_str();
+  add_whole_option(*command, {.name = "--steps", .help = "Training steps"}, options->steps);
+  add_whole_option(*command, {.name = "--batch", .help = "Sequences per step over all ranks"}, options->batch);
+  add_whole_option(*command, {.name = "--seq", .help = "Tokens per sequence"}, options->sequence);
+  add_decimal_option(*command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
+                     options->learning_rate);
   command->add_flag("--keep-parameters", options->keep_parameters, "Keep gathered weights for the backward pass");
   command->add_flag("--regather-activations", options->regather_activations,
                     "Gather activations again in the backward pass");

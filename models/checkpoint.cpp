@@ -105,6 +105,8 @@ void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, c
   });
 }
 
+std::vector<std::string> saved_files(const std::string& folder) { return {weights_path(folder), config_path(folder)}; }
+
 Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
   checkpoint.config =

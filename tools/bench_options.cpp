@@ -135,7 +135,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       options.seconds);
   command.add_flag("--cold", options.cold, "Take other arrays in every run, together twice the last-level cache");
   command.add_option("--plot", options.plot, "Draw bandwidth against size into this SVG file")->check(not_empty());
-  command.add_option("--csv", options.csv, "Write the rows to this file")->check(not_empty());
+  command.add_option("--csv", options.csv, "Write the rows to this file; - is standard output")->check(not_empty());
   add_report_option(command, options.report, "the run");
   add_common_options(command, options.common);
   add_machine_options(command, options.common.machine);

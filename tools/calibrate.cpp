@@ -1,7 +1,7 @@
 #include "tools/calibrate.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -12,6 +12,7 @@
 #include "runtime/clock.h"
 #include "tools/job.h"
 #include "tools/number_option.h"
+#include "tools/output.h"
 #include "tools/text.h"
 #include "tools/version.h"
 
@@ -128,8 +129,9 @@ Json links_json(const roofline::Machine& machine) {
 }
 
 int calibrate(const CalibrateOptions& options) {
-  Job job(options.common);
-  job.require_writable({{"-o", "machine", options.output}, {"--json", "record", options.common.json}});
+  CommandFiles files = files_of(options.common);
+  files.outputs.push_back({"-o", "machine", options.output});
+  Job job(options.common, files);
   job.introduce();
   const Seconds begin = now();
   roofline::Machine machine = roofline::calibrate(job.mesh(), {.most = Seconds(options.seconds)});
@@ -139,7 +141,7 @@ int calibrate(const CalibrateOptions& options) {
   const std::string text = roofline::machine_text(machine);
   job.print(machine_summary(machine, now() - begin));
   job.write_file(options.output, text);
-  job.print(fmt::format("written to {}\n", options.output));
+  if (options.output != kStandardOutput && all_is_written()) job.print(fmt::format("written to {}\n", options.output));
   Json record = job.header("shardline.calibrate/1", "calibrate");
   const Json file = Json::parse(text);
   record["gemm"] = file["compute"];
@@ -154,7 +156,9 @@ int calibrate(const CalibrateOptions& options) {
 void add_calibrate(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, for predictions by --machine");
   const auto options = std::make_shared<CalibrateOptions>();
-  command->add_option("-o,--output", options->output, "Write the machine to this file")->check(not_empty())->required();
+  command->add_option("-o,--output", options->output, "Write the machine to this file; - is standard output")
+      ->check(not_empty())
+      ->required();
   add_decimal_option(*command,
                      {.name = "--seconds", .help = "Measure for so long, but everything once", .positive = true},
                      options->seconds);

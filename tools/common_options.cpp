@@ -31,13 +31,18 @@ DType dtype_of(const CommonOptions& options) {
   usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
 }
 
+CommandFiles files_of(const CommonOptions& options) {
+  return {.inputs = {{"--machine", "machine", options.machine.file}}, .outputs = {{"--json", "record", options.json}}};
+}
+
 void add_dtype_option(CLI::App& command, CommonOptions& options) {
   command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
       ->capture_default_str();
 }
 
 void add_json_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
+  command.add_option("--json", options.json, "Write the record of the run to this file; - is standard output")
+      ->check(not_empty());
 }
 
 CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose) {

@@ -3,9 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <memory>
 #include <sstream>
 #include <thread>
 
@@ -22,6 +21,7 @@
 #include "tools/explain.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
+#include "tools/output.h"
 #include "tools/plan.h"
 #include "tools/sample.h"
 #include "tools/text.h"
@@ -43,6 +43,10 @@ std::string command_names(const CLI::App& app) {
   return listed(names);
 }
 
+std::string no_command(const CLI::App& app, const std::string& name) {
+  return fmt::format("there is no command '{}'; there are {}", name, command_names(app));
+}
+
 /// True of the commands that do not start MPI.
 bool is_quiet(const std::string& command) { return command == "explain" || command == "plan" || command == "book"; }
 
@@ -50,7 +54,7 @@ bool is_quiet(const std::string& command) { return command == "explain" || comma
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with('-')) {
-    return fmt::format("there is no command '{}'; there are {}", as_typed(unknown[0]), command_names(app));
+    return no_command(app, as_typed(unknown[0]));
   }
   std::string text = as_typed(error.what());
   for (char& c : text) c = c == '\n' ? ' ' : c;
@@ -72,6 +76,23 @@ struct Request {
   bool alone = false;        ///< run with one rank although a launcher says that there are more
 };
 
+/// Adds `help`, which does for a command what its --help does.
+void add_help(CLI::App& app, Request& request) {
+  CLI::App* command = app.add_subcommand("help", "Print the help of a command");
+  const auto name = std::make_shared<std::string>();
+  command->add_option("COMMAND", *name, "Of the commands above [all of them, a line each]");
+  command->callback([&app, &request, name] {
+    const std::vector<CLI::App*> asked =
+        app.get_subcommands([&](const CLI::App* each) { return each->get_name() == *name; });
+    if (!name->empty() && asked.empty()) {
+      request.fault = no_command(app, *name);
+    } else {
+      request.text = name->empty() ? app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal)
+                                   : asked[0]->help(app.get_name());
+    }
+  });
+}
+
 Request parse(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
@@ -88,9 +109,10 @@ Request parse(int argc, char** argv) {
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     if (!is_quiet(command->get_name())) add_alone_option(*command, request.alone);
   }
+  add_help(app, request);
   try {
     parse_as_typed(app, {argv + 1, argv + argc});
-    if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
+    if (app.get_subcommands().empty()) request.fault = "no command given; see shardline --help";
   } catch (const CLI::Success& asked) {  // --help or --version
     std::ostringstream text;
     app.exit(asked, text, text);
@@ -103,29 +125,29 @@ Request parse(int argc, char** argv) {
   return request;
 }
 
+/// The exit code of a command that returned `code`: success means that all it had to say has arrived.
+int exit_code_of(int code) { return all_is_written() || code != 0 ? code : 1; }
+
 /// Runs on every rank.
 int run(const Request& request) {
   if (!request.fault.empty()) throw UsageError(request.fault);
-  if (request.run != nullptr) return request.run();
-  if (mpi::Communicator::world().rank() == 0) std::cout << request.text << std::flush;
-  return 0;
+  const int code = request.run != nullptr ? request.run() : 0;
+  if (mpi::Communicator::world().rank() == 0) print(request.text);
+  return exit_code_of(code);
 }
 
 /// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
 /// a launcher would end the one that prints before it has said why.
 int run_quietly(const Request& request) {
   if (!launched_first(std::getenv)) return 0;
-  const auto complain = [](const std::exception& error) { std::cerr << "shardline: " << error.what() << std::endl; };
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    const int code = request.quiet();
-    if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
-    return code;
+    return exit_code_of(request.quiet());
   } catch (const UsageError& error) {
-    complain(error);
+    note(error.what());
     return 2;
   } catch (const std::exception& error) {
-    complain(error);
+    note(error.what());
     return 1;
   }
 }
@@ -134,7 +156,7 @@ int run_quietly(const Request& request) {
 /// them prints; the others wait until that is read, since the launcher may end the job when the first of them ends.
 int refuse_launcher(const LauncherFault& fault) {
   if (fault.reports) {
-    std::cerr << "shardline: " << fault.message << std::endl;
+    note(fault.message);
   } else {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
@@ -154,6 +176,7 @@ int run_on_ranks(int argc, char** argv, const Request& request) {
 }  // namespace shardline::tools
 
 int main(int argc, char** argv) {
+  shardline::tools::hold_standard_streams();
   shardline::tools::keep_freed_memory();
   const shardline::tools::Request request = shardline::tools::parse(argc, argv);
   if (request.quiet != nullptr || request.quiet_fault) return shardline::tools::run_quietly(request);

@@ -121,7 +121,10 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
 int matmul(const MatmulOptions& options) {
   const ParsedProduct parsed = parse_product(options.expression);
   const std::map<std::string, Index> sizes = parse_sizes(options.sizes);
-  Job job(options.common);
+  CommandFiles files = files_of(options.common);
+  add_trace_files(files, options.trace);
+  files.outputs.push_back({"--report", "page", options.report});
+  Job job(options.common, files);
   const Product product = make_product(parsed, sizes, job.mesh().axes());
   const ElementTypes types = product_types(product, job.dtype());
   const roofline::Hardware prices = job.prices();
@@ -134,9 +137,6 @@ int matmul(const MatmulOptions& options) {
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
   require_memory(product, chosen, scheduled, job);
-  job.require_writable({{"--json", "record", options.common.json},
-                        {"--trace", "trace", options.trace},
-                        {"--report", "page", options.report}});
 
   job.introduce();
   if (job.dtype() == DType::bf16) {

@@ -5,8 +5,10 @@
 
 #include <memory>
 
+#include "models/known_models.h"
 #include "runtime/base/check.h"
 #include "tools/number_option.h"
+#include "tools/output.h"
 #include "tools/output_files.h"
 #include "tools/plan_answer.h"
 #include "tools/plan_page.h"
@@ -16,14 +18,15 @@ namespace shardline::tools {
 namespace {
 
 int plan(const PlanOptions& options) {
-  refuse_inputs({{"--model", "model", options.model}, {"--machine", "machine", options.common.machine.file}},
-                {{"--json", "record", options.common.json}, {"--report", "page", options.report}});
-  require_writable({{"--json", "record", options.common.json}, {"--report", "page", options.report}});
+  CommandFiles files = files_of(options.common);
+  if (!is_known_model(options.model)) files.inputs.push_back({"--model", "model", options.model});
+  files.outputs.push_back({"--report", "page", options.report});
+  check_files(files);
   const PlanAnswer answer = answer_of(options);
-  for (const std::string& remark : answer.question.remarks) fmt::print(stderr, "shardline: {}\n", remark);
-  if (!options.common.json.empty()) write_record(options.common.json, plan_record(answer));
-  if (!options.report.empty()) write_text(options.report, to_html(plan_page(answer)));
-  fmt::print("{}", plan_text(answer));
+  for (const std::string& remark : answer.question.remarks) note(remark);
+  if (!options.common.json.empty()) write_output(options.common.json, record_text(plan_record(answer)));
+  if (!options.report.empty()) write_output(options.report, to_html(plan_page(answer)));
+  print(plan_text(answer));
   return 0;
 }
 

@@ -116,7 +116,9 @@ char draw(const std::vector<double>& logits, double temperature, double uniform)
 
 int sample(const SampleOptions& options) {
   check_options(options);
-  Job job(options.common);
+  CommandFiles files = files_of(options.common);
+  files.input_folders.push_back({"--load", "model", options.load});
+  Job job(options.common, files);
   const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
   require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,
           checkpoint.config.vocab);

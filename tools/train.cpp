@@ -1,7 +1,7 @@
 #include "tools/train.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "models/auto_strategy.h"
 #include "models/checkpoint.h"
 #include "models/files.h"
+#include "models/known_models.h"
 #include "models/training.h"
 #include "program/measure.h"
 #include "program/print.h"
@@ -57,15 +58,28 @@ every way to give the axes roles, by the figures of --machine or else by built-i
 fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
 /// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
-std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& given) {
+std::vector<std::string> corpus(const std::vector<std::string>& given) {
   if (!given.empty()) return given;
-  const std::string found = mpi::on_root(job.world(), 0, [] {
+  const std::string found = mpi::on_root(mpi::Communicator::world(), 0, [] {
     const std::vector<std::string> files = default_corpus(SHARDLINE_SOURCE_DIR);
     return fmt::format("{}", fmt::join(files, "\n"));
   });
   std::vector<std::string> files;
   std::stringstream lines(found);
   for (std::string line; std::getline(lines, line);) files.push_back(line);
+  return files;
+}
+
+CommandFiles files_of(const TrainOptions& options, const std::vector<std::string>& texts) {
+  CommandFiles files = files_of(options.common);
+  if (!is_known_model(options.model)) files.inputs.push_back({"--model", "model", options.model});
+  for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
+  if (!options.load.empty()) files.input_folders.push_back({"--load", "model", options.load});
+  add_trace_files(files, options.trace);
+  files.outputs.push_back({"--report", "page", options.report});
+  if (!options.save.empty()) {
+    for (const std::string& path : saved_files(options.save)) files.more_outputs.push_back({"--save", "model", path});
+  }
   return files;
 }
 
@@ -253,17 +267,15 @@ std::string choice_text(const Choice& choice) {
 int train(const TrainOptions& options) {
   require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
   schedule_options(options.schedule);
-  Job job(options.common);
+  const std::vector<std::string> texts = corpus(options.data);
+  Job job(options.common, files_of(options, texts));
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
-  const ByteData data(corpus(job, options.data), options.sequence, job.seed(), [&](const std::string& path) {
+  const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
-  job.require_writable({{"--json", "record", options.common.json},
-                        {"--trace", "trace", options.trace},
-                        {"--report", "page", options.report}});
   job.introduce();
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, training);

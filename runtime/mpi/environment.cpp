@@ -30,15 +30,17 @@ constexpr int kUsage = 2;
 struct Outcome {
   bool all_refused = false;  ///< every rank threw a UsageError
   int first_refuser = 0;     ///< lowest rank that threw one; the number of ranks when none did
+  int code = 0;              ///< largest that a rank returned
 };
 
 /// Collective over `comm`. A rank that did not throw waits for the others, however long they work; a rank that threw
-/// (`refused`) gives up after kAgreementTimeout, when some rank must be waiting for it elsewhere, and gets nothing.
-std::optional<Outcome> agree(const Communicator& comm, bool refused) {
-  const std::array<int, 2> mine{refused ? 1 : 0, refused ? comm.rank() : comm.size()};
-  std::array<int, 2> least{};
+/// (`refused`) instead of returning `code` gives up after kAgreementTimeout, when some rank must be waiting for it
+/// elsewhere, and gets nothing.
+std::optional<Outcome> agree(const Communicator& comm, bool refused, int code) {
+  const std::array<int, 3> mine{refused ? 1 : 0, refused ? comm.rank() : comm.size(), -code};
+  std::array<int, 3> least{};
   MPI_Request request = MPI_REQUEST_NULL;
-  SHARDLINE_MPI(MPI_Iallreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, comm.get(), &request));
+  SHARDLINE_MPI(MPI_Iallreduce(mine.data(), least.data(), 3, MPI_INT, MPI_MIN, comm.get(), &request));
   const auto deadline = std::chrono::steady_clock::now() + kAgreementTimeout;
   int done = 0;
   SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -47,11 +49,14 @@ std::optional<Outcome> agree(const Communicator& comm, bool refused) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
   }
-  return Outcome{least[0] == 1, least[1]};
+  return Outcome{least[0] == 1, least[1], -least[2]};
 }
 
+/// Says it on standard error, if that can be written.
+void complain(const std::string& message) { std::fputs(fmt::format("shardline: {}\n", message).c_str(), stderr); }
+
 [[noreturn]] void end_job(int rank, const std::string& message, int code) {
-  fmt::print(stderr, "shardline: rank {}: {}\n", rank, message);
+  complain(fmt::format("rank {}: {}", rank, message));
   std::fflush(stderr);
   std::fflush(stdout);
   std::this_thread::sleep_for(kReadingTime);
@@ -61,16 +66,16 @@ std::optional<Outcome> agree(const Communicator& comm, bool refused) {
 
 /// Collective over `comm`: what run_guarded() does once the body has ended without an Error of another kind.
 int conclude(const Communicator& comm, int code, const std::optional<std::string>& refusal) {
-  const std::optional<Outcome> outcome = agree(comm, refusal.has_value());
+  const std::optional<Outcome> outcome = agree(comm, refusal.has_value(), code);
   if (!outcome) end_job(comm.rank(), *refusal, kUsage);
-  if (outcome->first_refuser == comm.size()) return code;
+  if (outcome->first_refuser == comm.size()) return outcome->code;
   if (!outcome->all_refused) {
     if (comm.rank() == outcome->first_refuser) end_job(comm.rank(), *refusal, kUsage);
     // The first rank that refused prints and ends the job; this one must not get ahead of its message.
     std::this_thread::sleep_for(kAgreementTimeout);
     end_job(comm.rank(), fmt::format("rank {} refused its arguments", outcome->first_refuser), kUsage);
   }
-  if (comm.rank() == 0) fmt::print(stderr, "shardline: {}\n", *refusal);
+  if (comm.rank() == 0) complain(*refusal);
   return kUsage;
 }
 

@@ -15,10 +15,11 @@ class Environment {
   Environment& operator=(const Environment&) = delete;
 };
 
-/// Runs `body` as the whole of a process's work and returns its exit code. A UsageError is printed once, by world rank
-/// 0, and gives exit code 2 on every rank when every rank throws it; any other exception prints rank and message and
-/// ends the whole job with MPI_Abort. A UsageError thrown on some ranks only ends the job too, so that no rank is left
-/// waiting: code that can fail on one rank alone must agree first (see on_root()).
+/// Runs `body` as the whole of a process's work and returns its exit code: on every rank the largest that `body`
+/// returned on any. A UsageError is printed once, by world rank 0, and gives exit code 2 on every rank when every rank
+/// throws it; any other exception prints rank and message and ends the whole job with MPI_Abort. A UsageError thrown on
+/// some ranks only ends the job too, so that no rank is left waiting: code that can fail on one rank alone must agree
+/// first (see on_root()).
 int run_guarded(const std::function<int()>& body);
 
 /// MPI library name and version on one line.

@@ -15,7 +15,6 @@
 #include "models/auto_strategy.h"
 #include "models/checkpoint.h"
 #include "models/files.h"
-#include "models/known_models.h"
 #include "models/training.h"
 #include "program/measure.h"
 #include "program/print.h"
@@ -72,7 +71,7 @@ std::vector<std::string> corpus(const std::vector<std::string>& given) {
 
 CommandFiles files_of(const TrainOptions& options, const std::vector<std::string>& texts) {
   CommandFiles files = files_of(options.common);
-  if (!is_known_model(options.model)) files.inputs.push_back({"--model", "model", options.model});
+  if (options.model != "tiny") files.inputs.push_back({"--model", "model", options.model});
   for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
   if (!options.load.empty()) files.input_folders.push_back({"--load", "model", options.load});
   add_trace_files(files, options.trace);

@@ -52,7 +52,7 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
   };
   if (algorithm == Algorithm::native) {
     if (chunks.packed) place_own();  // else MPI does, and `out` is MPI's until the end
-    return start_native_all_gather(engine, std::move(job), in.size(), chunks.ranges, options);
+    return start_native_all_gather(engine, std::move(job), in.size(), chunks.ranges);
   }
   Schedule schedule = all_gather_schedule(algorithm, placement_of(job, engine.mesh()), chunks.ranges);
   Handle handle = start_schedule(engine, std::move(job), std::move(schedule), options);

@@ -42,7 +42,7 @@ Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Ten
       .kind = Kind::all_reduce, .bytes = in.bytes(), .direct = direct_possible(engine, job, in, out)};
   const Algorithm algorithm = resolve(engine, job, question, options);
   if (algorithm == Algorithm::direct) return engine.start(direct_all_reduce(engine, std::move(job), in, out));
-  if (algorithm == Algorithm::native) return start_native_all_reduce(engine, std::move(job), in.size(), options);
+  if (algorithm == Algorithm::native) return start_native_all_reduce(engine, std::move(job), in.size());
   if (job.positions() == 1) place_whole(job, in, out);
   Schedule schedule = all_reduce_schedule(algorithm, placement_of(job, engine.mesh()), in.size());
   return start_schedule(engine, std::move(job), std::move(schedule), options);

@@ -66,7 +66,7 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
                              split[static_cast<std::size_t>(to)].size() * others;
                     }};
   if (algorithm == Algorithm::native && !sends.packed && !receives.packed) {
-    return start_native_exchange(engine, std::move(job), exchange, options);
+    return start_native_exchange(engine, std::move(job), exchange);
   }
   Handle handle = start_exchange(engine, std::move(job), std::move(exchange), algorithm, options);
   copy_box(own_in, {out.data(), out.shape(), out_boxes[own]}, item);
@@ -83,7 +83,7 @@ Handle start_exchange(Engine& engine, Job job, Exchange exchange, Algorithm algo
     const auto own = static_cast<std::size_t>(job.position());
     exchange.sends[own] = {0, 0};
     exchange.receives[own] = {0, 0};
-    return start_native_exchange(engine, std::move(job), exchange, options);
+    return start_native_exchange(engine, std::move(job), exchange);
   }
   Schedule schedule = all_to_all_schedule(algorithm, placement_of(job, engine.mesh()), exchange);
   return start_schedule(engine, std::move(job), std::move(schedule), options);

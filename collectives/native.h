@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "collectives/operation.h"
-#include "collectives/options.h"
 #include "collectives/packing.h"
 #include "collectives/progress.h"
 #include "collectives/schedule.h"
@@ -11,25 +10,22 @@
 
 namespace shardline::collectives {
 
-// The MPI library's own collectives behind the same operations: an oracle for tests and a baseline for benchmarks. They
-// are non-blocking unless Options::blocking asks for MPI's blocking ones, for which Error is thrown when anything else
-// is in flight; those are called in their regular form (MPI_Allgather rather than MPI_Allgatherv) where all chunks are
-// equal and in order. Counts are those of MPI 3, so each function throws Error that names the limit when a count or an
-// offset does not fit an int. Every one is collective over the job's axes.
+// The MPI library's own collectives behind the same operations: an oracle for tests. They are MPI's non-blocking ones;
+// collectives/native_call makes the blocking ones that programs call. Counts are those of MPI 3, so each function
+// throws Error that names the limit when a count or an offset does not fit an int. Every one is collective over the
+// job's axes.
 
 /// All-gathers the whole input into the `chunks` of the output; `own_count` elements are this position's. In place when
 /// the input is the own chunk of the output.
-Handle start_native_all_gather(Engine& engine, Job job, Index own_count, const std::vector<Range>& chunks,
-                               const Options& options);
+Handle start_native_all_gather(Engine& engine, Job job, Index own_count, const std::vector<Range>& chunks);
 
 /// Reduces and scatters the `boxes` of `in`, by position. Throws UsageError on bf16, which MPI does not reduce.
-Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, const std::vector<Box>& boxes,
-                                   const Options& options);
+Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, const std::vector<Box>& boxes);
 
 /// All-reduces `count` elements, in place when input and output are the same. Throws UsageError on bf16.
-Handle start_native_all_reduce(Engine& engine, Job job, Index count, const Options& options);
+Handle start_native_all_reduce(Engine& engine, Job job, Index count);
 
 /// Exchanges chunks, the own one too where it is not empty.
-Handle start_native_exchange(Engine& engine, Job job, const Exchange& exchange, const Options& options);
+Handle start_native_exchange(Engine& engine, Job job, const Exchange& exchange);
 
 }  // namespace shardline::collectives

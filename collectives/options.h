@@ -23,7 +23,7 @@ std::string_view name_of(Kind kind);
 /// - `pairwise`: every position exchanges with every other;
 /// - `doubling`: a logarithmic number of steps, for small arrays;
 /// - `direct`: ranks of one node read each other's arrays in a shared arena;
-/// - `native`: the MPI library's own collective, an oracle and a baseline (its order of summation is its own).
+/// - `native`: the MPI library's own collective, an oracle (its order of summation is its own).
 enum class Algorithm : std::uint8_t { automatic, ring, bidirectional, pairwise, doubling, direct, native };
 
 inline constexpr std::array kAlgorithms = {Algorithm::automatic, Algorithm::ring,     Algorithm::bidirectional,
@@ -65,9 +65,6 @@ struct Options {
   /// The input is written while the operation runs: what Handle::supply() has not named is not read. All_gather and
   /// reduce_scatter along dim 0 and all_reduce; goes by messages, so never `direct` or `native`.
   bool fed = false;
-  /// `native` only: MPI's blocking collective, done when it has been started. Nothing else may be in flight on this
-  /// rank, whose engine MPI does not serve meanwhile.
-  bool blocking = false;
 };
 
 }  // namespace shardline::collectives

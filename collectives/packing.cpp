@@ -16,21 +16,22 @@ Index first_element(const Shape& shape, const Box& box) {
   return offset;
 }
 
-bool contiguous(const Shape& shape, const Box& box) {
-  bool cut_seen = false;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    if (cut_seen && box[d].size() != 1) return false;
-    cut_seen = cut_seen || box[d].size() != shape[d];
-  }
-  return true;
-}
-
 }  // namespace
 
 Shape extents(const Box& box) {
   Shape shape;
   for (const Range& range : box) shape.push_back(range.size());
   return shape;
+}
+
+bool contiguous(const Shape& shape, const Box& box) {
+  if (std::any_of(box.begin(), box.end(), [](Range range) { return range.size() == 0; })) return true;
+  bool cut_seen = false;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (cut_seen && box[d].size() != 1) return false;
+    cut_seen = cut_seen || box[d].size() != shape[d];
+  }
+  return true;
 }
 
 Box whole(const Shape& shape) {
@@ -119,7 +120,7 @@ Chunks chunks_of(const Shape& shape, const std::vector<Box>& boxes) {
   Chunks chunks;
   for (const Box& box : boxes) {
     const Index count = element_count(extents(box));
-    if (count > 0 && !contiguous(shape, box)) return packed_chunks(boxes);
+    if (!contiguous(shape, box)) return packed_chunks(boxes);
     const Index begin = count > 0 ? first_element(shape, box) : 0;
     chunks.ranges.push_back({begin, begin + count});
   }

@@ -13,6 +13,8 @@ using Box = std::vector<Range>;
 
 /// Extents of a box.
 Shape extents(const Box& box);
+/// True when the elements of a box of an array of `shape` lie one after the other in memory, or there are none.
+bool contiguous(const Shape& shape, const Box& box);
 /// The box that is a whole array of `shape`.
 Box whole(const Shape& shape);
 /// The box of `shape` that keeps every dim whole but `dim`, which it cuts to `range`.

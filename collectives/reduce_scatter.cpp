@@ -45,7 +45,7 @@ Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const
 
   const std::vector<Box> boxes = cuts(in.shape(), dim, blocks);
   if (algorithm == Algorithm::native) {
-    return start_native_reduce_scatter(engine, std::move(job), in, boxes, options);
+    return start_native_reduce_scatter(engine, std::move(job), in, boxes);
   }
   if (job.positions() == 1) place_whole(job, in, out);
   const Chunks chunks = stage_input(job, engine.scratch(), in, boxes);

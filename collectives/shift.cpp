@@ -56,8 +56,7 @@ Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index off
   }
   const Placement placement = placement_of(job, engine.mesh());
   if (algorithm == Algorithm::native) {
-    return start_native_exchange(engine, std::move(job), with_one_peer(placement, in.size(), out.size(), offset),
-                                 options);
+    return start_native_exchange(engine, std::move(job), with_one_peer(placement, in.size(), out.size(), offset));
   }
   Schedule schedule = shift_schedule(algorithm, placement, in.size(), out.size(), offset);
   return start_schedule(engine, std::move(job), std::move(schedule), options);

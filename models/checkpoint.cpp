@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "models/files.h"
-#include "models/safetensors.h"
+#include "models/weight_files.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -53,20 +53,19 @@ Tensor to_stored(const ModelParameter& parameter, const Tensor& whole) {
   return transposed(whole.reshaped({in, out}));
 }
 
-Index parse_sequence(const SafetensorsFile& file) {
-  const auto found = file.metadata().find(kSequenceKey);
-  if (found == file.metadata().end()) return 0;
+/// Tokens per sequence as noted beside the weights; 0 when nothing is.
+Index parse_sequence(const WeightFiles& files) {
+  const std::string text = files.metadata(kSequenceKey);
+  if (text.empty()) return 0;
   Index sequence = 0;
-  std::from_chars(found->second.data(), found->second.data() + found->second.size(), sequence);
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), sequence);
+  require(status == std::errc() && end == text.data() + text.size() && sequence >= 1,
+          "{}: {} is \"{}\"; it must be a whole number of at least 1", files.path(), kSequenceKey, text);
   return sequence;
 }
 
 /// The tensor's element type and bytes, for sending to ranks that know its shape.
-std::string packed(SafetensorsFile& file, const std::string& name, const Shape& expected) {
-  require(file.info(name).shape == expected, "{}: tensor {} has shape {}, the configuration says {}", file.path(), name,
-          to_string(file.info(name).shape), to_string(expected));
-  const Tensor tensor = file.read(name);
-  require(!is_integer(tensor.dtype()), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(), name);
+std::string packed(const Tensor& tensor) {
   std::string bytes(1, static_cast<char>(tensor.dtype()));
   return bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes()));
 }
@@ -107,21 +106,37 @@ void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, c
 
 std::vector<std::string> saved_files(const std::string& folder) { return {weights_path(folder), config_path(folder)}; }
 
+Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder) {
+  const std::string bytes = mpi::on_root(comm, 0, [&] {
+    std::uintmax_t sum = 0;
+    std::error_code failure;
+    for (const auto& file : std::filesystem::directory_iterator(folder, failure)) {
+      const std::uintmax_t size = file.path().extension() == ".safetensors" ? file.file_size(failure) : 0;
+      if (!failure) sum += size;
+    }
+    return std::to_string(sum);
+  });
+  return Bytes(std::stod(bytes));
+}
+
 Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
-  checkpoint.config =
+  ReadConfig read =
       parse_config(mpi::on_root(comm, 0, [&] { return read_file(config_path(folder)); }), config_path(folder));
-  std::unique_ptr<SafetensorsFile> file;  // on rank 0
+  checkpoint.config = read.config;
+  checkpoint.remarks = std::move(read.remarks);
+  const Transformer model = make_inference(checkpoint.config, {1, 1});
+  std::unique_ptr<WeightFiles> files;  // on rank 0
   const std::string sequence = mpi::on_root(comm, 0, [&] {
-    file = std::make_unique<SafetensorsFile>(weights_path(folder));
-    return std::to_string(parse_sequence(*file));
+    files = std::make_unique<WeightFiles>(folder);
+    files->require_tensors_of(checkpoint.config, model);
+    return std::to_string(parse_sequence(*files));
   });
   checkpoint.sequence = std::stoll(sequence);
-  const Transformer model = make_inference(checkpoint.config, {1, 1});
   for (const ModelParameter& parameter : model.parameters) {
     const Shape shape = stored_shape(parameter, model.program.array(parameter.array).shape);
     const std::string& name = parameter.checkpoint_name;
-    checkpoint.tensors[name] = unpacked(mpi::on_root(comm, 0, [&] { return packed(*file, name, shape); }), shape);
+    checkpoint.tensors[name] = unpacked(mpi::on_root(comm, 0, [&] { return packed(files->read(name, shape)); }), shape);
   }
   return checkpoint;
 }

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "models/model_types.h"
+#include "models/strict_json.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -16,34 +18,35 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Index kLargestSize = 2147483647;
+constexpr int kDeepestConfig = 16;
 
 /// Reads the keys of one configuration; every message names the file and the key.
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view name) : name_(name) {
-    try {
-      object_ = Json::parse(text);
-    } catch (const Json::parse_error& error) {
-      usage_error("{}: not JSON: {}", name_, error.what());
-    }
-    require(object_.is_object(), "{}: a configuration is a JSON object, this is {}", name_, object_.type_name());
-  }
+  /// `legal_types` is what messages offer in place of a model_type that is not known.
+  Reader(std::string_view text, std::string_view name, const std::string& legal_types)
+      : name_(name),
+        object_(parse_object(text, name_, "the configuration", kDeepestConfig)),
+        type_(find_type(legal_types)) {}
 
   const std::string& name() const { return name_; }
   const Json& object() const { return object_; }
+  const ModelType& type() const { return type_; }
+  /// Sizes that are missing and what they are then, "hidden_size 4096".
+  const std::vector<std::string>& missing() const { return missing_; }
+
+  bool is_missing(const char* key) const { return !object_.contains(key); }
+  bool is_null(const char* key) const { return object_.contains(key) && object_.at(key).is_null(); }
+  /// There and not null.
   bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
 
   [[noreturn]] void refuse(std::string_view key, const Json& value, std::string_view legal) const {
-    usage_error("{}: {} is {}; {}", name_, key, value.dump(-1, ' ', true, Json::error_handler_t::replace), legal);
+    usage_error("{}: {} is {}; {}", name_, key, shown(value), legal);
   }
 
-  /// A size; missing is an error unless there is a default.
-  Index size(const char* key, std::optional<Index> missing = std::nullopt) const {
-    if (!has(key)) {
-      require(missing.has_value(), "{}: {} is missing; it must be a whole number from 1 to {}", name_, key,
-              kLargestSize);
-      return *missing;
-    }
+  /// A size; `missing` without the key.
+  Index size(const char* key, Index missing) const {
+    if (is_missing(key)) return missing;
     const Json& value = object_.at(key);
     if (!value.is_number_integer() || value < 1 || value > kLargestSize) {
       refuse(key, value, fmt::format("it must be a whole number from 1 to {}", kLargestSize));
@@ -51,8 +54,14 @@ class Reader {
     return value.get<Index>();
   }
 
+  /// The same, noted when it is missing.
+  Index noted_size(const char* key, Index missing) {
+    if (is_missing(key)) missing_.push_back(fmt::format("{} {}", key, missing));
+    return size(key, missing);
+  }
+
   double positive(const Json& object, const char* key, double missing) const {
-    if (!object.contains(key) || object.at(key).is_null()) return missing;
+    if (!object.contains(key)) return missing;
     const Json& value = object.at(key);
     if (!value.is_number() || !(value.get<double>() > 0) || !std::isfinite(value.get<double>())) {
       refuse(key, value, "it must be a positive number");
@@ -61,91 +70,179 @@ class Reader {
   }
 
   bool flag(const char* key, bool missing) const {
-    if (!has(key)) return missing;
+    if (is_missing(key)) return missing;
     if (!object_.at(key).is_boolean()) refuse(key, object_.at(key), "it must be true or false");
     return object_.at(key).get<bool>();
   }
 
-  /// Refuses the configuration when `key` is there with a value other than null and `harmless`.
-  void only(const char* key, const Json& harmless) const {
-    if (!has(key) || object_.at(key) == harmless) return;
-    refuse(key, object_.at(key),
-           harmless.is_null() ? "only null is implemented" : fmt::format("only {} is implemented", harmless.dump()));
+ private:
+  const ModelType& find_type(const std::string& legal) const {
+    require(object_.contains("model_type"), "{}: model_type is missing; {}", name_, legal);
+    const Json& given = object_.at("model_type");
+    for (const ModelType& type : model_types()) {
+      if (given == std::string(type.name)) return type;
+    }
+    refuse("model_type", given, legal);
   }
 
- private:
   std::string name_;
   Json object_;
+  const ModelType& type_;
+  std::vector<std::string> missing_;
 };
 
-void refuse_dropout(const Reader& reader) {
+/// A key that changes the mathematics in a way that is not implemented.
+struct Difference {
+  std::string key;  ///< with those of the objects around it: rope_parameters.factor
+  Json value = {};
+  std::string legal;
+};
+
+/// Keys that change nothing while they have a certain value, or are null.
+struct HarmlessValue {
+  const char* key;
+  Json value = {};
+};
+
+const std::vector<HarmlessValue>& harmless_values() {
+  static const std::vector<HarmlessValue> values = {
+      {"hidden_act", "silu"},          {"partial_rotary_factor", 1},
+      {"attention_bias", false},       {"mlp_bias", false},
+      {"quantization_config", {}},     {"attn_logit_softcapping", {}},
+      {"final_logit_softcapping", {}}, {"embedding_multiplier", 1},
+      {"residual_multiplier", 1},      {"logits_scaling", 1},
+  };
+  return values;
+}
+
+/// Whether the key is the name of a dropout.
+bool names_dropout(const std::string& key) {
+  return key.find("dropout") != std::string::npos || key.ends_with("_pdrop");
+}
+
+/// Objects that say nothing about the mathematics, or are looked into by themselves.
+bool is_known_object(const std::string& key) {
+  constexpr std::array kKnown = {"rope_parameters", "rope_scaling", "quantization_config", "id2label",
+                                 "label2id",        "auto_map",     "task_specific_params"};
+  return std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end();
+}
+
+/// Rotary positions as one object. Its other keys are those of scaled positions, or hold objects by kind of layer.
+void look_at_rope(const Reader& reader, const char* key, std::vector<Difference>& found) {
+  if (!reader.has(key)) return;
+  const Json& rope = reader.object().at(key);
+  if (!rope.is_object()) {
+    found.push_back({key, rope, "it must be an object or null"});
+    return;
+  }
+  for (const auto& [inner, value] : rope.items()) {
+    const bool is_type = inner == "rope_type" || inner == "type";
+    const bool harmless =
+        inner == "rope_theta" || (is_type && value == "default") || (inner == "partial_rotary_factor" && value == 1);
+    if (harmless) continue;
+    found.push_back({fmt::format("{}.{}", key, inner), value,
+                     is_type                            ? "only \"default\" is implemented"
+                     : inner == "partial_rotary_factor" ? "only 1 is implemented"
+                                                        : "this key is not implemented"});
+  }
+}
+
+/// Attention over the last tokens alone, of all layers or of some.
+void look_at_window(const Reader& reader, std::vector<Difference>& found) {
+  const ModelType& type = reader.type();
+  // Only some types have a switch beside the size; in mistral's it means nothing.
+  const bool switched_off = type.name != "mistral" && !reader.is_missing("use_sliding_window") &&
+                            (reader.is_null("use_sliding_window") || !reader.flag("use_sliding_window", false));
+  if (reader.is_missing("sliding_window") && type.window) {
+    found.push_back({"sliding_window", *type.window,
+                     fmt::format("that is what {} makes of the missing key; only null is implemented", type.name)});
+  } else if (reader.has("sliding_window") && !switched_off) {
+    found.push_back({"sliding_window", reader.object().at("sliding_window"), "only null is implemented"});
+  }
+  if (!reader.has("layer_types")) return;
+  const Json& layers = reader.object().at("layer_types");
+  const bool full = layers.is_array() && std::all_of(layers.begin(), layers.end(),
+                                                     [](const Json& each) { return each == "full_attention"; });
+  if (!full) found.push_back({"layer_types", layers, "only \"full_attention\" of all layers is implemented"});
+}
+
+/// All that parse_config() refuses and that changes no size.
+std::vector<Difference> other_mathematics(const Reader& reader) {
+  std::vector<Difference> found;
+  for (const auto& [key, harmless] : harmless_values()) {
+    if (!reader.has(key) || reader.object().at(key).empty() || reader.object().at(key) == harmless) continue;
+    found.push_back({key, reader.object().at(key), fmt::format("only {} is implemented", shown(harmless))});
+  }
   for (const auto& [key, value] : reader.object().items()) {
-    const bool names_dropout = key.find("dropout") != std::string::npos || key.ends_with("_pdrop");
-    if (names_dropout && !value.is_null() && value != 0) reader.refuse(key, value, "there is no dropout here, only 0");
+    if (names_dropout(key) && !value.is_null() && value != 0) {
+      found.push_back({key, value, "there is no dropout here, only 0"});
+    }
+    if (value.is_object() && !value.empty() && !is_known_object(key)) {
+      found.push_back({key, value, "what is in this object is not known"});
+    }
   }
+  look_at_window(reader, found);
+  look_at_rope(reader, "rope_scaling", found);
+  look_at_rope(reader, "rope_parameters", found);
+  return found;
 }
 
-/// The keys of transformers 5, which holds everything about rotary positions in one object.
-void check_rope_parameters(const Reader& reader, const Json& rope) {
-  if (!rope.is_object()) reader.refuse("rope_parameters", rope, "it must be an object or null");
-  if (rope.value("rope_type", Json("default")) != "default") {
-    reader.refuse("rope_parameters", rope, "only rope_type \"default\" is implemented");
-  }
-}
-
-/// Refuses, by name, every key that changes the mathematics in a way that is not implemented.
-void refuse_other_mathematics(const Reader& reader) {
-  const Json type = reader.object().value("model_type", Json("llama"));
-  if (type != "llama" && type != "mistral") reader.refuse("model_type", type, "llama and mistral are implemented");
-  reader.only("hidden_act", "silu");
-  reader.only("rope_scaling", nullptr);
-  reader.only("partial_rotary_factor", 1);
-  reader.only("attention_bias", false);
-  reader.only("mlp_bias", false);
-  reader.only("quantization_config", nullptr);
-  refuse_dropout(reader);
-  if (reader.flag("use_sliding_window", true)) reader.only("sliding_window", nullptr);
-  require(type != "mistral" || reader.object().contains("sliding_window"),
-          "{}: sliding_window is missing; model_type mistral then has a window, only null is implemented",
-          reader.name());
-  if (reader.has("rope_parameters")) check_rope_parameters(reader, reader.object().at("rope_parameters"));
-}
-
+/// rope_scaling, when there is something in it, stands in front of rope_parameters, and both of the key outside.
 double read_rope_theta(const Reader& reader) {
-  const double theta = reader.positive(reader.object(), "rope_theta", 10000);
-  return reader.has("rope_parameters") ? reader.positive(reader.object().at("rope_parameters"), "rope_theta", theta)
-                                       : theta;
+  const double outside = reader.positive(reader.object(), "rope_theta", TransformerConfig{}.rope_theta);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (reader.has(key) && !reader.object().at(key).empty()) {
+      return reader.positive(reader.object().at(key), "rope_theta", outside);
+    }
+  }
+  return outside;
+}
+
+Index read_kv_heads(const Reader& reader, Index heads) {
+  const bool derived = reader.is_null("num_key_value_heads") && reader.type().null_kv_heads == NullMeans::derived;
+  const Index kv_heads = derived ? heads : reader.size("num_key_value_heads", reader.type().kv_heads.value_or(heads));
+  require(heads % kv_heads == 0,
+          "{}: num_attention_heads is {} and num_key_value_heads is {}; the first must be a multiple of the second",
+          reader.name(), heads, kv_heads);
+  return kv_heads;
 }
 
 Index read_head_dim(const Reader& reader, Index d_model, Index heads) {
-  if (!reader.has("head_dim")) {
+  const bool derived = reader.is_missing("head_dim")
+                           ? !reader.type().head_dim
+                           : reader.is_null("head_dim") && reader.type().null_head_dim == NullMeans::derived;
+  if (derived) {
     require(d_model % heads == 0,
             "{}: hidden_size is {} and num_attention_heads is {}; without head_dim the first must be a multiple of the "
             "second",
             reader.name(), d_model, heads);
   }
-  const Index head_dim = reader.size("head_dim", d_model / heads);
+  const Index head_dim = derived ? d_model / heads : reader.size("head_dim", reader.type().head_dim.value_or(0));
   require(head_dim % 2 == 0, "{}: head_dim is {}; rotary positions turn pairs, so it must be even", reader.name(),
           head_dim);
   return head_dim;
 }
 
-TransformerConfig read_sizes(const Reader& reader) {
-  TransformerConfig config;
-  config.vocab = reader.size("vocab_size");
-  config.d_model = reader.size("hidden_size");
-  config.layers = reader.size("num_hidden_layers");
-  config.heads = reader.size("num_attention_heads");
-  // Where the key is missing llama means as many as heads, mistral 8.
-  const Json type = reader.object().value("model_type", Json("llama"));
-  config.kv_heads = reader.size("num_key_value_heads", type == "mistral" ? 8 : config.heads);
-  require(config.heads % config.kv_heads == 0,
-          "{}: num_attention_heads is {} and num_key_value_heads is {}; the first must be a multiple of the second",
-          reader.name(), config.heads, config.kv_heads);
+ReadConfig read_sizes(Reader& reader) {
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    if (reader.has(key)) reader.refuse(key, reader.object().at(key), "experts are not implemented");
+  }
+  ReadConfig read;
+  TransformerConfig& config = read.config;
+  const ModelType& type = reader.type();
+  config.vocab = reader.noted_size("vocab_size", type.vocab);
+  config.d_model = reader.noted_size("hidden_size", type.d_model);
+  config.layers = reader.noted_size("num_hidden_layers", type.layers);
+  config.heads = reader.noted_size("num_attention_heads", type.heads);
+  config.kv_heads = read_kv_heads(reader, config.heads);
   config.head_dim = read_head_dim(reader, config.d_model, config.heads);
-  config.d_ff = reader.size("intermediate_size");
-  config.tied = reader.flag("tie_word_embeddings", type == "gemma" || type == "gemma2");
-  return config;
+  config.d_ff = reader.noted_size("intermediate_size", type.d_ff);
+  config.tied = reader.flag("tie_word_embeddings", type.tied);
+  if (!reader.missing().empty()) {
+    read.remarks.push_back(fmt::format("{}: what is missing is as in {}: {}", reader.name(), type.name,
+                                       fmt::join(reader.missing(), ", ")));
+  }
+  return read;
 }
 
 }  // namespace
@@ -162,29 +259,33 @@ TransformerConfig tiny_config() {
   return config;
 }
 
-TransformerConfig parse_config(std::string_view json_text, std::string_view name) {
-  const Reader reader(json_text, name);
-  refuse_other_mathematics(reader);
-  TransformerConfig config = read_sizes(reader);
+ReadConfig parse_config(std::string_view json_text, std::string_view name) {
+  const std::string implemented = "implemented are " + model_type_names(true);
+  Reader reader(json_text, name, implemented);
+  if (!reader.type().differs.empty()) {
+    reader.refuse("model_type", reader.type().name, fmt::format("{}; {}", reader.type().differs, implemented));
+  }
+  const std::vector<Difference> other = other_mathematics(reader);
+  if (!other.empty()) reader.refuse(other[0].key, other[0].value, other[0].legal);
+  ReadConfig read = read_sizes(reader);
+  TransformerConfig& config = read.config;
   config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps);
   config.rope_theta = read_rope_theta(reader);
   config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range);
-  return config;
+  return read;
 }
 
-TransformerConfig parse_sizes(std::string_view json_text, std::string_view name) {
-  const Reader reader(json_text, name);
-  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
-    if (reader.has(key)) reader.refuse(key, reader.object().at(key), "experts are not counted");
+ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
+  Reader reader(json_text, name, "counted are " + model_type_names(false));
+  ReadConfig read = read_sizes(reader);
+  std::vector<std::string> not_counted;
+  const ModelType& type = reader.type();
+  if (!type.not_counted.empty()) not_counted.push_back(fmt::format("{} of {}", type.not_counted, type.name));
+  for (const Difference& each : other_mathematics(reader)) not_counted.push_back(each.key);
+  if (!not_counted.empty()) {
+    read.remarks.push_back(fmt::format("{}: not counted: {}", name, fmt::join(not_counted, ", ")));
   }
-  // Models of the same layers: attention with grouped keys and values, a gated MLP of three products.
-  constexpr std::array kLikeLlama = {"llama",  "mistral", "qwen2", "qwen3",  "gemma",
-                                     "gemma2", "phi3",    "olmo2", "granite"};
-  const Json type = reader.object().value("model_type", Json("llama"));
-  if (std::none_of(kLikeLlama.begin(), kLikeLlama.end(), [&](const char* known) { return type == known; })) {
-    reader.refuse("model_type", type, fmt::format("counted are {}", fmt::join(kLikeLlama, ", ")));
-  }
-  return read_sizes(reader);
+  return read;
 }
 
 std::string to_json(const TransformerConfig& config) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/shape.h"
 
@@ -29,17 +30,23 @@ struct TransformerConfig {
 /// The built-in model `tiny`, over bytes: 1.67 million parameters.
 TransformerConfig tiny_config();
 
-/// Reads the text of a Hugging Face `config.json` (model_type llama, or mistral without a window); `name` is how
-/// messages call it. Keys that do not matter are ignored. Throws UsageError, one line with the name, the key, its value
-/// and what is legal, for a key that is missing or out of range and for one that changes the mathematics in a way not
-/// implemented.
-TransformerConfig parse_config(std::string_view json_text, std::string_view name);
+/// What a `config.json` says.
+struct ReadConfig {
+  TransformerConfig config;
+  std::vector<std::string> remarks;  ///< what it left to defaults, and what of it is not counted; a line each
+};
 
-/// The same for counting and pricing, of every model_type whose layers are attention and a gated MLP: only sizes are
-/// read, so that keys which change the mathematics but not the amount of work (rotary scaling, biases, dropout,
-/// windows) pass. Throws UsageError as parse_config for sizes, for another model_type, and for experts, which are not
-/// counted.
-TransformerConfig parse_sizes(std::string_view json_text, std::string_view name);
+/// Reads the text of a Hugging Face `config.json` whose mathematics is implemented (model_type llama, or mistral
+/// without a window); `name` is how messages call it. A key that is missing or null means what its model_type makes of
+/// that; a size that is missing is remarked. Throws UsageError, one line with the name, the key, its value and what is
+/// legal, for values out of range, another model_type, keys that change the mathematics in a way not implemented, and
+/// objects that are not known.
+ReadConfig parse_config(std::string_view json_text, std::string_view name);
+
+/// The same for counting and pricing, of every model_type whose layers are attention and a gated MLP (see
+/// model_types()): sizes are read and checked; what changes the mathematics passes and is remarked. Throws UsageError
+/// as parse_config for sizes, for another model_type, and for experts, which are not counted.
+ReadConfig parse_sizes(std::string_view json_text, std::string_view name);
 
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.
 std::string to_json(const TransformerConfig& config);

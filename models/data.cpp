@@ -1,5 +1,8 @@
 #include "models/data.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,10 +30,50 @@ bool is_text(const std::filesystem::path& path) {
   return std::find(kEndings.begin(), kEndings.end(), path.extension().string()) != kEndings.end();
 }
 
-bool is_skipped_folder(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  return name.starts_with('.') || name == "build" || std::filesystem::exists(path / "CMakeCache.txt");
+bool is_hidden_or_built(const std::filesystem::path& folder) {
+  const std::string name = folder.filename().string();
+  std::error_code error;
+  return name.starts_with('.') || name == "build" || std::filesystem::exists(folder / "CMakeCache.txt", error);
 }
+
+/// Looks for text under a folder. Nothing that it meets ends it.
+class CorpusWalk {
+ public:
+  void folder(const std::filesystem::path& path) {
+    std::error_code error;
+    std::filesystem::directory_iterator at(path, error);
+    for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) entry(*at);
+    if (error) ++skipped_;
+  }
+
+  std::vector<std::filesystem::path> files() const { return files_; }
+  Index skipped() const { return skipped_; }
+
+ private:
+  void entry(const std::filesystem::directory_entry& at) {
+    std::error_code error;
+    const std::filesystem::path& path = at.path();
+    const std::filesystem::file_status status = at.status(error);
+    const bool is_folder = std::filesystem::is_directory(status);
+    if (is_folder && is_hidden_or_built(path)) return;
+    // A link in a circle has no kind, so that its name does not tell whether it could hold text.
+    const bool circle = error == std::errc::too_many_symbolic_link_levels;
+    if (!is_folder && !circle && !is_text(path)) return;
+    if (circle || path.string().find('\n') != std::string::npos || (is_folder && at.is_symlink(error))) {
+      ++skipped_;
+    } else if (is_folder) {
+      folder(path);
+    } else if (!std::filesystem::is_regular_file(status) ||
+               ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) {
+      ++skipped_;
+    } else if (at.file_size(error) > 0 && !error) {
+      files_.push_back(path);
+    }
+  }
+
+  std::vector<std::filesystem::path> files_;
+  Index skipped_ = 0;
+};
 
 }  // namespace
 
@@ -85,23 +128,19 @@ double bigram_loss(std::span<const std::uint8_t> training, std::span<const std::
   return sum / static_cast<double>(held_out.size() - 1);
 }
 
-std::vector<std::string> default_corpus(const std::string& root) {
-  namespace fs = std::filesystem;
+Corpus default_corpus(const std::string& root) {
   std::error_code error;
-  require(fs::is_directory(root, error), "{}: no such folder to read sources and documentation from", root);
+  require(std::filesystem::is_directory(root, error), "{}: no such folder to read sources and documentation from",
+          root);
+  CorpusWalk walk;
+  walk.folder(root);
   std::vector<std::string> below;
-  for (auto at = fs::recursive_directory_iterator(root); at != fs::recursive_directory_iterator(); ++at) {
-    if (at->is_directory()) {
-      if (is_skipped_folder(at->path())) at.disable_recursion_pending();
-    } else if (at->is_regular_file() && is_text(at->path()) && at->file_size() > 0) {
-      below.push_back(at->path().lexically_relative(root).generic_string());
-    }
-  }
+  for (const auto& path : walk.files()) below.push_back(path.lexically_relative(root).generic_string());
   require(!below.empty(), "{}: no sources or documentation under it", root);
   std::sort(below.begin(), below.end());
-  std::vector<std::string> files;
-  for (const std::string& path : below) files.push_back((fs::path(root) / path).string());
-  return files;
+  Corpus corpus{{}, walk.skipped()};
+  for (const std::string& path : below) corpus.files.push_back((std::filesystem::path(root) / path).string());
+  return corpus;
 }
 
 }  // namespace shardline

@@ -55,9 +55,16 @@ class ByteData {
 /// of `training`, each of the 256 x 256 once more than it is there. Needs two bytes of `held_out`.
 double bigram_loss(std::span<const std::uint8_t> training, std::span<const std::uint8_t> held_out);
 
+/// Text files to train on.
+struct Corpus {
+  std::vector<std::string> files;
+  Index skipped = 0;  ///< entries left out that could hold text
+};
+
 /// The sources and documentation under `root`: .h .cpp .md .sh .txt and .cmake files that are not empty, in
-/// alphabetical order of their paths below it; without hidden folders and build folders. Throws UsageError when there
-/// are none.
-std::vector<std::string> default_corpus(const std::string& root);
+/// alphabetical order of their paths below it; without hidden folders and build folders. Skipped and counted are links
+/// to folders, links that lead nowhere or go in circles, what cannot be read, pipes and the like, and names with a
+/// newline. Throws UsageError when no file is left.
+Corpus default_corpus(const std::string& root);
 
 }  // namespace shardline

@@ -1,16 +1,17 @@
 #include "models/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 
 namespace shardline {
 namespace {
@@ -52,18 +53,51 @@ void sync_folder_of(const std::string& path) {
   ::close(descriptor);
 }
 
+/// Closes itself.
+struct Descriptor {
+  int number = -1;
+
+  explicit Descriptor(int open) : number(open) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+/// What something is that is not a regular file.
+const char* kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  require(std::filesystem::exists(status), "{}: no such file", path);
-  require(!std::filesystem::is_directory(status), "{}: is a folder, a file is needed", path);
-  std::ifstream stream(path, std::ios::binary);
-  require(stream.is_open(), "{}: cannot be opened: {}", path, words_of(errno));
-  std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  require(!stream.bad(), "{}: cannot be read", path);
+  // Without O_NONBLOCK opening a pipe waits until somebody writes to it.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  if (file.number < 0 && errno == ENOENT) usage_error("{}: no such file", path);
+  require(file.number >= 0, "{}: cannot be opened: {}", path, words_of(errno));
+  struct stat status {};
+  require(::fstat(file.number, &status) == 0, "{}: cannot be read: {}", path, words_of(errno));
+  require(S_ISREG(status.st_mode), "{}: is {}, a regular file is needed", path, kind_of(status.st_mode));
+  std::string bytes;
+  std::array<char, 1 << 16> piece{};
+  while (true) {
+    const ssize_t count = ::read(file.number, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    require(count >= 0, "{}: cannot be read: {}", path, words_of(errno));
+    if (count == 0) break;
+    bytes.append(piece.data(), static_cast<std::size_t>(count));
+  }
+  refuse_lfs_pointer(path, bytes);
   return bytes;
+}
+
+void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {
+  constexpr std::string_view kFirstLine = "version https://git-lfs.github.com/spec/";
+  constexpr std::size_t kLongest = 1023;
+  if (bytes.size() > kLongest || !bytes.starts_with(kFirstLine)) return;
+  usage_error("{}: is a Git LFS pointer, not the file itself; git lfs pull fetches it", path);
 }
 
 std::filesystem::path place_behind_links(const std::string& path) {
@@ -92,15 +126,15 @@ void WholeFile::write(const void* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t written = ::write(descriptor_, next, bytes);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Error(failure_text(path_, "written"));
+    if (written < 0) throw ResultError(failure_text(path_, "written"));
     next += written;
     bytes -= static_cast<std::size_t>(written);
   }
 }
 
 void WholeFile::commit() {
-  if (::fsync(descriptor_) != 0) throw Error(failure_text(path_, "written"));
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw Error(failure_text(path_, "renamed into place"));
+  if (::fsync(descriptor_) != 0) throw ResultError(failure_text(path_, "written"));
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw ResultError(failure_text(path_, "renamed into place"));
   ::close(descriptor_);
   descriptor_ = -1;
   sync_folder_of(path_);

@@ -3,11 +3,17 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace shardline {
 
-/// The bytes of a regular file. Throws UsageError, one line with the path and the reason, when it cannot be read.
+/// The bytes of a regular file. Throws UsageError, one line with the path and the reason, when it cannot be read, when
+/// it is something else, such as a pipe that nobody writes to, and when it is a Git LFS pointer.
 std::string read_file(const std::string& path);
+
+/// Throws UsageError when the whole file at `path` is the text that Git LFS leaves in place of a large file. `bytes`
+/// are its first 1024 bytes or more: a pointer is shorter.
+void refuse_lfs_pointer(const std::string& path, std::string_view bytes);
 
 /// Where a file written to `path` goes: behind symbolic links, also where the last leads to a file that is not there
 /// yet. Throws UsageError where links go round in circles.
@@ -24,9 +30,9 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
   ~WholeFile();
 
-  /// Throws Error when the bytes cannot be written, as on a full disk.
+  /// Throws ResultError when the bytes cannot be written, as on a full disk.
   void write(const void* data, std::size_t bytes);
-  /// Forces the bytes to the disk and gives the file its name. Throws Error when it cannot.
+  /// Forces the bytes to the disk and gives the file its name. Throws ResultError when it cannot.
   void commit();
 
  private:

@@ -43,13 +43,18 @@ bool is_known_model(const std::string& name) {
   return std::any_of(known.begin(), known.end(), [&](const KnownModel& each) { return each.name == name; });
 }
 
-TransformerConfig sizes_of_model(const std::string& model) {
+TransformerConfig sizes_of_model(const std::string& model, std::vector<std::string>* remarks) {
   std::vector<std::string> names;
   for (const KnownModel& known : known_models()) {
     if (known.name == model) return known.config;
     names.push_back(known.name);
   }
-  if (std::filesystem::exists(model)) return parse_sizes(read_file(model), model);
+  std::error_code error;
+  if (std::filesystem::exists(model, error)) {
+    const ReadConfig read = parse_sizes(read_file(model), model);
+    if (remarks != nullptr) remarks->insert(remarks->end(), read.remarks.begin(), read.remarks.end());
+    return read.config;
+  }
   usage_error("model \"{}\" is not known, nor is there such a file; nearest are {}; there are {}", model,
               fmt::join(nearest(model, names), ", "), fmt::join(names, ", "));
 }

@@ -20,8 +20,8 @@ const std::vector<KnownModel>& known_models();
 /// True of the name of one of them.
 bool is_known_model(const std::string& name);
 
-/// The sizes of a known model, or those in the `config.json` at path `model`. Throws UsageError as parse_sizes, or
-/// where there is neither, with the nearest names.
-TransformerConfig sizes_of_model(const std::string& model);
+/// The sizes of a known model, or those in the `config.json` at path `model`, whose remarks are added to `remarks`.
+/// Throws UsageError as parse_sizes, or where there is neither, with the nearest names.
+TransformerConfig sizes_of_model(const std::string& model, std::vector<std::string>* remarks = nullptr);
 
 }  // namespace shardline

@@ -17,7 +17,7 @@ std::map<Pass, AxisBytes> pass_traffic(const RankProgram& program, const Element
   for (const Step& step : program.steps) {
     if (!communicates(step.kind)) continue;
     const Index item = size_of(types.of(program.program, program.version(step.operands[0]).array));
-    const auto sent = static_cast<double>(wire_traffic(program, step, item).wire_bytes);
+    const auto sent = static_cast<double>(moved(program, step).sent * item);
     const auto ranks = static_cast<double>(program.mesh.size(step.axes));
     passes[step.region.pass][step.axes] += Bytes(sent * ranks / (ranks - 1));
   }

@@ -7,11 +7,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <system_error>
 
 #include "models/files.h"
+#include "models/strict_json.h"
 #include "runtime/base/check.h"
 
 // A file is: length of the header (8 bytes, little-endian), the header (JSON), the elements of all arrays
@@ -26,6 +26,7 @@ static_assert(std::endian::native == std::endian::little, "elements are copied a
 
 constexpr Index kPrefixBytes = 8;
 constexpr Index kLargestHeader = 100'000'000;
+constexpr int kDeepestHeader = 3;
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct ElementType {
@@ -63,38 +64,8 @@ std::string_view name_in_format(DType dtype) {
   return found->name;
 }
 
-/// For messages: as JSON, on one line.
-std::string shown(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
-
 bool is_size(const Json& value) {
   return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<Index>::max();
-}
-
-/// Parses the header; a repeated name is an error, which the parser by itself would pass over, and so is nesting deeper
-/// than the format has.
-Json parse_header(const std::string& path, const std::string& text) {
-  constexpr int kDeepest = 3;
-  std::set<std::string> names;
-  std::optional<std::string> repeated;
-  bool too_deep = false;
-  const auto note_names = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1) {
-      const auto name = parsed.get<std::string>();
-      if (!names.insert(name).second) repeated = name;
-    }
-    too_deep |= depth > kDeepest;
-    return depth <= kDeepest;
-  };
-  Json header;
-  try {
-    header = Json::parse(text, note_names);
-  } catch (const Json::parse_error& error) {
-    usage_error("{}: the header is not JSON: {}", path, error.what());
-  }
-  require(header.is_object(), "{}: the header must be a JSON object, this is {}", path, header.type_name());
-  require(!too_deep, "{}: the header is nested deeper than a safetensors file's", path);
-  require(!repeated, "{}: tensor {}: there are two of this name", path, repeated.value_or(""));
-  return header;
 }
 
 /// Bytes of an array, or nothing when they do not fit an Index.
@@ -167,7 +138,11 @@ std::map<std::string, std::string> parse_metadata(const std::string& path, const
 
 /// The header's text with its length checked against the file's.
 std::string read_header(const std::string& path, std::ifstream& stream, Index file_size) {
+  std::array<char, 1024> first{};
+  stream.read(first.data(), static_cast<std::streamsize>(std::min<Index>(first.size(), file_size)));
+  refuse_lfs_pointer(path, {first.data(), static_cast<std::size_t>(stream.gcount())});
   require(file_size >= kPrefixBytes, "{}: {} bytes are too few for a safetensors file", path, file_size);
+  stream.seekg(0);
   std::uint64_t length = 0;
   stream.read(reinterpret_cast<char*>(&length), kPrefixBytes);
   const Index largest = std::min(kLargestHeader, file_size - kPrefixBytes);
@@ -182,15 +157,17 @@ std::string read_header(const std::string& path, std::ifstream& stream, Index fi
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)), stream_(path_, std::ios::binary) {
+SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
   std::error_code error;
   require(std::filesystem::exists(path_, error), "{}: no such file", path_);
-  require(std::filesystem::is_regular_file(path_, error) && stream_.is_open(), "{}: cannot be opened as a file", path_);
-  const auto file_size = static_cast<Index>(std::filesystem::file_size(path_));
+  require(std::filesystem::is_regular_file(path_, error), "{}: not a regular file", path_);
+  const auto file_size = static_cast<Index>(std::filesystem::file_size(path_, error));
+  stream_.open(path_, std::ios::binary);
+  require(!error && stream_.is_open(), "{}: cannot be opened", path_);
 
   const std::string text = read_header(path_, stream_, file_size);
   const Index data_begin = kPrefixBytes + static_cast<Index>(text.size());
-  const Json header = parse_header(path_, text);
+  const Json header = parse_object(text, path_, "the header", kDeepestHeader);
   for (const auto& [name, json] : header.items()) {
     if (name == kMetadataKey) {
       metadata_ = parse_metadata(path_, json);

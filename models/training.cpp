@@ -14,10 +14,10 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
 #include "runtime/dist_tensor.h"
+#include "runtime/finite.h"
 #include "runtime/interrupt.h"
 
 namespace shardline {
-namespace {
 
 RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                               const TrainingOptions& options) {
@@ -28,8 +28,6 @@ RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, 
   check(result);
   return result;
 }
-
-}  // namespace
 
 double learning_rate(const TrainingOptions& options, Index step) {
   const auto at = static_cast<double>(step);
@@ -157,11 +155,27 @@ double Trainer::evaluate(const ByteData& data, Index most_batches, Index& window
   return sum / static_cast<double>(batches);
 }
 
+std::string Trainer::non_finite_parameter() const {
+  const std::vector<ModelParameter>& parameters = model().parameters;
+  // Over the ranks the first parameter counts, and of it NaN before infinity: twice its place, one more for infinity.
+  std::size_t mine = 2 * parameters.size();
+  for (std::size_t i = 0; i < parameters.size() && mine == 2 * parameters.size(); ++i) {
+    const std::string_view wrong = non_finite(step_->get(parameters[i].array));
+    if (!wrong.empty()) mine = 2 * i + (wrong == "NaN" ? 0 : 1);
+  }
+  const std::vector<double> first =
+      collectives::max_over(engine_, engine_.mesh().axes().axes(), {-static_cast<double>(mine)});
+  const auto found = static_cast<std::size_t>(-first[0]);
+  if (found == 2 * parameters.size()) return "";
+  return fmt::format("{} holds {}", parameters[found / 2].checkpoint_name, found % 2 == 0 ? "NaN" : "infinity");
+}
+
 Tensor Trainer::gather_parameter(std::size_t parameter) const {
   const ArrayId id = model().parameters.at(parameter).array;
   const Array& array = step_program_.program.array(id);
   const Sharding& sharding = step_program_.version(step_program_.inputs.at(id)).sharding;
-  const ArraySpec spec{array.name, array.dims, array.shape, sharding, options_.dtype};
+  const ArraySpec spec{
+      .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = sharding, .dtype = options_.dtype};
   return DistTensor::from_local(engine_.mesh(), spec, step_->get(id)).gather();
 }
 

@@ -31,6 +31,10 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
 };
 
+/// The program of every rank that training derives from a logical one, checked.
+RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
+                              const TrainingOptions& options);
+
 /// The learning rate of step `step`, which counts from 1.
 double learning_rate(const TrainingOptions& options, Index step);
 
@@ -64,6 +68,10 @@ class Trainer {
 
   /// Collective over the mesh: the whole parameter on every rank.
   Tensor gather_parameter(std::size_t parameter) const;
+
+  /// Collective over the mesh: a parameter of which some element is not finite, as checkpoints call it, and what it
+  /// holds: "lm_head.weight holds NaN". Empty when there is none. The same on every rank.
+  std::string non_finite_parameter() const;
 
   const TransformerConfig& config() const { return config_; }
   const Transformer& model() const { return step_model_.model; }

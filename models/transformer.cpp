@@ -138,7 +138,15 @@ TrainingStep make_training_step(const TransformerConfig& config, const BatchShap
     const ArrayId v = p.add_input("v." + w.name, w.dims, Role::optimizer_state);
     kernels::AdamWOptions own = options;
     if (w.dims.size() == 1) own.weight_decay = 0;
-    adamw(p, {wanted[i], step.gradients[i], m, v, arrays.norm_squared, arrays.learning_rate, arrays.step}, own);
+    adamw(p,
+          {.parameter = wanted[i],
+           .gradient = step.gradients[i],
+           .first_moment = m,
+           .second_moment = v,
+           .norm_squared = arrays.norm_squared,
+           .learning_rate = arrays.learning_rate,
+           .step = arrays.step},
+          own);
     for (std::size_t k = p.updates.size() - 3; k < p.updates.size(); ++k) p.outputs.push_back(p.updates[k].second);
   }
   prune(p);

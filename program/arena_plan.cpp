@@ -146,4 +146,8 @@ ArenaPlan plan_arena(const RankProgram& program, const ElementTypes& types, cons
   return Planner(program, types, liveness).plan();
 }
 
+Bytes heap_peak(const ArenaPlan& plan, const Liveness& liveness, const ElementTypes& types, Index rank) {
+  return liveness.peak(types, rank, [&](VersionId v) { return !plan.holds(v); });
+}
+
 }  // namespace shardline

@@ -24,8 +24,13 @@ struct ArenaPlan {
 
   /// What an arena needs to hold all of them; each is counted to whole cache lines.
   Index total_bytes() const { return bytes + input_bytes; }
+  /// Whether a version lies in the arena.
+  bool holds(VersionId v) const { return places.contains(v) || inputs.contains(v); }
 };
 
 ArenaPlan plan_arena(const RankProgram& program, const ElementTypes& types, const Liveness& liveness);
+
+/// Most bytes of arrays that `rank` holds at once outside of the arena.
+Bytes heap_peak(const ArenaPlan& plan, const Liveness& liveness, const ElementTypes& types, Index rank);
 
 }  // namespace shardline

@@ -15,7 +15,7 @@ class Checker {
 
   void run() {
     for (const auto& [array, version] : program_.inputs) {
-      check_rest(array, version, "input");
+      check_rest(array, version, "input", program_.declared);
       made_.insert(version);
     }
     for (const Step& step : program_.steps) {
@@ -35,17 +35,18 @@ class Checker {
 
   const Sharding& layout(VersionId v) const { return program_.version(v).sharding; }
 
-  void check_rest(ArrayId array, VersionId version, const char* what) const {
+  void check_rest(ArrayId array, VersionId version, const char* what,
+                  const std::map<ArrayId, Sharding>& layouts) const {
     const Array& a = program_.program.array(array);
     if (program_.version(version).array != array)
       refuse(fmt::format("{} {} is a version of another array", what, a.name));
-    const auto declared = program_.declared.find(array);
+    const auto declared = layouts.find(array);
     const Sharding& rests = layout(version);
-    if (declared != program_.declared.end() && declared->second != rests) {
+    if (declared != layouts.end() && declared->second != rests) {
       refuse(fmt::format("{} rests as {}, declared {}", what, to_string(a.name, a.dims, rests),
                          to_string(a.name, a.dims, declared->second)));
     }
-    if (declared == program_.declared.end() && !rests.unreduced.empty()) {
+    if (declared == layouts.end() && !rests.unreduced.empty()) {
       refuse(fmt::format("{} still owes: {}", what, to_string(a.name, a.dims, rests)));
     }
   }
@@ -58,7 +59,7 @@ class Checker {
       const std::string& name = program_.program.array(array).name;
       if (last == program_.finals.end()) refuse(fmt::format("output {} has no final version", name));
       if (made_.count(last->second) == 0) refuse(fmt::format("output {} is never made", name));
-      check_rest(array, last->second, "output");
+      check_rest(array, last->second, "output", program_.wanted.count(array) > 0 ? program_.wanted : program_.declared);
     }
     for (const auto& [before, after] : program_.program.updates) {
       if (layout(program_.inputs.at(before)) != layout(program_.finals.at(after))) {

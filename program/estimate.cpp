@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "program/reuse.h"
 #include "program/run_phase.h"
@@ -13,7 +14,8 @@
 namespace shardline {
 namespace {
 
-/// The matrix products that an einsum of two operands consists of; without extents when it is no matrix product.
+/// The matrix products that an einsum of two operands consists of; without extents when it is none. Neither is one of
+/// which an extent is 1: the kernel takes it position by position, as fast as it walks the larger operand.
 roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) {
   roofline::Work work;
   if (phase.kernel != Kernel::einsum || phase.operands.size() != 2) return work;
@@ -24,7 +26,6 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) 
   const Subscripts& b = phase.operand_subscripts[1];
   const Subscripts& out = phase.result_subscripts[0];
   std::array<Index, 3> extents{1, 1, 1};
-  std::array<bool, 3> there{};
   for (int index = 0; index < static_cast<int>(ranges.size()); ++index) {
     const bool in_a = has(a, index);
     const bool in_b = has(b, index);
@@ -32,9 +33,9 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) 
     if (!in_a && !in_b) continue;
     const std::size_t part = in_a && in_b ? 2 : in_a ? 0 : 1;
     extents[part] *= ranges[static_cast<std::size_t>(index)].size();
-    there[part] = true;
   }
-  if (there[0] && there[1] && there[2]) work.m = extents[0], work.n = extents[1], work.k = extents[2];
+  const bool product = std::all_of(extents.begin(), extents.end(), [](Index extent) { return extent != 1; });
+  if (product) work.m = extents[0], work.n = extents[1], work.k = extents[2];
   return work;
 }
 
@@ -55,19 +56,21 @@ class Estimator {
   Index elements(VersionId v) const { return element_count(local_shape(program_, v, 0)); }
   Bytes bytes(VersionId v) const { return Bytes(static_cast<double>(elements(v) * element_size(v))); }
 
-  std::vector<roofline::Touch> touches(const Step& step, const std::vector<Bytes>& distances) const {
-    Bytes all;
-    for (const VersionId v : step.operands) all += bytes(v);
-    for (const VersionId v : step.results) all += bytes(v);
+  /// `bytes`: of each operand, then of each result.
+  static std::vector<roofline::Touch> touches(const std::vector<Bytes>& bytes, const std::vector<Bytes>& distances) {
+    const Bytes all = std::accumulate(bytes.begin(), bytes.end(), Bytes());
     std::vector<roofline::Touch> touches;
-    for (std::size_t k = 0; k < step.operands.size(); ++k) {
-      touches.push_back({bytes(step.operands[k]), k < distances.size() ? std::max(all, distances[k]) : all});
-    }
-    for (std::size_t k = 0; k < step.results.size(); ++k) {
-      const std::size_t at = step.operands.size() + k;
-      touches.push_back({bytes(step.results[k]), at < distances.size() ? std::max(all, distances[at]) : all});
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      touches.push_back({bytes[i], i < distances.size() ? std::max(all, distances[i]) : all});
     }
     return touches;
+  }
+
+  std::vector<Bytes> bytes_of_arrays(const Step& step) const {
+    std::vector<Bytes> all;
+    for (const VersionId v : step.operands) all.push_back(bytes(v));
+    for (const VersionId v : step.results) all.push_back(bytes(v));
+    return all;
   }
 
   StepEstimate computation(const Step& step, const std::vector<Bytes>& distances) const {
@@ -77,47 +80,44 @@ class Estimator {
     work.cost = phase_cost(program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges,
                            element_size(step.results[0]));
     work.kernel = name_of(phase.kernel);
-    work.touches = touches(step, distances);
+    work.touches = touches(bytes_of_arrays(step), distances);
+    add_widening(step, work);
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
   }
 
-  StepEstimate conversion(const Step& step, const std::vector<Bytes>& distances) const {
-    const VersionId from = step.operands[0];
-    const VersionId to = step.results[0];
-    const Index item = element_size(from);
-    const Index larger = std::max(elements(from), elements(to));
-    const Index ranks = program_.mesh.size(step.axes);
-    const Bytes bytes(static_cast<double>(larger * item));
-    if (step.kind == StepKind::slice || step.kind == StepKind::owe) {
-      const roofline::Work copy{.cost = {Flops(0), 2 * bytes}, .touches = touches(step, distances)};
-      return {Flops(0), bytes, Bytes(0), roofline::kernel_price(copy, hardware_)};
+  /// Operands in bf16 of a product in f32 are first copied into f32: read as they are, written, and read again.
+  void add_widening(const Step& step, roofline::Work& work) const {
+    const Index item = element_size(step.results[0]);
+    for (const VersionId v : step.operands) {
+      if (work.kernel != name_of(Kernel::einsum) || element_size(v) >= item) continue;
+      const Bytes copy(static_cast<double>(elements(v) * item));
+      work.cost.bytes += bytes(v) + copy;
+      work.touches.push_back({2 * copy, copy});
     }
-    const collectives::Traffic traffic = wire_traffic(program_, step, item, memo_);
-    roofline::Collective collective{.sent = Bytes(static_cast<double>(traffic.wire_bytes))};
+  }
+
+  StepEstimate conversion(const Step& step, const std::vector<Bytes>& distances) const {
+    const Index item = element_size(step.operands[0]);
+    const auto bytes_of = [&](Index elements) { return Bytes(static_cast<double>(elements * item)); };
+    const Moved moves = moved(program_, step, memo_);
+    if (!communicates(step.kind)) {
+      const Bytes kept = bytes_of(moves.kept);
+      const roofline::Work copy{.cost = {Flops(0), 2 * kept}, .touches = touches({kept, kept}, distances)};
+      return {Flops(0), copy.cost.bytes, Bytes(0), roofline::kernel_price(copy, hardware_)};
+    }
+    roofline::Collective collective{.sent = bytes_of(moves.sent),
+                                    .received = bytes_of(moves.received),
+                                    .added = bytes_of(moves.added),
+                                    .kept = bytes_of(moves.kept),
+                                    .packed = bytes_of(moves.packed)};
     for (const Axis& axis : step.axes) collective.ranks.push_back(program_.mesh.size(axis));
     collective.rounds = step.kind == StepKind::all_reduce ? 2 : 1;
     collective.scatters = step.kind == StepKind::all_to_all || step.kind == StepKind::reshard;
     collective.by_messages = step.kind == StepKind::reshard;
-    collective.packed = packed(step) ? 2 * bytes : Bytes(0);
     if (!distances.empty()) collective.reach = distances[0];
-    Flops flops;
-    if (step.kind == StepKind::reduce_scatter || step.kind == StepKind::all_reduce) {
-      // A ring adds every chunk but one on each rank, the smallest on the busiest.
-      flops = Flops(static_cast<double>(larger - block(larger, ranks, ranks - 1).size()));
-      collective.added = static_cast<double>(item) * Bytes(flops.value);
-    }
-    return {flops, bytes, collective.sent, roofline::collective_price(collective, step.axes, hardware_)};
-  }
-
-  /// True when the blocks of the dim that changes must be packed: it is not the outermost of more than one element, or
-  /// the change is a reshard, which always packs.
-  bool packed(const Step& step) const {
-    if (step.kind == StepKind::reshard) return true;
-    const auto inner = [&](VersionId v, int dim) {
-      const Shape shape = local_shape(program_, v, 0);
-      return std::any_of(shape.begin(), shape.begin() + std::max(dim, 0), [](Index n) { return n > 1; });
-    };
-    return inner(step.operands[0], step.from_dim) || inner(step.operands[0], step.to_dim);
+    const Bytes larger = std::max(bytes(step.operands[0]), bytes(step.results[0]));
+    return {Flops(static_cast<double>(moves.added)), larger, collective.sent,
+            roofline::collective_price(collective, step.axes, hardware_)};
   }
 
   const RankProgram& program_;

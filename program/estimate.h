@@ -12,7 +12,9 @@ namespace shardline {
 /// What one step takes on the busiest rank, and its price.
 struct StepEstimate {
   Flops flops;
-  Bytes bytes;       ///< of a computation: operands and results; of a collective: the larger side on one rank
+  /// Of a computation: operands and results; of a slice or an owe: read and written; of a collective: the larger side
+  /// on one rank.
+  Bytes bytes;
   Bytes wire_bytes;  ///< leaving the busiest rank
   roofline::Price price;
 };
@@ -24,7 +26,7 @@ std::vector<StepEstimate> estimate(const RankProgram& program, const ElementType
                                    const roofline::Hardware& hardware);
 
 /// The price of one step of `program` by itself: its arrays are where they would be if it ran again and again. `memo`:
-/// see wire_traffic().
+/// see moved().
 StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
                       const roofline::Hardware& hardware, ReshardMemo* memo = nullptr);
 

@@ -56,25 +56,26 @@ VersionId Liveness::storage_taken(int number, std::size_t result) const {
   return operand >= 0 && replaceable(operand, number) ? operand : -1;
 }
 
-Bytes Liveness::peak(const ElementTypes& types, Index rank) const {
+Bytes Liveness::peak(const ElementTypes& types, Index rank, const Counted& counted) const {
   Bytes most;
-  for (const auto& [pass, bytes] : peaks(types, rank)) most = std::max(most, bytes);
+  for (const auto& [pass, bytes] : peaks(types, rank, counted)) most = std::max(most, bytes);
   return most;
 }
 
-std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank) const {
+std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank, const Counted& counted) const {
   const auto bytes = [&](VersionId v) {
-    const Index item = size_of(types.of(program_.program, program_.version(v).array));
-    return item * element_count(local_shape(program_, v, rank));
+    if (counted && !counted(v)) return 0.0;
+    const auto item = static_cast<double>(size_of(types.of(program_.program, program_.version(v).array)));
+    return item * static_cast<double>(element_count(local_shape(program_, v, rank)));
   };
   const auto bundled = [&](const Action& action) {  // the buffer in which all_reduces travel together
-    Index sum = 0;
+    double sum = 0;
     for (const int number : action.steps) sum += bytes(program_.steps[static_cast<std::size_t>(number)].operands[0]);
-    return action.steps.size() > 1 ? sum : 0;
+    return action.steps.size() > 1 ? sum : 0.0;
   };
-  Index live = 0;
+  double live = 0;  // in 64 bits, bytes of arrays that no machine can hold would overflow
   for (const auto& [array, version] : program_.inputs) live += bytes(version);
-  std::map<Pass, Bytes> most{{Pass::forward, Bytes(static_cast<double>(live))}};
+  std::map<Pass, Bytes> most{{Pass::forward, Bytes(live)}};
   std::vector<bool> owns(program_.versions.size(), true);  // false once another version has taken the storage
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
     const Action& action = schedule_.actions[i];
@@ -92,7 +93,7 @@ std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank) con
       }
     }
     Bytes& of_pass = most[program_.steps[static_cast<std::size_t>(action.steps[0])].region.pass];
-    of_pass = std::max(of_pass, Bytes(static_cast<double>(live)));
+    of_pass = std::max(of_pass, Bytes(live));
     if (action.kind == ActionKind::wait) live -= bundled(action);
     for (const VersionId v : freed_after(static_cast<int>(i))) {
       if (owns[static_cast<std::size_t>(v)]) live -= bytes(v);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -23,11 +24,14 @@ class Liveness {
   /// the moments of adamw, the array of an all_reduce.
   VersionId storage_taken(int number, std::size_t result) const;
 
+  /// Which versions are counted; empty for all.
+  using Counted = std::function<bool(VersionId)>;
+
   /// Most bytes of arrays that `rank` holds at once.
-  Bytes peak(const ElementTypes& types, Index rank) const;
+  Bytes peak(const ElementTypes& types, Index rank, const Counted& counted = {}) const;
 
   /// The same while the steps of each pass run.
-  std::map<Pass, Bytes> peaks(const ElementTypes& types, Index rank) const;
+  std::map<Pass, Bytes> peaks(const ElementTypes& types, Index rank, const Counted& counted = {}) const;
 
   const ProgramSchedule& schedule() const { return schedule_; }
 

@@ -32,10 +32,14 @@ class Partitioner {
       : converter_(converter), layouts_(result_, declaration.policy) {
     result_.program = std::move(program);
     result_.mesh = mesh;
-    for (const auto& [id, sharding] : declaration.layouts) {
-      const Array& array = result_.program.array(id);
-      result_.declared[id] = without_trivial_axes(validated(sharding, array.name, array.dims, mesh), mesh);
-    }
+    const auto declare = [&](std::map<ArrayId, Sharding>& to, const std::map<ArrayId, Sharding>& layouts) {
+      for (const auto& [id, sharding] : layouts) {
+        const Array& array = result_.program.array(id);
+        to[id] = without_trivial_axes(validated(sharding, array.name, array.dims, mesh), mesh);
+      }
+    };
+    declare(result_.declared, declaration.layouts);
+    declare(result_.wanted, declaration.wanted);
     for (const ArrayId input : result_.program.inputs) {
       const auto declared = result_.declared.find(input);
       require(declared != result_.declared.end(), "input {} has no declared sharding",
@@ -193,9 +197,12 @@ class Partitioner {
 
   /// The version in which an output rests; a debt still owed on one without a declared layout is paid here.
   VersionId final_version(ArrayId array) {
+    const auto wanted = result_.wanted.find(array);
     const auto declared = result_.declared.find(array);
     Sharding resting = result_.version(layouts_.stored(array).at(0)).sharding;
-    if (declared != result_.declared.end()) {
+    if (wanted != result_.wanted.end()) {
+      resting = wanted->second;
+    } else if (declared != result_.declared.end()) {
       resting = declared->second;
     } else {
       resting.unreduced.clear();
@@ -231,9 +238,11 @@ class ChainSearch {
         return Key{at.program().version(at.layouts().all(made).at(0)).sharding, {}, {}};
       });
     }
-    ways = extend(ways, last, [](const Partitioner&, const Assignment& assignment) {
-      return Key{{}, assignment.splits, assignment.debts};
-    });
+    if (last >= 0) {
+      ways = extend(ways, last, [](const Partitioner&, const Assignment& assignment) {
+        return Key{{}, assignment.splits, assignment.debts};
+      });
+    }
     std::vector<Candidate> candidates;
     for (const Way& way : ways) candidates.push_back(finished(way));
     std::stable_sort(candidates.begin(), candidates.end(),
@@ -308,7 +317,6 @@ class ChainSearch {
 /// later than by the next.
 void check_chain(const Program& program) {
   const std::vector<Operation>& operations = program.operations;
-  SHARDLINE_CHECK(!operations.empty(), "a chain has no operations");
   std::map<ArrayId, std::size_t> read;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     for (const ArrayId operand : operations[i].operands) {

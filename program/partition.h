@@ -17,6 +17,7 @@ struct Declaration {
   std::map<ArrayId, Sharding> layouts;
   WorkTable work;
   Policy policy;
+  std::map<ArrayId, Sharding> wanted = {};  ///< of outputs that are inputs too and are converted: where they end
 };
 
 /// Derives the per-rank program operation by operation under a named strategy (assign_by_table). Axes of size 1 drop
@@ -38,7 +39,8 @@ struct Candidate {
 
 /// Ways to run a program whose operations form a chain (every operation but the last makes one array, which the next
 /// one alone reads), best first: the lowest price on `hardware`, then the lowest sum of all steps, then order of
-/// enumeration. A program of one operation has a candidate for everything the axes may do in it; of a longer chain
+/// enumeration. A program without operations, which converts an input, has one: the path of fewest elements on the
+/// wire. A program of one operation has a candidate for everything the axes may do in it; of a longer chain
 /// there is one for everything they may do in the last operation, each the cheapest that leads there. That is exact:
 /// prices of operations add, and what follows depends only on the layout in which the array between two operations was
 /// made. The search prices (layouts of that array) x (assignments of an operation) programs for each operation.

@@ -36,7 +36,7 @@ struct ProgramPrice {
 /// over which its conversions and the debts it settles go; a link that does not free the cores is one with them, one
 /// that takes a share of them adds that. What lies on different resources overlaps: max(T_math, T_comms) where moving
 /// leaves the cores free (book section 1.1), T_math + T_comms where the ranks move through the memory of a node.
-/// `memo`: see wire_traffic(). Throws Error as estimate().
+/// `memo`: see moved(). Throws Error as estimate().
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
                    std::size_t first = 0, ReshardMemo* memo = nullptr);
 

@@ -5,18 +5,22 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/notation.h"
 
 namespace shardline {
 namespace {
 
-std::string version_text(const RankProgram& program, VersionId id) {
+ParsedArray written(const RankProgram& program, VersionId id) {
   const Array& array = program.array_of(id);
-  return to_string(array.name, array.dims, program.version(id).sharding);
+  return {.name = array.name, .dims = array.dims, .sharding = program.version(id).sharding};
 }
 
 std::vector<std::string> version_texts(const RankProgram& program, const std::vector<VersionId>& ids) {
   std::vector<std::string> texts;
-  for (const VersionId id : ids) texts.push_back(version_text(program, id));
+  for (const VersionId id : ids) {
+    const Array& array = program.array_of(id);
+    texts.push_back(to_string(array.name, array.dims, program.version(id).sharding));
+  }
   return texts;
 }
 
@@ -44,7 +48,7 @@ std::string collective_name(const RankProgram& program, const Step& step) {
 }
 
 /// Names of the indices that both operands have and the result lacks, in the first operand's order.
-std::string contracted(const Operation& op, const Phase& phase) {
+std::vector<std::string> contracted(const Operation& op, const Phase& phase) {
   std::vector<std::string> names;
   for (const int index : phase.operand_subscripts[0]) {
     const auto has = [&](const Subscripts& s) { return std::find(s.begin(), s.end(), index) != s.end(); };
@@ -52,31 +56,38 @@ std::string contracted(const Operation& op, const Phase& phase) {
       names.push_back(op.indices[static_cast<std::size_t>(index)]);
     }
   }
-  const bool bare = std::all_of(names.begin(), names.end(), [](const std::string& n) { return n.size() == 1; });
-  return names.empty() ? "*"
-         : bare        ? fmt::format("*_{}", fmt::join(names, ""))
-                       : fmt::format("*_{{{}}}", fmt::join(names, ","));
+  return names;
 }
 
 std::string computation_text(const RankProgram& program, const Step& step) {
   const Phase& phase = program.phase_of(step);
   const std::vector<std::string> operands = version_texts(program, step.operands);
-  if (phase.kernel == Kernel::einsum && operands.size() == 2) {
-    return fmt::format("{} {} {}", operands[0], contracted(program.operation_of(step), phase), operands[1]);
-  }
   if (phase.kernel == Kernel::add) return fmt::format("{}", fmt::join(operands, " + "));
   return fmt::format("{}({})", name_of(phase.kernel), fmt::join(operands, ", "));
+}
+
+bool is_product(const RankProgram& program, const Step& step) {
+  return step.kind == StepKind::compute && program.phase_of(step).kernel == Kernel::einsum && step.operands.size() == 2;
+}
+
+/// A product of two arrays, or a conversion, in the form that the parser knows too.
+ParsedProduct written(const RankProgram& program, const Step& step) {
+  ParsedProduct product{.operands = {}, .result = written(program, step.results[0])};
+  for (const VersionId operand : step.operands) product.operands.push_back(written(program, operand));
+  if (step.kind == StepKind::compute) {
+    product.times.push_back({.summed = contracted(program.operation_of(step), program.phase_of(step))});
+    return product;
+  }
+  product.collective = {.name = collective_name(program, step), .subscript = step.axes};
+  if (step.wire != collectives::Wire::automatic) product.collective->wire = name_of(step.wire);
+  return product;
 }
 
 }  // namespace
 
 std::string to_string(const RankProgram& program, const Step& step) {
-  const std::string left = fmt::format("{}", fmt::join(version_texts(program, step.results), ", "));
-  if (step.kind == StepKind::compute) return fmt::format("{} = {}", left, computation_text(program, step));
-  const bool named = step.wire != collectives::Wire::automatic;
-  return fmt::format("{} = {}_{}({}){}", left, collective_name(program, step), to_string(step.axes),
-                     version_text(program, step.operands[0]),
-                     named ? fmt::format(" over wire {}", name_of(step.wire)) : "");
+  if (step.kind != StepKind::compute || is_product(program, step)) return to_string(written(program, step));
+  return fmt::format("{} = {}", fmt::join(version_texts(program, step.results), ", "), computation_text(program, step));
 }
 
 std::vector<std::string> lines(const RankProgram& program) {

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <limits>
+#include <set>
 
 #include "program/chain.h"
 #include "program/operations.h"
+#include "program/written_collective.h"
 #include "runtime/base/check.h"
 #include "runtime/base/number.h"
 
@@ -44,13 +47,28 @@ struct Arrays {
   }
 };
 
+void check_conversion(const ParsedArray& operand, const ParsedArray& result) {
+  require(operand.name == result.name && operand.dims == result.dims,
+          "{} is the only operand, so that it is moved and not computed with: the result is {} again, with the same "
+          "dims in the same order, not {}",
+          text_of(operand), operand.name, text_of(result));
+}
+
 Arrays resolved(const ParsedProduct& parsed, const AbstractMesh& mesh) {
-  require(parsed.operands.size() >= 2,
-          "{} operand given; a product takes two or more, as in A[I, J] * B[J, K] -> C[I, K]", parsed.operands.size());
-  require(parsed.result.has_value(), "no result given; write -> C[...] after the operands, with the layout wanted");
+  const bool converts = parsed.operands.size() == 1;
+  require(converts || parsed.result.has_value(),
+          "no result given; write -> C[...] after the operands, with the layout wanted");
   Arrays arrays;
   for (const ParsedArray& operand : parsed.operands) arrays.operands.push_back(resolve(operand, mesh));
-  arrays.result = resolve(*parsed.result, mesh);
+  std::optional<ParsedArray> result;
+  if (parsed.result) result = resolve(*parsed.result, mesh);
+  if (converts) {
+    const ParsedArray& operand = arrays.operands[0];
+    if (result) check_conversion(operand, *result);
+    arrays.result = parsed.collective ? result_of(*parsed.collective, operand, result, mesh) : result.value_or(operand);
+    return arrays;
+  }
+  arrays.result = *result;
   std::vector<std::string> names;
   for (const ParsedArray* array : arrays.all()) {
     require(!has(names, array->name), "the arrays of a product need names of their own; {} is given twice",
@@ -85,7 +103,20 @@ bool may_leave_debt(const Arrays& arrays, std::size_t number, const Axis& axis) 
   return dim >= 0 && summed_in_chain(arrays.made, number, array.dims[static_cast<std::size_t>(dim)]);
 }
 
+/// What a conversion leaves owed: sums may be owed anew, of maxima a part of what the operand owes.
+void check_debts_of_conversion(const ParsedArray& operand, const ParsedArray& result) {
+  const Sharding& from = operand.sharding;
+  const Sharding& to = result.sharding;
+  const bool maxima = !from.unreduced.empty() && from.reduce == ReduceOp::max;
+  const bool kept = std::all_of(to.unreduced.begin(), to.unreduced.end(),
+                                [&](const Axis& axis) { return contains(from.unreduced, axis); });
+  const bool legal = to.unreduced.empty() || (maxima ? to.reduce == ReduceOp::max && kept : to.reduce == ReduceOp::sum);
+  require(legal, "{} cannot become {}: maxima can only be owed where {} owes them", text_of(operand), text_of(result),
+          operand.name);
+}
+
 void check_debts(const Arrays& arrays) {
+  if (arrays.operands.size() == 1) return check_debts_of_conversion(arrays.operands[0], arrays.result);
   for (const ParsedArray* array : arrays.all()) {
     require(array->sharding.reduce == ReduceOp::sum,
             "{}: a product can carry sums that are owed, {{U_...}}, but no maxima", text_of(*array));
@@ -116,6 +147,51 @@ void check_sizes(const Arrays& arrays, const std::map<std::string, Index>& sizes
   }
   for (const auto& [dim, size] : sizes) {
     require(arrays.operand_has(dim), "size {}={} is given, but no array has a dim {}", dim, size, dim);
+  }
+}
+
+/// `dims` as they were written, letters of several dims in one word (`*_{JK}`) each by itself.
+std::set<std::string> dims_meant(const std::vector<std::string>& written, const Arrays& arrays) {
+  std::set<std::string> dims;
+  for (const std::string& word : written) {
+    const bool letters = !arrays.operand_has(word) &&
+                         std::all_of(word.begin(), word.end(), [&](char c) { return arrays.operand_has({c}); });
+    if (!letters) dims.insert(word);
+    for (const char letter : letters ? word : "") dims.insert({letter});
+  }
+  return dims;
+}
+
+/// `·_LOCAL` leaves a sum over sharded positions owed.
+void check_local(const Arrays& arrays) {
+  require(arrays.operands.size() == 2, "LOCAL stands in a product of two arrays; here are {}", arrays.operands.size());
+  const ParsedArray& a = arrays.operands[0];
+  const ParsedArray& b = arrays.operands[1];
+  for (std::size_t d = 0; d < a.dims.size(); ++d) {
+    if (has(arrays.result.dims, a.dims[d])) continue;
+    for (const Axis& axis : a.sharding.dims[d]) {
+      const int on_b = b.sharding.dim_of(axis);
+      const bool both = on_b >= 0 && b.dims[static_cast<std::size_t>(on_b)] == a.dims[d];
+      require(!both || contains(arrays.result.sharding.unreduced, axis),
+              "LOCAL leaves the sum over {} owed on {}, as in {}[...]{{U_{}}}, but the result is {}", a.dims[d], axis,
+              arrays.result.name, axis, text_of(arrays.result));
+    }
+  }
+}
+
+/// What was written below `*` is what the product sums over.
+void check_times(const std::vector<ParsedTimes>& times, const Arrays& arrays) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i].local) check_local(arrays);
+    if (times[i].summed.empty()) continue;
+    const DimNames& left = i == 0 ? arrays.operands[0].dims : arrays.made[i - 1];
+    std::set<std::string> summed;
+    std::copy_if(left.begin(), left.end(), std::inserter(summed, summed.end()), [&](const std::string& dim) {
+      return has(arrays.operands[i + 1].dims, dim) && !has(arrays.made[i], dim);
+    });
+    require(dims_meant(times[i].summed, arrays) == summed, "*_{} stands before {}, but that product sums over {}",
+            shardline::to_string(times[i].summed), text_of(arrays.operands[i + 1]),
+            summed.empty() ? "no dim" : fmt::format("{}", fmt::join(summed, ", ")));
   }
 }
 
@@ -159,10 +235,12 @@ Product make_product(const ParsedProduct& parsed, const std::map<std::string, In
   check_sizes(arrays, sizes);
   std::vector<DimNames> dims;
   for (const ParsedArray& operand : arrays.operands) dims.push_back(operand.dims);
-  arrays.made = chain_dims(dims, arrays.result.dims);
+  if (dims.size() > 1) arrays.made = chain_dims(dims, arrays.result.dims);
   check_debts(arrays);
+  check_times(parsed.times, arrays);
   Product product;
   product.mesh = mesh;
+  if (parsed.collective) product.wire = parsed.collective->wire;
   product.program.sizes = sizes;
   for (const ParsedArray& operand : arrays.operands) {
     product.operands.push_back(product.program.add_input(operand.name, operand.dims, Role::activation));
@@ -178,18 +256,33 @@ Product make_product(const ParsedProduct& parsed, const std::map<std::string, In
     left = einsum(product.program, name, {left, product.operands[i]}, made);
   }
   product.result = left;
-  product.declaration.layouts[left] = arrays.result.sharding;
+  (product.converts() ? product.declaration.wanted : product.declaration.layouts)[left] = arrays.result.sharding;
+  if (product.converts()) product.program.array(left).reduce = arrays.operands[0].sharding.reduce;
   product.program.outputs = {left};
   return product;
 }
 
+std::vector<Candidate> Product::candidates(const ElementTypes& types, const roofline::Hardware& hardware) const {
+  std::vector<Candidate> ways = partition_all(program, mesh, declaration, types, hardware);
+  if (wire.empty()) return ways;
+  for (const Step& step : ways.at(0).program.steps) {
+    const bool reduces = step.kind == StepKind::all_reduce || step.kind == StepKind::reduce_scatter;
+    require(!reduces || step.wire != collectives::Wire::automatic,
+            "\"over wire {}\" is written, but {} has one wire, which has no name", wire,
+            name_of(types.of(program, result)));
+    require(!reduces || name_of(step.wire) == wire, "\"over wire {}\" is written, but sums of {} on {} go over wire {}",
+            wire, name_of(types.of(program, result)), hardware.name, name_of(step.wire));
+  }
+  return ways;
+}
+
 std::string Product::to_string() const {
-  const auto text = [&](ArrayId id) {
-    return shardline::to_string(program.array(id).name, program.array(id).dims, sharding(id));
+  const auto text = [&](ArrayId id, const Sharding& layout) {
+    return shardline::to_string(program.array(id).name, program.array(id).dims, layout);
   };
   std::vector<std::string> factors;
-  for (const ArrayId operand : operands) factors.push_back(text(operand));
-  return fmt::format("{} -> {}", fmt::join(factors, " * "), text(result));
+  for (const ArrayId operand : operands) factors.push_back(text(operand, sharding(operand)));
+  return fmt::format("{} -> {}", fmt::join(factors, " * "), text(result, result_sharding()));
 }
 
 namespace {

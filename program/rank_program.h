@@ -57,6 +57,7 @@ struct RankProgram {
   Program program;  ///< the logical program it was made from
   AbstractMesh mesh;
   std::map<ArrayId, Sharding> declared;  ///< layouts in which parameters, state, inputs and outputs must rest
+  std::map<ArrayId, Sharding> wanted;    ///< of an output that is an input too: its layout at the end
   std::vector<Version> versions;
   std::vector<Step> steps;
   std::map<ArrayId, VersionId> inputs;  ///< version in which each input arrives

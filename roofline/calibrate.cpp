@@ -16,7 +16,7 @@ namespace {
 Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
   const Tensor operand = Tensor::zeros(DType::f32, {16});
   std::vector<Seconds> times;
-  return time_busy(comm, {budget, 100}, [&] {
+  return time_busy(comm, {.budget = budget, .least = 100}, [&] {
     Tensor result(DType::f32, {16});
     const std::vector<View<const float>> terms{operand.view<float>()};
     kernels::add<float>(terms, result.view<float>());
@@ -61,7 +61,7 @@ Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
 Hardware measure_briefly(collectives::Engine& engine, DType dtype) {
   const Machine machine = calibrate(
       engine.mesh(),
-      {.dtypes = {dtype}, .gemm_sizes = {64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3), .tune = false});
+      {.dtypes = {dtype}, .gemm_sizes = {4, 64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3), .tune = false});
   return hardware_of(machine, engine.mesh().axes(), dtype);
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr Seconds kHop{1e-6};
 constexpr const char* kCpu = "cpu";
+constexpr BytesPerSecond kCpuMemory{1e10};
 
 Chip chip(const char* name, double matmul, double memory, double capacity, double link) {
   return {name, FlopsPerSecond(matmul), BytesPerSecond(memory), Bytes(capacity), BytesPerSecond(link)};
@@ -77,6 +78,7 @@ const Chip& chip_named(const std::string& name) {
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh) {
   Machine machine{.name = chip.name, .memory = {.capacity = chip.capacity, .triad = chip.memory}};
   for (const DType dtype : {DType::bf16, DType::f32, DType::f64}) machine.compute[dtype] = {chip.matmul};
+  if (chip.int8.value > 0) machine.compute[DType::int8] = {chip.int8};
   machine.bf16_wire = collectives::Wire::hop;
   machine.pcie = chip.pcie;
   machine.between_pods = chip.between_pods;
@@ -115,16 +117,18 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
 }
 
 Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes) {
-  Machine machine{.name = kCpu, .memory = {.triad = BytesPerSecond(1e10)}, .overhead = Seconds(1e-6)};
+  Machine machine{.name = kCpu, .memory = {.triad = kCpuMemory}, .overhead = Seconds(1e-6)};
   machine.compute[DType::f32] = {FlopsPerSecond(5e10)};
   machine.compute[DType::f64] = {FlopsPerSecond(2.5e10)};
-  const Curve moving({{1, 4e9}});
+  // A copy reads and writes every byte, an addition reads two and writes one.
+  const Curve copy({{1, kCpuMemory.value / 2}});
+  const Curve add({{1, kCpuMemory.value / 3}});
   const Resource node{.kind = ResourceKind::shared_memory,
                       .latency = Seconds(1e-6),
                       .one_way = BytesPerSecond(4e9),
                       .both_ways = BytesPerSecond(4e9),
                       .core_share = 1,
-                      .shared = SharedMemory{Seconds(1e-6), moving, moving}};
+                      .shared = SharedMemory{Seconds(1e-6), copy, add}};
   const Resource network{.kind = ResourceKind::switched,
                          .latency = Seconds(2e-5),
                          .one_way = BytesPerSecond(1.25e8),
@@ -139,7 +143,11 @@ Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes
 
 Hardware hardware_named(const std::string& name, const AbstractMesh& mesh, DType dtype,
                         const std::set<Axis>& across_nodes) {
-  if (name == kCpu) return hardware_of(cpu_machine(mesh, across_nodes), mesh, dtype);
+  if (name == kCpu) {
+    Hardware hardware = hardware_of(cpu_machine(mesh, across_nodes), mesh, dtype);
+    hardware.products_copy = true;
+    return hardware;
+  }
   const Chip* chip = find_chip(name);
   if (chip == nullptr) {
     usage_error("hardware \"{}\" is not known; nearest are {}; there are {}", name,

@@ -40,7 +40,8 @@ std::vector<std::string> hardware_names();
 
 /// The catalogue's chips laid out as `mesh`. Every mesh axis is one axis of the torus: a ring where that many chips
 /// wrap, otherwise a line; a step takes 1 us (book section 3.2). On a switch all axes share each chip's one link. f32
-/// and f64 are priced at the rate of bf16, since the book gives no other; bf16 is reduced rounding at every hop.
+/// and f64 are priced at the rate of bf16, since the book gives no other, and int8 at its own, where that is known;
+/// bf16 is reduced rounding at every hop.
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh);
 
 /// The torus axes that each mesh axis is laid over, by their lengths, which multiply to its size.

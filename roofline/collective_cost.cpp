@@ -37,8 +37,11 @@ double scattered_share(Index ranks, const Link& link, CostMode mode) {
   return link.two_way ? crossing / (2 * p) : crossing / p;
 }
 
+/// Of a copy: one array read and one written.
+Bytes copying(Bytes bytes) { return 2 * bytes; }
+
 /// Packing, and adding: two arrays read and one written.
-Bytes local_bytes(const Collective& collective) { return collective.packed + 3 * collective.added; }
+Bytes local_bytes(const Collective& collective) { return copying(collective.packed) + 3 * collective.added; }
 
 /// The torus axes under a mesh axis of `ranks`, with their lengths.
 std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
@@ -53,7 +56,7 @@ std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
 
 /// Between neighbours.
 Transfer over_torus(const Collective& collective, const std::vector<Link>& links, CostMode mode) {
-  Transfer transfer{.local = local_bytes(collective), .reach = collective.reach};
+  Transfer transfer{.local = local_bytes(collective), .kept = copying(collective.kept), .reach = collective.reach};
   double total = 0;
   const double slowest = slowest_of(links).value;
   for (std::size_t a = 0; a < links.size(); ++a) {
@@ -80,6 +83,7 @@ Transfer through_switch(const Collective& collective, CostMode mode) {
   return {.steps = static_cast<double>(collective.rounds * (element_count(collective.ranks) - 1)),
           .wire = whole ? whole_of(collective.sent, collective.ranks) : collective.sent,
           .local = local_bytes(collective),
+          .kept = copying(collective.kept),
           .reach = collective.reach};
 }
 
@@ -130,12 +134,18 @@ bool share_memory(const Axes& axes, const Hardware& hardware) {
   });
 }
 
-Reading reading_of(Bytes sent, Bytes added, int rounds, Index ranks, const Hardware& hardware) {
-  const auto p = static_cast<double>(ranks);
-  const Bytes whole = whole_of(added, {ranks});
+Reading reading_of(const Collective& collective, const Hardware& hardware) {
+  const Index ranks = element_count(collective.ranks);
+  const Bytes whole = whole_of(collective.added, collective.ranks);
   const Index limit = ranks == 2 ? hardware.tuning.one_pass_bytes_of_two : hardware.tuning.one_pass_bytes_of_more;
-  if (rounds == 2 && whole.value < static_cast<double>(limit)) return {.added = whole * (p - 1)};
-  return {.copied = sent - added, .added = added, .rounds = rounds};
+  if (collective.rounds == 2 && whole.value < static_cast<double>(limit)) {
+    return {.added = whole * static_cast<double>(ranks - 1)};
+  }
+  return {.copied = collective.received - collective.added,
+          .added = collective.added,
+          .kept = collective.kept,
+          .reach = collective.reach,
+          .rounds = collective.rounds};
 }
 
 Price shared_price(const Reading& reading, const Axes& axes, const Hardware& hardware) {
@@ -154,14 +164,13 @@ Price shared_price(const Reading& reading, const Axes& axes, const Hardware& har
     wire = std::max(wire, time(reading.copied, copies_again ? memory.copy_again : memory.copy) +
                               time(reading.added, adds_again ? memory.add_again : memory.add));
   }
-  return moving_price(latency, wire, Seconds(0));
+  const Bytes own = copying(reading.kept);
+  return moving_price(latency, wire, own / hardware.memory_rate(std::max(own, reading.reach)));
 }
 
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware) {
   if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
-    const Reading reading =
-        reading_of(collective.sent, collective.added, collective.rounds, element_count(collective.ranks), hardware);
-    return shared_price(reading, axes, hardware);
+    return shared_price(reading_of(collective, hardware), axes, hardware);
   }
   return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);
 }

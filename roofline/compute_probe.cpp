@@ -57,7 +57,7 @@ GemmRates probe_products(const mpi::Communicator& comm, const ProbeEffort& effor
     for (const Index n : effort.gemm_sizes) {
       for (const Index k : effort.gemm_sizes) {
         constexpr double kLong = 5e8;  // FLOPs of a product that need not be run before it is timed
-        const Repetition repetition{effort.budget, 1, flops_of(m, n, k).value < kLong};
+        const Repetition repetition{.budget = effort.budget, .warm = flops_of(m, n, k).value < kLong};
         const Seconds time = time_busy(comm, repetition, [&] { multiplier.run(m, n, k); });
         rates.push_back(flops_of(m, n, k) / time);
       }
@@ -89,7 +89,7 @@ Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEff
 double probe_gemm_contention(const mpi::Communicator& comm, const ProbeEffort& effort) {
   const Index size = effort.gemm_sizes.back();
   Products<float> products(size);
-  const Repetition repetition{effort.budget};
+  const Repetition repetition{.budget = effort.budget};
   const Seconds busy = time_busy(comm, repetition, [&] { products.run(size, size, size); });
   return time_of_one(comm, repetition, [&] { products.run(size, size, size); }) / busy;
 }

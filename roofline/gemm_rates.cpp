@@ -1,27 +1,29 @@
 #include "roofline/gemm_rates.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "runtime/base/check.h"
 
 namespace shardline::roofline {
 namespace {
 
-/// Where an extent lies between two sizes of the grid: at `low` + `way`.
-struct Place {
-  std::size_t low = 0;
-  double way = 0;
-};
-
-Place place_of(const std::vector<Index>& sizes, Index extent) {
-  if (extent <= sizes.front()) return {};
-  if (extent >= sizes.back()) return {sizes.size() - 1, 0};
-  const auto above = std::upper_bound(sizes.begin(), sizes.end(), extent);
-  const auto low = static_cast<double>(*(above - 1));
-  const double way = std::log(static_cast<double>(extent) / low) / std::log(static_cast<double>(*above) / low);
-  return {static_cast<std::size_t>(above - sizes.begin()) - 1, way};
+/// A time that is known at some extents, `at(i)` at sizes[i], at another extent: on the line between two neighbours.
+/// Beyond the largest it grows with the extent. Below the smallest it goes on on the line between the two smallest, but
+/// falls at most with the extent and does not rise; of one size alone it falls with the extent.
+template <class Time>
+double time_at(const std::vector<Index>& sizes, Index extent, Time at) {
+  const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };
+  const auto wanted = static_cast<double>(extent);
+  const std::size_t last = sizes.size() - 1;
+  if (extent >= sizes[last] || last == 0) return at(last) * wanted / size(last);
+  const auto above = std::upper_bound(sizes.begin() + 1, sizes.end(), extent);
+  const auto high = static_cast<std::size_t>(above - sizes.begin());
+  const std::size_t low = high - 1;
+  const double way = (wanted - size(low)) / (size(high) - size(low));
+  const double from = at(low);
+  if (way == 0) return from;
+  const double time = from + way * (at(high) - from);
+  return way > 0 ? time : std::clamp(time, from * wanted / size(low), from);
 }
 
 }  // namespace
@@ -41,23 +43,17 @@ FlopsPerSecond GemmRates::best() const { return *std::max_element(rates_.begin()
 FlopsPerSecond GemmRates::at(Index m, Index n, Index k) const {
   SHARDLINE_CHECK(!empty(), "no rates of matrix products");
   const std::size_t count = sizes_.size();
-  const std::array<Place, 3> places{place_of(sizes_, m), place_of(sizes_, n), place_of(sizes_, k)};
-  double time = 0;  // of one FLOP
-  for (unsigned corner = 0; corner < 8; ++corner) {
-    double weight = 1;
-    std::size_t at = 0;
-    for (std::size_t d = 0; d < places.size(); ++d) {
-      const bool high = ((corner >> d) & 1U) != 0;
-      weight *= high ? places[d].way : 1 - places[d].way;
-      at = at * count + std::min(places[d].low + (high ? 1 : 0), count - 1);
-    }
-    if (weight > 0) time += weight / rates_[at].value;
-  }
-  double part = 1;  // of the smallest size, of extents below it
-  for (const Index extent : {m, n, k}) {
-    part *= std::min(1.0, static_cast<double>(extent) / static_cast<double>(sizes_.front()));
-  }
-  return FlopsPerSecond(part / time);
+  const auto volume = [](Index a, Index b, Index c) {
+    return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
+  };
+  const double time = time_at(sizes_, m, [&](std::size_t i) {
+    return time_at(sizes_, n, [&](std::size_t j) {
+      return time_at(sizes_, k, [&](std::size_t l) {
+        return volume(sizes_[i], sizes_[j], sizes_[l]) / rates_[(i * count + j) * count + l].value;
+      });
+    });
+  });
+  return FlopsPerSecond(volume(m, n, k) / time);
 }
 
 }  // namespace shardline::roofline

@@ -20,9 +20,11 @@ class GemmRates {
   const std::vector<FlopsPerSecond>& rates() const { return rates_; }
   /// The best rate of the grid.
   FlopsPerSecond best() const;
-  /// The rate of a product of these extents: times per FLOP are interpolated along each extent over its logarithm.
-  /// Beyond the largest size the rate there holds; below the smallest the time does, as if that was computed. Throws
-  /// Error when the grid is empty.
+  /// The rate of a product of these extents, which are positive. Its time lies on the line between those of the
+  /// neighbours along each extent, as a fixed part and one that grows with the extent make it. Beyond the largest size
+  /// the rate there holds. Below the smallest the line through the two smallest goes on, as far as the time stays
+  /// between what the rate of the smallest gives and its time; with one size its rate holds. Throws Error when the grid
+  /// is empty.
   FlopsPerSecond at(Index m, Index n, Index k) const;
   bool operator==(const GemmRates&) const = default;
 

@@ -30,6 +30,23 @@ Seconds memory_time(const Work& work, const Hardware& hardware) {
   return time * (work.cost.bytes / touched);  // a call need not use all of an array
 }
 
+/// What a product of this work touched when its rate was measured: extents beyond the grid are priced by its largest.
+Bytes measured_bytes(const Work& work, const Hardware& hardware) {
+  const auto arrays = [](Index m, Index n, Index k) { return static_cast<double>(m * k + k * n + m * n); };
+  const Index most = hardware.gemm.sizes().back();
+  const double part =
+      arrays(std::min(work.m, most), std::min(work.n, most), std::min(work.k, most)) / arrays(work.m, work.n, work.k);
+  return work.cost.bytes * part;
+}
+
+/// What memory adds to the arithmetic of a product, of which `memory` is the time for all bytes.
+Seconds added_by_memory(const Work& work, Seconds memory, const Hardware& hardware) {
+  if (work.m == 0) return Seconds(0);
+  if (hardware.gemm.empty()) return hardware.products_copy ? memory : Seconds(0);
+  const Seconds measured = work.cost.bytes / hardware.memory_rate(measured_bytes(work, hardware));
+  return std::max(Seconds(0), memory - measured);
+}
+
 }  // namespace
 
 std::string_view name_of(Limiter limiter) {
@@ -69,7 +86,7 @@ Price kernel_price(const Work& work, const Hardware& hardware) {
   Price price;
   price.math = math_time(work, hardware);
   price.memory = memory_time(work, hardware);
-  const Seconds busy = std::max(price.math, price.memory);
+  const Seconds busy = std::max(price.math + added_by_memory(work, price.memory, hardware), price.memory);
   price.time = hardware.overhead + busy;
   price.limiter = busy < hardware.overhead     ? Limiter::latency
                   : price.math >= price.memory ? Limiter::compute
@@ -83,10 +100,13 @@ Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware&
     const Link& link = hardware.link(axis);
     slowest.latency = std::max(slowest.latency, link.latency);
     slowest.bandwidth = slowest.bandwidth.value == 0 ? link.bandwidth : std::min(slowest.bandwidth, link.bandwidth);
+    slowest.frees_cores = slowest.frees_cores && link.frees_cores;
   }
   const Seconds latency = hardware.overhead + slowest.latency * transfer.steps;
   const Seconds wire = transfer.wire.value == 0 ? Seconds(0) : transfer.wire / slowest.bandwidth;
-  const Seconds local = transfer.local / hardware.memory_rate(std::max(transfer.local, transfer.reach));
+  const BytesPerSecond memory = hardware.memory_rate(std::max(transfer.local + transfer.kept, transfer.reach));
+  const Seconds kept = transfer.kept / memory;
+  const Seconds local = transfer.local / memory + kept - (slowest.frees_cores ? std::min(wire, kept) : Seconds(0));
   Price price = moving_price(latency, wire, local);
   if (hardware.cost_mode == CostMode::book_limit) {
     price.comms = std::max(latency, wire);

@@ -69,7 +69,10 @@ struct Hardware {
   BytesPerSecond memory;            ///< of data beyond the caches, every byte read or written counted once
   Seconds overhead;                 ///< of starting any operation
   std::map<Axis, Link> links = {};  ///< by mesh axis; axes of size 1 have none
-  GemmRates gemm = {};              ///< matrix products by extents
+  GemmRates gemm = {};              ///< matrix products by extents, on operands that the caches hold
+  /// Without such rates: products copy blocks of their operands and then multiply them, as a BLAS does, so that memory
+  /// and arithmetic add; otherwise the longer of the two counts, as on chips that fetch ahead.
+  bool products_copy = false;
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< what other kernels reach on data in the caches, by name
   Curve caches = {};  ///< memory bandwidth by bytes touched since the data was last used
   /// Collectives go on while a rank computes only when it polls them between panels of its products, as MPI's do.
@@ -119,19 +122,22 @@ struct Work {
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus the
 /// overhead of a call. The rate is that of products of its extents or, for other kernels, that of `Hardware::kernels`.
+/// To the arithmetic of a product is added what its operands take longer to come than they did when rates by extents
+/// were measured, or all of it with `Hardware::products_copy`.
 Price kernel_price(const Work& work, const Hardware& hardware);
 
 /// What a collective moves by messages, beside which it is priced.
 struct Transfer {
   double steps = 0;  ///< messages one after the other
   Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
-  Bytes local = {};  ///< read and written in this rank's memory: packing, adding, copying
+  Bytes local = {};  ///< read and written in this rank's memory, before or after the wire: packing, adding
+  Bytes kept = {};   ///< read and written in this rank's memory while the wire moves, where links free the cores
   Bytes reach = {};  ///< touched since the operand was last used
 };
 
 /// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2); in
-/// the book's limit the longest of the three. Over several axes the slowest link counts. Throws Error when an axis has
-/// no link.
+/// the book's limit the longest of the three. What is kept is copied beside the wire, or after it where moving needs
+/// the cores. Over several axes the slowest link counts. Throws Error when an axis has no link.
 Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware);
 
 /// The price of moving that takes these parts one after the other: starting and steps, bytes on the link, bytes in this

@@ -53,7 +53,7 @@ class Bench {
 
   template <class Body>
   void time(const std::string& name, const kernels::Cost& cost, Body body) {
-    rates_[name] = cost.flops / time_busy(comm_, {budget_, 3}, body);
+    rates_[name] = cost.flops / time_busy(comm_, {.budget = budget_, .least = 3}, body);
   }
 
   void elementwise() {

@@ -43,7 +43,7 @@ Seconds message_time(Engine& engine, const Axis& axis, Index bytes, bool both, S
     there.wait();
   };
   const mpi::Communicator& comm = engine.mesh().comm();
-  const Seconds once = time_together(comm, {budget * 0.1, 3}, send);
+  const Seconds once = time_together(comm, {.budget = budget * 0.1, .least = 3}, send);
   const int series = std::clamp(static_cast<int>(budget / once), 3, 1000);
   const auto send_all = [&] {
     for (int i = 0; i < series; ++i) send();
@@ -100,8 +100,10 @@ Seconds shared_time(Engine& engine, const Axis& axis, Index received, SharedUse 
   const Index ranks = engine.mesh().axes().size(axis);
   const Index piece = std::max<Index>(1, received / 4 / (ranks - 1));
   collectives::Arena& arena = *engine.arena();
-  const Tensor small = arena.allocate(DType::f32, {piece});
   const Tensor large = arena.allocate(DType::f32, {piece * ranks});
+  // What is gathered is in its place, so that nothing but reading from others is timed.
+  const Index own = engine.mesh().axes().position_in_group(engine.mesh().rank(), {axis}) * piece;
+  const Tensor small = use.adds ? arena.allocate(DType::f32, {piece}) : large.rows({own, own + piece});
   Tensor in = use.adds ? large : small;
   Tensor out = use.adds ? small : large;
   const collectives::Options direct{.algorithm = Algorithm::direct};
@@ -120,7 +122,7 @@ Seconds shared_time(Engine& engine, const Axis& axis, Index received, SharedUse 
     for (double& value : elsewhere) value *= 0.5;
   };
   std::fill_n(in.view<float>().begin(), in.size(), 1.0F);
-  return time_together(engine.mesh().comm(), {budget, 5}, read, make);
+  return time_together(engine.mesh().comm(), {.budget = budget, .least = 5}, read, make);
 }
 
 Curve shared_curve(Engine& engine, const Axis& axis, SharedUse use, Seconds latency, Seconds budget) {
@@ -160,12 +162,12 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
       engine.poll();
     }
   };
-  const Seconds one = time_busy(comm, {budget * 0.1, 10}, [&] { multiply(1); });
+  const Seconds one = time_busy(comm, {.budget = budget * 0.1, .least = 10}, [&] { multiply(1); });
   const auto times = static_cast<Index>(2 * (moving / one)) + 1;
-  const Seconds alone = time_together(comm, {budget, 3}, [&] { multiply(times); });
+  const Seconds alone = time_together(comm, {.budget = budget, .least = 3}, [&] { multiply(times); });
   const Tensor in = Tensor::zeros(DType::f32, {bytes / 4});
   Tensor out = Tensor::zeros(DType::f32, {bytes / 4});
-  const Seconds beside = time_together(comm, {budget, 3}, [&] {
+  const Seconds beside = time_together(comm, {.budget = budget, .least = 3}, [&] {
     collectives::Handle there = collectives::start_shift(engine, {axis}, in, 1, out, {.algorithm = Algorithm::ring});
     multiply(times);
     there.wait();

@@ -70,6 +70,7 @@ struct Provenance {
   std::string blas = {};
   std::string mpi = {};
   std::string commit = {};
+  std::optional<double> busy_with_others = {};  ///< share of the cores' time that went to other work; none: not known
   /// Figures, as paths in the file, whose repetitions did not agree.
   std::vector<std::string> unreliable = {};
   bool operator==(const Provenance&) const = default;
@@ -79,7 +80,7 @@ struct Provenance {
 struct Machine {
   std::string name;
   Provenance measured = {};
-  std::map<DType, Compute> compute = {};  ///< f32, f64, bf16
+  std::map<DType, Compute> compute = {};  ///< f32, f64, bf16, int8
   Memory memory = {};
   Seconds overhead = {};
   Contention contention = {};

@@ -19,7 +19,7 @@ using collectives::LinkKind;
 using collectives::Tuning;
 using collectives::Wire;
 
-constexpr std::array kDTypes = {DType::f32, DType::f64, DType::bf16};
+constexpr std::array kDTypes = {DType::f32, DType::f64, DType::bf16, DType::int8};
 constexpr std::array kResourceKinds = {ResourceKind::ring, ResourceKind::line, ResourceKind::switched,
                                        ResourceKind::shared_memory};
 constexpr std::array kWires = {Wire::exchange, Wire::f32, Wire::hop};
@@ -42,7 +42,7 @@ double known(const FileValue& object, const std::string& key) {
 
 Provenance provenance_of(const FileValue& file) {
   file.allow_only({"host", "date", "mesh", "nodes", "cores", "ranks_per_node", "threads_per_rank", "blas", "mpi",
-                   "commit", "unreliable"});
+                   "commit", "busy_with_others", "unreliable"});
   Provenance measured{.host = file["host"].text(),
                       .date = file["date"].text(),
                       .mesh = file["mesh"].text(),
@@ -58,6 +58,7 @@ Provenance provenance_of(const FileValue& file) {
   } catch (const UsageError&) {
     file["mesh"].refuse("axes and their sizes, as in \"X=2,Y=4\"");
   }
+  if (const std::optional<FileValue> share = file.find("busy_with_others")) measured.busy_with_others = share->share();
   if (const std::optional<FileValue> figures = file.find("unreliable")) {
     for (const FileValue& figure : figures->items()) measured.unreliable.push_back(figure.text());
   }

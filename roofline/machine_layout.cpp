@@ -28,6 +28,7 @@ Json measured_json(const Provenance& measured) {
             {"blas", measured.blas},
             {"mpi", measured.mpi},
             {"commit", measured.commit}};
+  if (measured.busy_with_others) json["busy_with_others"] = *measured.busy_with_others;
   if (!measured.unreliable.empty()) json["unreliable"] = measured.unreliable;
   return json;
 }

@@ -51,7 +51,9 @@ Bytes bytes(double count) { return Bytes(count); }
 
 Memory probe_memory(const mpi::Communicator& comm, Seconds budget) {
   Arrays arrays;
-  const auto rate = [&](double touched, auto body) { return bytes(touched) / time_busy(comm, {budget, 3}, body); };
+  const auto rate = [&](double touched, auto body) {
+    return bytes(touched) / time_busy(comm, {.budget = budget, .least = 3}, body);
+  };
   constexpr auto kArray = static_cast<double>(Arrays::kCount * sizeof(double));
   Memory memory;
   memory.read = rate(kArray, [&] { arrays.read(); });
@@ -69,7 +71,7 @@ Memory probe_memory(const mpi::Communicator& comm, Seconds budget) {
 
 double probe_memory_contention(const mpi::Communicator& comm, Seconds budget) {
   Arrays arrays;
-  const Repetition repetition{budget, 3};
+  const Repetition repetition{.budget = budget, .least = 3};
   const Seconds busy = time_busy(comm, repetition, [&] { arrays.triad(kBeyondCaches); });
   return time_of_one(comm, repetition, [&] { arrays.triad(kBeyondCaches); }) / busy;
 }

@@ -35,7 +35,7 @@ Seconds time_of(Engine& engine, const Axis& axis, Kind kind, Algorithm algorithm
   const Tensor part = Tensor::zeros(DType::f32, {piece});
   Tensor out = Tensor::zeros(DType::f32, {kind == Kind::reduce_scatter ? piece : piece * ranks});
   const collectives::Options options{.algorithm = algorithm};
-  return time_together(engine.mesh().comm(), {budget, 5}, [&] {
+  return time_together(engine.mesh().comm(), {.budget = budget, .least = 5}, [&] {
     switch (kind) {
       case Kind::all_gather:
         return collectives::all_gather(engine, {axis}, part, 0, out, options);
@@ -81,7 +81,7 @@ Index one_pass_limit(const Mesh& mesh, const Axis& axis, Seconds budget) {
       tuning.one_pass_bytes_of_two = limit;
       tuning.one_pass_bytes_of_more = limit;
       engine.set_tuning(tuning);
-      return time_together(mesh.comm(), {budget, 5}, [&] {
+      return time_together(mesh.comm(), {.budget = budget, .least = 5}, [&] {
         collectives::all_reduce(engine, {axis}, ReduceOp::sum, in, out, {.algorithm = Algorithm::direct});
       });
     };

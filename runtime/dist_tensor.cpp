@@ -71,9 +71,10 @@ void reduce_into(Tensor& sum, const Tensor& part, ReduceOp op) {
     case DType::i64:
       return reduce_into<std::int64_t>(sum, part, op);
     case DType::bf16:
+    case DType::int8:
       break;
   }
-  throw Error("bf16 is reduced in f32");
+  throw Error(fmt::format("sums are not taken in {}", name_of(sum.dtype())));
 }
 
 /// The lowest rank whose part is a copy of that of a rank at `coordinates`.

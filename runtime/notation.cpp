@@ -1,6 +1,7 @@
 #include "runtime/notation.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
 
@@ -19,35 +20,39 @@ std::size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
+/// What LaTeX and typesetting put where others put space.
+constexpr std::array kSpaces = {"\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "~", "$", "\u00A0", "\u2009", "\u202F"};
+/// What may stand around a name: `\mathbf{A}`, `**A**`.
+struct Style {
+  const char* begin;
+  const char* end;
+};
+constexpr std::array kStyles = {Style{"\\text{", "}"},   Style{"\\textbf{", "}"}, Style{"\\mathbf{", "}"},
+                                Style{"\\mathrm{", "}"}, Style{"\\mathit{", "}"}, Style{"\\boldsymbol{", "}"},
+                                Style{"\\bm{", "}"},     Style{"**", "**"}};
+constexpr std::array kTimes = {"*", "@", "·", "⋅", "×", "\\cdot", "\\times"};
+constexpr std::array kArrows = {"->", "→", "\\rightarrow", "\\to"};
+constexpr const char* kLocal = "LOCAL";
+
 /// Recursive descent over the grammar of docs/notation.md, a function per rule. Every token skips the space before it.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
   ParsedProduct product() {
-    ParsedProduct product;
-    do {
-      product.operands.push_back(array());
-    } while (take("*") || take("@") || take("·"));
-    if (take("->") || take("→")) product.result = array();
+    ParsedProduct product = expression();
+    if (product.operands.size() == 1 && !product.collective && take("=")) {
+      const ParsedArray result = product.operands[0];
+      product = expression();
+      product.result = result;
+    } else if (take_any(kArrows)) {
+      product.result = array(Name::optional);
+    }
+    name_arrays(product);
     return product;
   }
 
-  ParsedArray array() {
-    ParsedArray array;
-    skip_space();
-    array.column = characters(text_.substr(0, at_));
-    array.name = word("the name of an array", "_.");
-    expect("[", "\"[\" after the name of an array");
-    if (!take("]")) {
-      do {
-        dim(array);
-      } while (take(","));
-      expect("]", "\",\" or \"]\" after a dim");
-    }
-    if (take("{")) owed(array.sharding);
-    return array;
-  }
+  ParsedArray array() { return array(Name::required); }
 
   void end(const char* legal) {
     skip_space();
@@ -55,6 +60,89 @@ class Parser {
   }
 
  private:
+  enum class Name : std::uint8_t { required, optional };
+
+  ParsedProduct expression() {
+    ParsedProduct product;
+    product.collective = collective();
+    const bool bracket = product.collective && take("(");
+    const std::size_t first = at_;
+    product.operands.push_back(array(Name::optional));
+    if (product.collective) {
+      if (bracket) expect(")", "\")\" after the array");
+      if (take("over wire")) product.collective->wire = word("the name of a wire", "");
+      return product;
+    }
+    while (take_any(kTimes)) {
+      if (product.operands[0].name.empty()) at_ = first, array(Name::required);
+      product.times.push_back(subscript_of_times());
+      product.operands.push_back(array(Name::required));
+    }
+    return product;
+  }
+
+  /// The name of a collective with its subscript; nothing, and nothing is taken, where an array stands.
+  std::optional<ParsedCollective> collective() {
+    skip_space();
+    const std::size_t begin = at_;
+    if (!starts_name()) return std::nullopt;
+    ParsedCollective collective{.name = styled("the name of an array", "")};
+    const std::vector<std::string>& names = collective_names();
+    if (std::find(names.begin(), names.end(), collective.name) != names.end()) {
+      if (take("_")) collective.subscript = list("axis");
+      const bool colon = take(":");
+      skip_space();
+      if (colon || !collective.subscript.empty() || peek() != '[') return collective;
+    }
+    at_ = begin;
+    return std::nullopt;
+  }
+
+  ParsedTimes subscript_of_times() {
+    ParsedTimes times;
+    if (!take("_")) return times;
+    times.local = take(kLocal);
+    if (times.local) return times;
+    times.summed = list("dim");
+    times.local = times.summed == std::vector<std::string>{kLocal};
+    if (times.local) times.summed.clear();
+    return times;
+  }
+
+  ParsedArray array(Name name) {
+    ParsedArray array;
+    skip_space();
+    array.column = characters(text_.substr(0, at_));
+    if (name == Name::required || peek() != '[') array.name = name_of_array();
+    expect("[", "\"[\" after the name of an array");
+    if (!take("]")) {
+      do {
+        dim(array);
+      } while (take(","));
+      expect("]", "\",\" or \"]\" after a dim");
+    }
+    if (take("{") || take("\\{")) owed(array.sharding);
+    return array;
+  }
+
+  /// `W_in`, `\mathbf{W}_{in}`, `A'`.
+  std::string name_of_array() {
+    std::string name = styled("the name of an array", "_.'");
+    if (name.back() == '_' && take("{")) {
+      name += word("the rest of the name", "_");
+      expect("}", "\"}\" after the rest of the name");
+    }
+    return name;
+  }
+
+  /// One array that is only moved keeps its name, so that it may be written once or not at all.
+  static void name_arrays(ParsedProduct& product) {
+    ParsedArray& operand = product.operands[0];
+    if (operand.name.empty() && product.result) operand.name = product.result->name;
+    if (operand.name.empty()) operand.name = "A";
+    if (product.result && product.result->name.empty()) product.result->name = operand.name;
+  }
+
   void dim(ParsedArray& array) {
     skip_space();
     const std::size_t begin = at_;
@@ -63,7 +151,7 @@ class Parser {
       fail(begin, fmt::format("dim {} is given twice in array {}", name, array.name));
     }
     array.dims.push_back(name);
-    array.sharding.dims.push_back(take("_") ? axes() : Axes{});
+    array.sharding.dims.push_back(take("_") ? list("axis") : Axes{});
   }
 
   void owed(Sharding& sharding) {
@@ -73,62 +161,109 @@ class Parser {
     if (kind != "U" && kind != "Max") fail(begin, "expected U_ or Max_ and the axes owed on, as in {U_X}");
     sharding.reduce = kind == "U" ? ReduceOp::sum : ReduceOp::max;
     expect("_", "\"_\" and the axes owed on");
-    sharding.unreduced = axes();
-    expect("}", "\"}\" after the axes owed on");
+    sharding.unreduced = list("axis");
+    if (!take("\\}")) expect("}", "\"}\" after the axes owed on");
   }
 
-  Axes axes() {
-    Axes axes;
+  /// A subscript: names of one letter each, or any names in braces. `noun` is "axis" or "dim".
+  std::vector<std::string> list(const std::string& noun) {
+    std::vector<std::string> names;
     if (take("{")) {
       do {
         skip_space();
         const std::size_t begin = at_;
-        add(axes, word("the name of an axis", "_"), begin);
+        add(names, styled(fmt::format("the name of {}", with_article(noun)), "_"), begin, noun);
       } while (take(","));
-      expect("}", "\",\" or \"}\" after the name of an axis");
-      return axes;
+      expect("}", fmt::format("\",\" or \"}}\" after the name of {}", with_article(noun)));
+      return names;
     }
     skip_space();
-    if (!is_letter(peek())) fail(at_, "expected the letters of axes, or names in braces, as in I_XY or I_{data,model}");
-    for (; is_letter_or_digit(peek()); ++at_) {
-      if (!is_letter(peek())) fail(at_, "a bare axis is one letter; other names go in braces, as in I_{X1}");
-      add(axes, std::string(1, peek()), at_);
+    const bool axes = noun == "axis";
+    if (!is_letter(peek())) {
+      fail(at_, axes ? "expected the letters of axes, or names in braces, as in I_XY or I_{data,model}"
+                     : "expected the letters of dims, or names in braces, as in *_JK or *_{heads,J}");
     }
-    return axes;
+    for (; is_letter_or_digit(peek()); ++at_) {
+      if (!is_letter(peek())) {
+        fail(at_, fmt::format("a bare {} is one letter; other names go in braces, as in {}", noun,
+                              axes ? "I_{X1}" : "*_{J1}"));
+      }
+      add(names, std::string(1, peek()), at_, noun);
+    }
+    return names;
   }
 
-  void add(Axes& axes, std::string axis, std::size_t begin) const {
-    if (contains(axes, axis)) {
-      fail(begin,
-           fmt::format("axis {} is given twice; a name of several letters goes in braces, as in I_{{data}}", axis));
+  void add(std::vector<std::string>& names, std::string name, std::size_t begin, const std::string& noun) const {
+    if (contains(names, name)) {
+      fail(begin, fmt::format("{} {} is given twice; a name of several letters goes in braces, as in {}", noun, name,
+                              noun == "axis" ? "I_{data}" : "*_{heads}"));
     }
-    axes.push_back(std::move(axis));
+    names.push_back(std::move(name));
+  }
+
+  static std::string with_article(const std::string& noun) { return (noun == "axis" ? "an " : "a ") + noun; }
+
+  /// A word that may stand in bold or in LaTeX's text.
+  std::string styled(const std::string& what, std::string_view more) {
+    for (const Style& style : kStyles) {
+      if (!take(style.begin)) continue;
+      std::string name = word(what, more);
+      expect(style.end, fmt::format("\"{}\" after {}", style.end, name));
+      // Subscripts of the name follow the style: \mathbf{W}_{in}.
+      return more.empty() || peek() != '_' ? name : name + rest(more);
+    }
+    return word(what, more);
   }
 
   /// A letter, then letters, digits and any of `more`.
-  std::string word(const char* what, std::string_view more) {
+  std::string word(const std::string& what, std::string_view more) {
     skip_space();
     if (!is_letter(peek())) fail(at_, fmt::format("expected {} here", what));
+    return rest(more);
+  }
+
+  std::string rest(std::string_view more) {
     const std::size_t begin = at_;
     while (is_letter_or_digit(peek()) || (peek() != '\0' && more.find(peek()) != std::string_view::npos)) ++at_;
     return std::string(text_.substr(begin, at_ - begin));
   }
 
+  /// True where a name begins, in whatever style.
+  bool starts_name() const {
+    return is_letter(peek()) ||
+           std::any_of(kStyles.begin(), kStyles.end(), [&](const Style& style) { return is_next(style.begin); });
+  }
+
+  bool is_next(std::string_view token) const { return text_.substr(at_, token.size()) == token; }
+
   bool take(std::string_view token) {
     skip_space();
-    if (text_.substr(at_, token.size()) != token) return false;
+    if (!is_next(token)) return false;
     at_ += token.size();
     return true;
   }
 
-  void expect(std::string_view token, const char* what) {
+  template <class Tokens>
+  bool take_any(const Tokens& tokens) {
+    return std::any_of(tokens.begin(), tokens.end(), [&](const char* token) { return take(token); });
+  }
+
+  void expect(std::string_view token, const std::string& what) {
     if (!take(token)) fail(at_, fmt::format("expected {} here", what));
   }
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   void skip_space() {
-    while (is_space(peek())) ++at_;
+    for (bool more = true; more;) {
+      more = false;
+      while (is_space(peek())) ++at_;
+      for (const std::string_view space : kSpaces) {
+        if (!is_next(space)) continue;
+        at_ += space.size();
+        more = true;
+      }
+    }
   }
 
   [[noreturn]] void fail(std::size_t at, const std::string& what) const {
@@ -141,16 +276,24 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-void resolve(Axes& axes, const AbstractMesh& mesh) {
-  for (Axis& axis : axes) {
-    Axis upper = axis;
-    std::transform(upper.begin(), upper.end(), upper.begin(),
-                   [](char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); });
-    if (!mesh.has(axis) && mesh.has(upper)) axis = std::move(upper);
-  }
+/// The name of a mesh axis that `written` means by itself; empty when there is none.
+Axis axis_named(const std::string& written, const AbstractMesh& mesh) {
+  if (mesh.has(written)) return written;
+  Axis upper = written;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); });
+  return mesh.has(upper) ? upper : Axis();
 }
 
+std::string text_of(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
+
 }  // namespace
+
+const std::vector<std::string>& collective_names() {
+  static const std::vector<std::string> names = {"AllGather", "ReduceScatter", "AllReduce", "AllReduceMax",
+                                                 "AllToAll",  "Reshard",       "Slice",     "Owe"};
+  return names;
+}
 
 ParsedArray parse_array(const std::string& text) {
   Parser parser(text);
@@ -162,13 +305,49 @@ ParsedArray parse_array(const std::string& text) {
 ParsedProduct parse_product(const std::string& text) {
   Parser parser(text);
   ParsedProduct product = parser.product();
-  parser.end(product.result ? "the end of the product" : "\"*\" and another array, \"->\" and the result, or the end");
+  parser.end(product.result       ? "the end of the product"
+             : product.collective ? "\"->\" and the result, or the end"
+                                  : "\"*\" and another array, \"->\" and the result, or the end");
   return product;
 }
 
+std::string to_string(const ParsedProduct& product) {
+  std::string text = product.result ? text_of(*product.result) + " = " : "";
+  if (product.collective) {
+    const auto& [name, subscript, wire] = *product.collective;
+    return fmt::format("{}{}{}({}){}", text, name, subscript.empty() ? "" : "_" + to_string(subscript),
+                       text_of(product.operands[0]), wire.empty() ? "" : " over wire " + wire);
+  }
+  for (std::size_t i = 0; i < product.operands.size(); ++i) {
+    if (i > 0) {
+      const ParsedTimes times = i <= product.times.size() ? product.times[i - 1] : ParsedTimes{};
+      text += times.local            ? fmt::format(" *_{} ", kLocal)
+              : times.summed.empty() ? " * "
+                                     : fmt::format(" *_{} ", to_string(times.summed));
+    }
+    text += text_of(product.operands[i]);
+  }
+  return text;
+}
+
+Axes resolve(const Axes& axes, const AbstractMesh& mesh) {
+  Axes resolved;
+  for (const Axis& written : axes) {
+    if (const Axis axis = axis_named(written, mesh); !axis.empty()) {
+      resolved.push_back(axis);
+      continue;
+    }
+    Axes letters;
+    for (const char letter : written) letters.push_back(axis_named(std::string(1, letter), mesh));
+    if (contains(letters, "")) letters = {written};
+    resolved.insert(resolved.end(), letters.begin(), letters.end());
+  }
+  return resolved;
+}
+
 ParsedArray resolve(ParsedArray array, const AbstractMesh& mesh) {
-  for (Axes& axes : array.sharding.dims) resolve(axes, mesh);
-  resolve(array.sharding.unreduced, mesh);
+  for (Axes& axes : array.sharding.dims) axes = resolve(axes, mesh);
+  array.sharding.unreduced = resolve(array.sharding.unreduced, mesh);
   array.sharding = validated(std::move(array.sharding), array.name, array.dims, mesh);
   return array;
 }

@@ -76,6 +76,7 @@ double element(const Tensor& t, Index i) {
       return static_cast<double>(static_cast<float>(t.view<BFloat16>()[i]));
     case DType::i32:
     case DType::i64:
+    case DType::int8:
       break;
   }
   throw Error("integers do not convert to another element type");
@@ -145,6 +146,7 @@ Tensor Tensor::as(DType dtype) const {
       break;
     case DType::i32:
     case DType::i64:
+    case DType::int8:
       throw Error("floating-point elements do not convert to integers");
   }
   return result;

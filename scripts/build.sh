@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Configures and builds one preset of CMakePresets.json into build/PRESET; incremental when it was built before.
+# Configures and builds one preset of CMakePresets.json into build/PRESET; incremental when it was built before. With
+# --command it needs no packages for tests and benchmarks, and leaves them out of a tree that does not have them yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'TEXT'
-usage: scripts/build.sh [PRESET] [CMAKE_OPTION...]
+usage: scripts/build.sh [PRESET] [--command] [CMAKE_OPTION...]
   PRESET         release (the default), debug, asan or mpich
+  --command      only the command, shardline, not the tests, benchmarks and examples
   CMAKE_OPTION   handed to cmake, as in -DCMAKE_CXX_COMPILER=g++-13
 TEXT
 }
@@ -15,10 +17,25 @@ preset=release
 if [[ "${1:-}" == --help || "${1:-}" == -h ]]; then usage; exit 0; fi
 if (($# > 0)) && [[ "$1" != -* ]]; then preset=$1; shift; fi
 
+command_only=false
+if [[ "${1:-}" == --command ]]; then command_only=true; shift; fi
+tree=build/$preset
+
 version_at_least() { [[ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" == "$1" ]]; }
 
-if [[ ! -f "build/$preset/build.ninja" ]]; then
-  check=(scripts/setup.sh --check)
+# Which parts there are is said to a new tree, and to one that was configured for the command alone.
+check=(scripts/setup.sh --check)
+parts=()
+new=true
+if [[ -f "$tree/build.ninja" ]]; then new=false; fi
+if $command_only; then
+  check+=(--command)
+  if $new; then parts=(-DSHARDLINE_TESTS=OFF -DSHARDLINE_BENCHMARKS=OFF -DSHARDLINE_EXAMPLES=OFF); fi
+elif ! $new && grep -q '^SHARDLINE_TESTS:BOOL=OFF' "$tree/CMakeCache.txt"; then
+  new=true
+  parts=(-DSHARDLINE_TESTS=ON -DSHARDLINE_BENCHMARKS=ON -DSHARDLINE_EXAMPLES=ON)
+fi
+if $new; then
   if [[ "$preset" == mpich ]]; then check+=(--mpich); fi
   if ! "${check[@]}"; then
     echo "build: scripts/setup.sh installs it all on Debian and Ubuntu" >&2
@@ -33,5 +50,14 @@ fi
 
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-cmake --preset "$preset" "${launcher[@]}" "$@" --log-level=WARNING
-cmake --build --preset "$preset"
+cmake --preset "$preset" "${launcher[@]}" "${parts[@]}" "$@" --log-level=WARNING
+targets=()
+if $command_only; then
+  targets=(--target shardline)
+  steps=$(ninja -C "$tree" -n shardline | grep -c '^\[' || true)
+  seconds=$((steps * 2 / $(nproc)))
+  if ((steps > 10)); then
+    echo "build: the command, $steps steps, usually about $(((seconds + 59) / 60)) min on $(nproc) free cores"
+  fi
+fi
+cmake --build --preset "$preset" "${targets[@]}"

@@ -1,28 +1,36 @@
 #!/usr/bin/env bash
-# Installs what building and testing need on Debian 12, Ubuntu 24.04 or later, as root or through sudo. Quick when all of
+# Installs what building and testing need (or building the command alone) on Debian 12, Ubuntu 24.04 or later, as root or through sudo. Quick when all of
 # it is there. On any other system it names the missing tools and headers and fails.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-usage: scripts/setup.sh [--mpich] [--peers] [--check]
-  --mpich   MPICH too, beside Open MPI (which stays the default of mpicc and mpirun)
-  --peers   PyTorch and ScaLAPACK too, for the comparisons of benchmarks/peers (large)
-  --check   install nothing: name the tools and headers that are missing, exit 1 if there are any
+usage: scripts/setup.sh [--command] [--mpich] [--peers] [--check]
+  --command  only what building and running the command needs, nothing for tests, benchmarks and lint
+  --mpich    MPICH too, beside Open MPI (which stays the default of mpicc and mpirun)
+  --peers    PyTorch and ScaLAPACK too, for the comparisons of benchmarks/peers (large)
+  --check    install nothing: name the tools and headers that are missing, exit 1 if there are any
 TEXT
 }
 
+# To build and run the command.
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libeigen3-dev
-  libbenchmark-dev libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev iproute2)
+  libcli11-dev nlohmann-json3-dev libfmt-dev)
+headers=(cblas.h:openblas Eigen/Dense:eigen3 CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt)
+# For benchmarks and tests.
+test_packages=(libbenchmark-dev libgtest-dev iproute2)
+test_headers=(benchmark/benchmark.h:benchmark gtest/gtest.h:gtest)
 # Where a distribution does not offer these, or they cannot be had, what needs them is skipped: the lint tools, held at
 # one release since formatting differs from one LLVM to the next, and a browser that tests open pages with.
 optional_packages=(clang-format-14 clang-tidy-14 chromium-headless-shell)
+command_only=false
 mpich=false
 peers=false
 check_only=false
 
 for argument in "$@"; do
   case "$argument" in
+    --command) command_only=true ;;
     --mpich) mpich=true ;;
     --peers) peers=true ;;
     --check) check_only=true ;;
@@ -30,6 +38,12 @@ for argument in "$@"; do
     *) echo "setup: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
   esac
 done
+if $command_only; then
+  optional_packages=()
+else
+  packages+=("${test_packages[@]}")
+  headers+=("${test_headers[@]}")
+fi
 if $mpich; then packages+=(mpich libmpich-dev); fi
 if $peers; then packages+=(python3-torch python3-numpy libscalapack-openmpi-dev); fi
 
@@ -54,8 +68,7 @@ missing_things() {
     ldconfig -p | grep -qF libscalapack-openmpi.so || echo "  ScaLAPACK for Open MPI"
   fi
   command -v "${CXX:-c++}" >/dev/null || return 0
-  for entry in cblas.h:openblas Eigen/Dense:eigen3 benchmark/benchmark.h:benchmark gtest/gtest.h:gtest \
-    CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt; do
+  for entry in "${headers[@]}"; do
     has_header "${entry%%:*}" "${entry##*:}" || echo "  header <${entry%%:*}> (${entry##*:})"
   done
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
+#include "collectives/native_call.h"
 #include "runtime/base/check.h"
 #include "runtime/base/with_type.h"
 #include "runtime/blocks.h"
@@ -15,7 +16,10 @@ namespace {
 
 ExactDataSpec data_spec(const Mesh& mesh, const CaseSpec& spec) {
   const std::vector<Index> group = mesh.axes().group(mesh.rank(), spec.axes);
-  return {spec.seed, *std::min_element(group.begin(), group.end()), static_cast<Index>(group.size()), spec.dtype};
+  return {.seed = spec.seed,
+          .group = *std::min_element(group.begin(), group.end()),
+          .positions = static_cast<Index>(group.size()),
+          .dtype = spec.dtype};
 }
 
 Index largest(const std::vector<Range>& blocks) {
@@ -29,14 +33,17 @@ Index largest(const std::vector<Range>& blocks) {
 bool reduces(Kind kind) { return kind == Kind::reduce_scatter || kind == Kind::all_reduce; }
 
 BenchCase::BenchCase(const Mesh& mesh, CaseSpec spec)
-    : spec_(std::move(spec)), positions_(mesh.axes().size(spec_.axes)), data_(data_spec(mesh, spec_)) {
-  lay_out(mesh.axes().position_in_group(mesh.rank(), spec_.axes), nested_blocks(spec_.count, spec_.axes, mesh.axes()));
+    : spec_(std::move(spec)),
+      positions_(mesh.axes().size(spec_.axes)),
+      data_(data_spec(mesh, spec_)),
+      blocks_(nested_blocks(spec_.count, spec_.axes, mesh.axes())) {
+  lay_out(mesh.axes().position_in_group(mesh.rank(), spec_.axes));
 }
 
-void BenchCase::lay_out(Index own_position, const std::vector<Range>& blocks) {
+void BenchCase::lay_out(Index own_position) {
   const Index count = spec_.count;
-  const Range own = blocks[static_cast<std::size_t>(own_position)];
-  const Index block = largest(blocks);
+  const Range own = blocks_[static_cast<std::size_t>(own_position)];
+  const Index block = largest(blocks_);
   operand_ = {{0, count}, own_position, 0};
   operand_shape_ = {count};
   result_shape_ = {count};
@@ -47,8 +54,8 @@ void BenchCase::lay_out(Index own_position, const std::vector<Range>& blocks) {
       operand_ = {{0, own.size()}, own_position, own.begin};
       operand_shape_ = {own.size()};
       largest_operand_ = block;
-      for (std::size_t q = 0; q < blocks.size(); ++q) {
-        result_.push_back({blocks[q], static_cast<Index>(q), blocks[q].begin});
+      for (std::size_t q = 0; q < blocks_.size(); ++q) {
+        result_.push_back({blocks_[q], static_cast<Index>(q), blocks_[q].begin});
       }
       return;
     case Kind::reduce_scatter:
@@ -125,6 +132,18 @@ collectives::Handle BenchCase::start(collectives::Engine& engine, const Tensor& 
       return collectives::start_shift(engine, spec_.axes, operand, 1, result, options);
   }
   throw Error("unknown kind of collective");
+}
+
+std::function<void()> BenchCase::native_call(const mpi::Communicator& in_order, const Tensor& operand,
+                                             Tensor& result) const {
+  return collectives::native_call(
+      in_order, {.kind = spec_.kind, .op = spec_.op, .operand = operand, .result = result, .blocks = blocks_});
+}
+
+mpi::Communicator group_in_order(const mpi::Communicator& world, const Mesh& mesh, const Axes& axes) {
+  const std::vector<Index> group = mesh.axes().group(mesh.rank(), axes);
+  const Index position = mesh.axes().position_in_group(mesh.rank(), axes);
+  return world.split(static_cast<int>(*std::min_element(group.begin(), group.end())), static_cast<int>(position));
 }
 
 }  // namespace shardline::tools

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "collectives/options.h"
 #include "collectives/progress.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/mesh.h"
+#include "runtime/mpi/communicator.h"
 #include "runtime/tensor.h"
 #include "tools/exact_data.h"
 
@@ -48,6 +50,9 @@ class BenchCase {
   /// Collective over the axes.
   collectives::Handle start(collectives::Engine& engine, const Tensor& operand, Tensor& result,
                             const collectives::Options& options) const;
+  /// MPI's blocking collective on these arrays (collectives/native_call.h). `in_order` is that of group_in_order(), and
+  /// must outlive it. Calling it is collective over the axes.
+  std::function<void()> native_call(const mpi::Communicator& in_order, const Tensor& operand, Tensor& result) const;
 
  private:
   /// Elements that lie one after the other in the result: `place` there, those of `position` from `first` on.
@@ -57,7 +62,7 @@ class BenchCase {
     Index first = 0;
   };
 
-  void lay_out(Index own_position, const std::vector<Range>& blocks);
+  void lay_out(Index own_position);
   double operand_element(Index i) const;
   double result_element(const Run& run, Index i) const;
 
@@ -70,6 +75,10 @@ class BenchCase {
   Index largest_result_ = 0;
   Run operand_;  ///< its place begins at 0
   std::vector<Run> result_;
+  std::vector<Range> blocks_;  ///< of the array, by position
 };
+
+/// Collective over `world`: the ranks that differ from this one only on `axes`, ranked by position.
+mpi::Communicator group_in_order(const mpi::Communicator& world, const Mesh& mesh, const Axes& axes);
 
 }  // namespace shardline::tools

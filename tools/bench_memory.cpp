@@ -15,6 +15,15 @@ Index room(Index elements, DType dtype) {
   return (elements * size_of(dtype) + kLine - 1) / kLine * kLine;
 }
 
+/// `layout` with as many pairs as it takes to fill `cold` bytes.
+PairLayout with_pairs(PairLayout layout, Bytes cold) {
+  if (layout.bytes() > 0) {
+    const double pairs = std::ceil(cold.value / static_cast<double>(layout.bytes()));
+    layout.pairs = std::max<Index>(1, static_cast<Index>(pairs));
+  }
+  return layout;
+}
+
 }  // namespace
 
 PairLayout layout_of(const BenchCase& bench_case, Bytes cold) {
@@ -24,11 +33,14 @@ PairLayout layout_of(const BenchCase& bench_case, Bytes cold) {
   layout.result = bench_case.result_shape();
   layout.operand_room = room(bench_case.largest_operand(), layout.dtype);
   layout.result_room = room(bench_case.largest_result(), layout.dtype);
-  if (layout.bytes() > 0) {
-    const double pairs = std::ceil(cold.value / static_cast<double>(layout.bytes()));
-    layout.pairs = std::max<Index>(1, static_cast<Index>(pairs));
-  }
-  return layout;
+  return with_pairs(layout, cold);
+}
+
+PairLayout copy_layout_of(const BenchCase& bench_case, Bytes cold) {
+  PairLayout layout = layout_of(bench_case, Bytes(0));
+  layout.operand = layout.result;
+  layout.operand_room = layout.result_room;
+  return with_pairs(layout, cold);
 }
 
 Tensor BenchMemory::part(DType dtype, const Shape& shape, Index offset) const {

@@ -23,26 +23,31 @@ struct PairLayout {
 
 /// One pair, or as many as it takes to fill `cold` bytes.
 PairLayout layout_of(const BenchCase& bench_case, Bytes cold);
+/// The same for copies of arrays as large as the result: both arrays have its shape.
+PairLayout copy_layout_of(const BenchCase& bench_case, Bytes cold);
 
 /// Memory for operands and results, on this rank.
 class BenchMemory {
  public:
-  /// Layouts are to lie in `memory`, which has room for the largest of them.
-  explicit BenchMemory(Tensor memory) : memory_(std::move(memory)) {}
+  /// Layouts are to lie in `memory`, which has room for the largest of them. `place`: "arena" or "heap".
+  BenchMemory(Tensor memory, const char* place) : memory_(std::move(memory)), place_(place) {}
 
   Tensor operand(const PairLayout& layout, Index pair) const;
   Tensor result(const PairLayout& layout, Index pair) const;
+  /// "arena": memory that the ranks of a node share; "heap": what any program gets from its allocator.
+  const char* place() const { return place_; }
 
  private:
   Tensor part(DType dtype, const Shape& shape, Index offset) const;
 
   Tensor memory_;
+  const char* place_;
 };
 
 /// The memory that a run measures on.
 struct BenchMemories {
   BenchMemory ours;    ///< in the engine's arena, if there is one
-  BenchMemory native;  ///< what any program gets from its allocator: the MPI library is measured on that
+  BenchMemory native;  ///< on the heap, where the MPI library and plain copies are measured
 };
 
 }  // namespace shardline::tools

@@ -7,6 +7,7 @@
 
 #include "runtime/base/check.h"
 #include "tools/bench_case.h"
+#include "tools/bench_habits.h"
 #include "tools/bench_sizes.h"
 #include "tools/number_option.h"
 #include "tools/text.h"
@@ -49,7 +50,10 @@ void add_once(std::vector<T>& list, const T& item, const std::string& what) {
 std::vector<Kind> kinds_of(const std::vector<std::string>& names) {
   if (names.empty()) return {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all};
   std::vector<Kind> kinds;
-  for (const std::string& name : names) add_once(kinds, named(kKinds, name, "collective"), "collective " + name);
+  for (const std::string& given : names) {
+    const std::string name = collective_name(given);
+    add_once(kinds, named(kKinds, name, "collective"), "collective " + name);
+  }
   return kinds;
 }
 
@@ -59,6 +63,19 @@ std::vector<Algorithm> algorithms_of(const std::string& text) {
     add_once(algorithms, collectives::algorithm_named(name), fmt::format("--algorithm {}: {}", text, name));
   }
   return algorithms;
+}
+
+/// The sizes asked for, in elements.
+std::vector<Index> counts_of(const BenchOptions& options, Index element_size) {
+  if (!options.counts.empty()) return parse_counts(options.counts);
+  if (options.least_bytes.empty() && options.most_bytes.empty() && options.factor.empty()) {
+    return parse_byte_range(options.bytes, element_size);
+  }
+  const auto given_or = [](const std::string& text, const char* otherwise) {
+    return text.empty() ? std::string(otherwise) : text;
+  };
+  return sizes_between(given_or(options.least_bytes, "1K"), given_or(options.most_bytes, "16M"),
+                       given_or(options.factor, "4"), element_size);
 }
 
 Axes axes_of(const std::string& text, const AbstractMesh& mesh) {
@@ -120,25 +137,34 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   auto* bytes =
       command.add_option("--bytes", options.bytes, "Sizes MIN:MAX[:FACTOR]; K, M, G are powers of 1024, FACTOR 4")
           ->capture_default_str();
-  command.add_option("--counts", options.counts, "Sizes in elements instead, as in 1,7,4096")
-      ->excludes(bytes)
-      ->check(not_empty());
+  auto* counts = command.add_option("--counts", options.counts, "Sizes in elements instead, as in 1,7,4096")
+                     ->excludes(bytes)
+                     ->check(not_empty());
+  const auto add_part = [&](const char* name, std::string& part, const char* help) {
+    command.add_option(name, part, help)->excludes(bytes)->excludes(counts)->check(not_empty());
+  };
+  add_part("-b,--minbytes", options.least_bytes, "Smallest size, as nccl-tests takes it [1K]");
+  add_part("-e,--maxbytes", options.most_bytes, "Largest size [16M]");
+  add_part("-f,--stepfactor", options.factor, "Factor by which sizes grow [4]");
   command.add_option("--op", options.op, "What reductions do: sum, max or avg (of floats)")->capture_default_str();
   command.add_option("--wire", options.wire, "How sums of bf16 travel: auto, exchange, f32 or hop")
       ->capture_default_str();
   command
       .add_option("--segment", options.segment, "Bytes of the pieces that messages are cut into [the library's choice]")
       ->check(not_empty());
-  add_decimal_option(
-      command,
-      {.name = "--seconds", .help = "Time for the runs of one row, of which there are 5 to 10000", .positive = true},
+  auto* seconds = add_decimal_option(
+      command, {.name = "--seconds", .help = "Time for the runs of one row, in at least 5 samples", .positive = true},
       options.seconds);
+  command.add_option("-n,--iters", options.iters, "Timed runs of one row instead, as nccl-tests takes them")
+      ->excludes(seconds)
+      ->check(not_empty());
   command.add_flag("--cold", options.cold, "Take other arrays in every run, together twice the last-level cache");
   command.add_option("--plot", options.plot, "Draw bandwidth against size into this SVG file")->check(not_empty());
   command.add_option("--csv", options.csv, "Write the rows to this file; - is standard output")->check(not_empty());
   add_report_option(command, options.report, "the run");
   add_common_options(command, options.common);
   add_machine_options(command, options.common.machine);
+  add_foreign_options(command);
 }
 
 BenchPlan plan_bench(const BenchOptions& options, DType dtype, const AbstractMesh& mesh) {
@@ -148,11 +174,12 @@ BenchPlan plan_bench(const BenchOptions& options, DType dtype, const AbstractMes
   plan.axes = axes_of(options.axis, mesh);
   plan.ranks = mesh.size(plan.axes);
   plan.dtype = dtype;
-  plan.counts = options.counts.empty() ? parse_byte_range(options.bytes, size_of(dtype)) : parse_counts(options.counts);
+  plan.counts = counts_of(options, size_of(dtype));
   plan.op = named(kOps, options.op, "--op");
   plan.wire = named(kWires, options.wire, "--wire");
   plan.segment_bytes = segment_of(options.segment);
-  plan.budget = Seconds(options.seconds);
+  plan.timing.budget = Seconds(options.seconds);
+  if (!options.iters.empty()) plan.timing.runs = parse_runs(options.iters);
   plan.cold = options.cold;
   check_reductions(kinds, plan);
   for (const Kind kind : kinds) {

@@ -7,6 +7,7 @@
 #include "runtime/abstract_mesh.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/units.h"
+#include "tools/bench_timing.h"
 #include "tools/job.h"
 
 namespace shardline::tools {
@@ -18,11 +19,15 @@ struct BenchOptions {
   std::string axis;
   std::string algorithm = "auto,native";
   std::string bytes = "1K:16M";
+  std::string least_bytes;  ///< as nccl-tests has them
+  std::string most_bytes;
+  std::string factor;
   std::string counts;
   std::string op = "sum";
   std::string wire = "auto";
   std::string segment;
   double seconds = 0.3;
+  std::string iters;
   bool cold = false;
   std::string plot;
   std::string csv;
@@ -48,7 +53,7 @@ struct BenchPlan {
   ReduceOp op = ReduceOp::sum;
   collectives::Wire wire = collectives::Wire::automatic;
   Index segment_bytes = 0;  ///< 0: the library's own choice
-  Seconds budget;           ///< of the timed runs of one row
+  TimingPlan timing;        ///< of the runs of one row
   bool cold = false;
   std::vector<std::string> left_out;  ///< combinations that there are not, in words
 };

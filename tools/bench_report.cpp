@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "tools/busy.h"
 #include "tools/run_page.h"
 #include "tools/statistics.h"
 #include "tools/text.h"
@@ -19,7 +20,8 @@ namespace {
 constexpr const char* kNone = "n/a";
 constexpr std::size_t kWorstListed = 5;  ///< rows that are listed by their ratio
 constexpr const char* kLine =
-    "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>7} {:<8}{:>9}{:>8}\n";
+    "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>7} {:<8}{:>9}{:>10} "
+    "{:<6}{:>7}\n";
 
 const char* op_of(const BenchPlan& plan, const BenchRow& row) { return reduces(row.kind) ? name_of(plan.op) : "-"; }
 
@@ -52,7 +54,9 @@ Json row_json(const BenchPlan& plan, const BenchRow& row) {
           {"count", row.count},
           {"dtype", name_of(plan.dtype)},
           {"op", reduces(row.kind) ? Json(name_of(plan.op)) : Json(nullptr)},
+          {"memory", row.memory},
           {"runs", row.times.runs},
+          {"samples", row.times.samples},
           {"time_s",
            {{"min", row.times.min.value},
             {"median", row.times.median.value},
@@ -65,6 +69,7 @@ Json row_json(const BenchPlan& plan, const BenchRow& row) {
           {"ratio", json_of(row.ratio())},
           {"limiter", row.predicted ? Json(roofline::name_of(row.predicted->limiter)) : Json(nullptr)},
           {"times_native", json_of(row.times_native)},
+          {"copy_s", row.copy.value},
           {"wrong", row.wrong}};
 }
 
@@ -146,34 +151,45 @@ constexpr const char* kPlotCaption =
 /// All rows in cells.
 Table table_of(const std::vector<BenchRow>& rows) {
   Table table{{"collective", "algorithm", "bytes", "median", "min", "p99", "max", "algbw", "busbw", "predicted",
-               "ratio", "limiter", "x native", "wrong"},
+               "ratio", "limiter", "x native", "copy", "memory", "wrong"},
               {},
               2};
   for (const BenchRow& row : rows) {
-    table.rows.push_back({std::string(name_of(row.kind)), algorithm_text(row),
-                          fmt::format("{}", static_cast<Index>(row.bytes.value)), to_string(row.times.median),
-                          to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
-                          row.bus_bandwidth ? to_string(row.algorithm_bandwidth) : kNone, shown(row.bus_bandwidth),
-                          row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()),
-                          limiter_text(row), ratio_text(row.times_native), std::to_string(row.wrong)});
+    table.rows.push_back(
+        {std::string(name_of(row.kind)), algorithm_text(row), fmt::format("{}", static_cast<Index>(row.bytes.value)),
+         to_string(row.times.median), to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
+         row.bus_bandwidth ? to_string(row.algorithm_bandwidth) : kNone, shown(row.bus_bandwidth),
+         row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()), limiter_text(row),
+         ratio_text(row.times_native), to_string(row.copy), row.memory, std::to_string(row.wrong)});
   }
   return table;
 }
 
-/// What the row that is farthest from its prediction tells.
-std::string what_is_off(const BenchRow& worst) {
+/// What the row that is farthest from its prediction tells; other work may explain it.
+std::string what_is_off(const BenchRow& worst, bool busy) {
   constexpr double kNear = 1.1;
   const double ratio = *worst.ratio();
   if (ratio < kNear) return "No row takes much longer than predicted.\n";
   const std::string row =
       fmt::format("{} by {} of {}", name_of(worst.kind), algorithm_text(worst), size_tick(worst.bytes.value));
+  if (busy) {
+    return fmt::format(
+        "Farthest from its prediction is {}, {:.2f} times it: ranks waited for a core that other work used.\n", row,
+        ratio);
+  }
   if (worst.predicted->limiter == roofline::Limiter::latency) {
     return fmt::format(
         "Farthest from its prediction is {}: a call takes {:.2f} times as long. Ranks that wait for a core, or a slower"
         " link, make latency longer; larger messages would feel it less.\n",
         row, ratio);
   }
-  const Bytes wire(static_cast<double>(worst.wire_bytes.value_or(0)));
+  if (worst.wire_bytes.value_or(0) == 0) {  // one rank
+    return fmt::format(
+        "Farthest from its prediction is {}: {} where {} were expected. Memory is slower or busier than when it was"
+        " measured.\n",
+        row, to_string(worst.times.median), to_string(worst.predicted->time));
+  }
+  const Bytes wire(static_cast<double>(*worst.wire_bytes));
   return fmt::format(
       "Farthest from its prediction is {}: {} where {} were expected. The link, or the memory that the ranks share, is"
       " slower or busier than when it was measured.\n",
@@ -191,6 +207,9 @@ std::vector<const BenchRow*> worst_first(const std::vector<BenchRow>& rows) {
   return predicted;
 }
 
+/// "1 row", "20 rows"
+std::string counted_rows(std::size_t rows) { return fmt::format("{} row{}", rows, rows == 1 ? "" : "s"); }
+
 }  // namespace
 
 std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows) {
@@ -202,11 +221,15 @@ std::vector<BenchSummary> summarise(const std::vector<BenchRow>& rows) {
     });
     const auto at = static_cast<std::size_t>(found - summaries.begin());
     if (found == summaries.end()) {
-      summaries.push_back({row.kind, row.algorithm, 0, std::nullopt, BytesPerSecond(0)});
+      summaries.emplace_back();
+      summaries.back().kind = row.kind;
+      summaries.back().algorithm = row.algorithm;
       ratios.emplace_back();
     }
     ++summaries[at].sizes;
-    summaries[at].best = std::max(summaries[at].best, BytesPerSecond(plotted(row)));
+    if (row.bus_bandwidth) {
+      summaries[at].best = std::max(summaries[at].best.value_or(*row.bus_bandwidth), *row.bus_bandwidth);
+    }
     if (row.times_native) ratios[at].push_back(*row.times_native);
   }
   for (std::size_t i = 0; i < summaries.size(); ++i) {
@@ -221,7 +244,7 @@ std::string header_text(const BenchPlan& plan, const AbstractMesh& mesh) {
                                  plan.cold ? ", cold caches" : "");
   return text + fmt::format(fmt::runtime(kLine), "collective", "algorithm", "bytes", "count", "type", "op", "median",
                             "min", "p99", "max", "algbw", "busbw", "wire", "predicted", "ratio", "limiter", "x native",
-                            "wrong");
+                            "copy", "memory", "wrong");
 }
 
 std::string row_text(const BenchPlan& plan, const BenchRow& row) {
@@ -232,7 +255,7 @@ std::string row_text(const BenchPlan& plan, const BenchRow& row) {
                      alone ? kNone : to_string(row.algorithm_bandwidth), shown(row.bus_bandwidth),
                      row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
                      row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()), limiter_text(row),
-                     ratio_text(row.times_native), row.wrong);
+                     ratio_text(row.times_native), to_string(row.copy), row.memory, row.wrong);
 }
 
 std::string summary_text(const std::vector<BenchRow>& rows) {
@@ -240,7 +263,7 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
                                  "times faster than native (median over sizes)");
   for (const BenchSummary& summary : summarise(rows)) {
     text += fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", name_of(summary.kind), name_of(summary.algorithm),
-                        summary.sizes, to_string(summary.best), ratio_text(summary.times_native));
+                        summary.sizes, shown(summary.best), ratio_text(summary.times_native));
   }
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong > 0; });
   return text + (wrong == 0 ? fmt::format("all {} rows are right\n", rows.size())
@@ -252,8 +275,8 @@ std::string comparison_text(const std::vector<BenchRow>& rows) {
   if (predicted.empty()) return "";
   std::vector<double> ratios;
   for (const BenchRow* row : predicted) ratios.push_back(*row->ratio());
-  std::string text = fmt::format("measured / predicted is {:.2f} in the median of {} rows; worst first:\n",
-                                 median(ratios), rows.size());
+  std::string text = fmt::format("measured / predicted is {:.2f} in the median of {} with a prediction; worst first:\n",
+                                 median(ratios), counted_rows(predicted.size()));
   for (std::size_t i = 0; i < std::min(predicted.size(), kWorstListed); ++i) {
     const BenchRow& row = *predicted[i];
     text += fmt::format("  {:>5.2f}  {} {} of {}: {} instead of {}, {}\n", *row.ratio(), name_of(row.kind),
@@ -263,15 +286,17 @@ std::string comparison_text(const std::vector<BenchRow>& rows) {
   return text;
 }
 
-std::string diagnosis(const std::vector<BenchRow>& rows) {
+std::string diagnosis(const std::vector<BenchRow>& rows, const std::optional<OtherWork::Node>& busiest) {
   const std::vector<const BenchRow*> predicted = worst_first(rows);
   if (predicted.empty()) return "";
   std::map<std::string, int> limiters;
   for (const BenchRow* row : predicted) ++limiters[limiter_text(*row)];
   const auto most = std::max_element(limiters.begin(), limiters.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size()) +
-         what_is_off(*predicted.front());
+  const std::string busy = busy_cause(busiest, *predicted.front()->ratio());
+  return (busy.empty() ? busy : sentence(busy) + " ") +
+         fmt::format("By the prediction {} binds {} of {} rows. ", most->first, most->second, predicted.size()) +
+         what_is_off(*predicted.front(), !busy.empty());
 }
 
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows) {
@@ -285,7 +310,7 @@ void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& ro
     json["summary"].push_back({{"collective", name_of(summary.kind)},
                                {"algorithm", name_of(summary.algorithm)},
                                {"sizes", summary.sizes},
-                               {"best_bandwidth", summary.best.value},
+                               {"best_bandwidth", json_of(summary.best)},
                                {"times_native", json_of(summary.times_native)}});
   }
   json["correct"] = exit_code(rows) == 0;
@@ -352,9 +377,10 @@ Page page_of(Job& job, const BenchPlan& plan, const std::vector<BenchRow>& rows)
   if (exit_code(rows) != 0) page.warnings.emplace_back("Some rows are WRONG.");
   for (const std::string& text : plan.left_out) page.warnings.push_back(sentence("left out: " + text));
   plot.title.clear();
-  page.sections = {
-      {"Result", {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)}, Paragraph{diagnosis(rows)}}},
-      {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
+  page.sections = {{"Result",
+                    {Preformatted{summary_text(rows) + "\n" + comparison_text(rows)},
+                     Paragraph{diagnosis(rows, job.other_work().busiest())}}},
+                   {"Bandwidth against size", {Figure{to_svg(plot), kPlotCaption}}}};
   const OperationsView view{largest_rows(rows), &job.predictions(), source_of_figures(job), 1, "call", {}};
   if (!view.rows.empty()) {
     page.sections.push_back(bars_section(view));

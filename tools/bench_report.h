@@ -11,13 +11,14 @@
 
 namespace shardline::tools {
 
-/// One collective by one algorithm, over all sizes.
+/// One collective by one algorithm, over all sizes. It counts rows; what a row does not have (a bandwidth on one rank,
+/// a `native` beside it) is left out of what is said about it.
 struct BenchSummary {
   collectives::Kind kind = collectives::Kind::all_gather;
   collectives::Algorithm algorithm = collectives::Algorithm::ring;
   std::size_t sizes = 0;
   std::optional<double> times_native;  ///< median over the sizes of BenchRow::times_native
-  BytesPerSecond best;                 ///< highest bandwidth: of the bus, or of the algorithm for one rank
+  std::optional<BytesPerSecond> best;  ///< highest bus bandwidth; none for one rank
 };
 
 /// In order of first appearance.
@@ -33,8 +34,9 @@ std::string summary_text(const std::vector<BenchRow>& rows);
 /// Measured beside predicted over all rows: the median ratio and the rows with the largest first. Empty when nothing
 /// was predicted.
 std::string comparison_text(const std::vector<BenchRow>& rows);
-/// A paragraph: what binds, what is farthest off and why that may be. Empty when nothing was predicted.
-std::string diagnosis(const std::vector<BenchRow>& rows);
+/// A paragraph: what binds, what is farthest off and why that may be, which is other work where that took much of the
+/// cores' time. Empty when nothing was predicted.
+std::string diagnosis(const std::vector<BenchRow>& rows, const std::optional<OtherWork::Node>& busiest);
 
 /// Adds the keys of a bench record.
 void add_keys(Json& json, const BenchPlan& plan, const std::vector<BenchRow>& rows);

@@ -1,13 +1,12 @@
 #include "tools/bench_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
 
 #include "collectives/traffic.h"
 #include "roofline/collective_cost.h"
-#include "runtime/base/check.h"
-#include "runtime/clock.h"
 #include "tools/statistics.h"
 
 namespace shardline::tools {
@@ -17,104 +16,90 @@ using collectives::Kind;
 
 namespace {
 
-constexpr Index kFewestRuns = 5;
-constexpr Index kMostRuns = 10000;
-
-/// Collective over all ranks: element i is the largest of what the ranks gave at i.
-std::vector<Seconds> slowest(const mpi::Communicator& world, const std::vector<double>& times) {
-  const std::size_t bytes = times.size() * sizeof(double);
-  std::vector<Seconds> slowest(times.size());
-  for (const std::string& text :
-       world.all_gather_bytes(std::string(reinterpret_cast<const char*>(times.data()), bytes))) {
-    std::vector<double> others(times.size());
-    std::memcpy(others.data(), text.data(), bytes);
-    for (std::size_t i = 0; i < times.size(); ++i) slowest[i] = std::max(slowest[i], Seconds(others[i]));
-  }
-  return slowest;
-}
-
-/// Runs of one case by one algorithm.
+/// Runs of one case by one algorithm, each on the next pair of arrays. What a program would keep between its calls is
+/// made before.
 class Runner {
  public:
-  Runner(Job& job, const BenchCase& bench_case, const PairLayout& layout, const BenchMemory& memory,
-         const collectives::Options& options)
-      : job_(job), case_(bench_case), layout_(layout), memory_(memory), options_(options) {}
+  Runner(Job& job, const BenchSetting& setting, const BenchCase& bench_case, const PairLayout& layout,
+         const BenchMemory& memory, Algorithm algorithm)
+      : job_(job),
+        case_(bench_case),
+        options_({.algorithm = algorithm, .segment_bytes = setting.plan->segment_bytes, .wire = setting.plan->wire}) {
+    for (Index pair = 0; pair < layout.pairs; ++pair) {
+      operands_.push_back(memory.operand(layout, pair));
+      results_.push_back(memory.result(layout, pair));
+      if (algorithm != Algorithm::native) continue;
+      native_.push_back(case_.native_call(*setting.group, operands_.back(), results_.back()));
+    }
+  }
+
+  void fill() {
+    for (Tensor& operand : operands_) case_.fill(operand);
+  }
 
   /// Makes sure that no result is left from before: bytes that no element of ours has.
-  void clear_results() const {
-    for (Index pair = 0; pair < layout_.pairs; ++pair) {
-      Tensor result = memory_.result(layout_, pair);
+  void clear_results() {
+    for (Tensor& result : results_) {
       if (result.bytes() > 0) std::memset(result.data(), 0x7F, static_cast<std::size_t>(result.bytes()));
     }
   }
 
   /// Collective over all ranks: wrong elements on all of them after the latest run.
   Index wrong() const {
-    return static_cast<Index>(job_.world().sum(static_cast<double>(case_.wrong(memory_.result(layout_, pair_)))));
+    return static_cast<Index>(job_.world().sum(static_cast<double>(case_.wrong(results_[latest_]))));
   }
 
-  /// Collective over all ranks: one run on the next pair, begun together; this rank's time.
-  double run() {
-    pair_ = next_;
-    next_ = (next_ + 1) % layout_.pairs;
-    const Tensor operand = memory_.operand(layout_, pair_);
-    Tensor result = memory_.result(layout_, pair_);
-    // Ranks leave a barrier at slightly different times; each counts from its own, so the last one to leave does not
-    // add to its time what the others already did.
-    job_.world().barrier();
-    const Seconds begin = now();
-    collectives::Handle handle = case_.start(job_.engine(), operand, result, options_);
+  /// Collective over the axes: one run on the next pair, as a program would call it.
+  void run() {
+    latest_ = next_;
+    next_ = next_ + 1 == operands_.size() ? 0 : next_ + 1;
+    if (native_.empty()) {
+      case_.start(job_.engine(), operands_[latest_], results_[latest_], options_).wait();
+    } else {
+      native_[latest_]();
+    }
+  }
+
+  /// Collective over the axes: run() by one of our algorithms; the handle tells who carried it out and what it moved.
+  collectives::Handle run_and_tell() {
+    collectives::Handle handle = case_.start(job_.engine(), operands_[0], results_[0], options_);
     handle.wait();
-    const double time = (now() - begin).value;
-    wire_bytes_ = handle.wire_bytes();
-    algorithm_ = handle.algorithm();
-    wire_ = handle.wire();
-    return time;
+    return handle;
   }
-
-  /// Collective over all ranks: as many runs as fit into `budget`, within bounds; the times of the slowest rank.
-  std::vector<Seconds> timed_runs(Seconds budget) {
-    const double warmup_share = 0.1;
-    const Seconds first = time_of_runs(1);
-    const auto warmups = std::clamp<Index>(agreed(budget * warmup_share / first), 1, kMostRuns);
-    const Seconds each = time_of_runs(warmups) * (1.0 / static_cast<double>(warmups));
-    const auto runs = std::clamp<Index>(agreed(budget / each), kFewestRuns, kMostRuns);
-    std::vector<double> times(static_cast<std::size_t>(runs));
-    for (double& time : times) time = run();
-    return slowest(job_.world(), times);
-  }
-
-  /// Of the latest run, on this rank.
-  Index wire_bytes() const { return wire_bytes_; }
-  /// That carried out the latest run.
-  Algorithm algorithm() const { return algorithm_; }
-  collectives::Wire wire() const { return wire_; }
 
  private:
-  /// This rank's time for runs with all that lies between them.
-  Seconds time_of_runs(Index runs) {
-    const Seconds begin = now();
-    for (Index i = 0; i < runs; ++i) run();
-    return now() - begin;
-  }
-
-  /// Collective over all ranks: rank 0's number on every rank.
-  Index agreed(double number) const {
-    const auto whole = static_cast<Index>(std::min(number, static_cast<double>(kMostRuns)));
-    return std::stoll(job_.world().broadcast(std::to_string(whole), 0));
-  }
-
   Job& job_;
   const BenchCase& case_;
-  const PairLayout& layout_;
-  const BenchMemory& memory_;
   collectives::Options options_;
-  Index pair_ = 0;  ///< of the latest run
-  Index next_ = 0;
-  Index wire_bytes_ = 0;
-  Algorithm algorithm_ = Algorithm::automatic;
-  collectives::Wire wire_ = collectives::Wire::automatic;
+  std::vector<Tensor> operands_;  ///< by pair
+  std::vector<Tensor> results_;
+  std::vector<std::function<void()>> native_;  ///< MPI's call on each pair, for algorithm native
+  std::size_t latest_ = 0;                     ///< pair of the latest run
+  std::size_t next_ = 0;
 };
+
+/// Collective over all ranks: what copying an array as large as a result into another takes on every rank at the same
+/// time.
+Seconds time_of_copy(Job& job, const BenchSetting& setting, const BenchCase& bench_case, const BenchMemory& memory) {
+  constexpr double kShareOfBudget = 0.25;
+  const PairLayout layout = copy_layout_of(bench_case, setting.cold);
+  std::vector<Tensor> from;
+  std::vector<Tensor> to;
+  for (Index pair = 0; pair < layout.pairs; ++pair) {
+    from.push_back(memory.operand(layout, pair));
+    to.push_back(memory.result(layout, pair));
+    if (from.back().bytes() > 0) std::memset(from.back().data(), 1, static_cast<std::size_t>(from.back().bytes()));
+  }
+  std::size_t next = 0;
+  const auto copy = [&] {
+    if (to[next].bytes() > 0) {
+      std::memcpy(to[next].data(), from[next].data(), static_cast<std::size_t>(to[next].bytes()));
+    }
+    next = next + 1 == to.size() ? 0 : next + 1;
+  };
+  const TimingPlan plan{.budget = setting.plan->timing.budget * kShareOfBudget, .runs = setting.plan->timing.runs};
+  return median(sample_times(job.world(), plan, copy).samples);
+}
 
 /// Collective over all ranks.
 BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& bench_case, const PairLayout& layout,
@@ -126,20 +111,22 @@ BenchRow measure_row(Job& job, const BenchSetting& setting, const BenchCase& ben
   row.count = bench_case.spec().count;
   row.bytes = Bytes(static_cast<double>(row.count * size_of(plan.dtype)));
   row.carried_by = algorithm;
-  // MPI's blocking collectives are its best: what a program without Shardline would call.
-  const bool blocking = algorithm == Algorithm::native;
-  Runner runner(job, bench_case, layout, memory, {algorithm, plan.segment_bytes, plan.wire, blocking});
+  row.memory = memory.place();
+  Runner runner(job, setting, bench_case, layout, memory, algorithm);
+  runner.fill();
   runner.clear_results();
-  runner.run();
-  row.wrong = runner.wrong();
-  if (algorithm != Algorithm::native) {
-    row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(runner.wire_bytes())));
-    row.carried_by = runner.algorithm();
-    row.predicted = predicted_price(bench_case, {.algorithm = row.carried_by, .wire = runner.wire()}, plan.cold,
+  if (algorithm == Algorithm::native) {
+    runner.run();
+  } else {
+    const collectives::Handle handle = runner.run_and_tell();
+    row.wire_bytes = static_cast<Index>(job.world().max(static_cast<double>(handle.wire_bytes())));
+    row.carried_by = handle.algorithm();
+    row.predicted = predicted_price(bench_case, {.algorithm = row.carried_by, .wire = handle.wire()}, plan.cold,
                                     job.mesh().axes(), setting.hardware);
   }
+  row.wrong = runner.wrong();
   runner.clear_results();
-  row.times = summarise(runner.timed_runs(plan.budget));
+  row.times = summarise(sample_times(job.world(), plan.timing, [&] { runner.run(); }));
   row.wrong = std::max(row.wrong, runner.wrong());
   row.algorithm_bandwidth = row.bytes / row.times.median;
   if (plan.ranks > 1) row.bus_bandwidth = bandwidths(row.kind, plan.ranks, row.bytes, row.times.median).bus;
@@ -159,13 +146,18 @@ std::optional<double> BenchRow::ratio() const {
   return predicted ? std::optional(times.median / predicted->time) : std::nullopt;
 }
 
-RowTimes summarise(const std::vector<Seconds>& times) {
-  const auto [least, most] = std::minmax_element(times.begin(), times.end());
-  return {static_cast<Index>(times.size()), *least, median(times), quantile(times, 0.99), *most};
+RowTimes summarise(const SampledTimes& times) {
+  const auto [least, most] = std::minmax_element(times.samples.begin(), times.samples.end());
+  return {.runs = times.runs,
+          .samples = static_cast<Index>(times.samples.size()),
+          .min = *least,
+          .median = median(times.samples),
+          .p99 = quantile(times.samples, 0.99),
+          .max = *most};
 }
 
 CaseSpec case_of(const BenchPlan& plan, Kind kind, Index count, std::uint64_t seed) {
-  return {kind, plan.axes, plan.dtype, plan.op, count, seed};
+  return {.kind = kind, .axes = plan.axes, .dtype = plan.dtype, .op = plan.op, .count = count, .seed = seed};
 }
 
 roofline::Price predicted_price(const BenchCase& bench_case, const collectives::Options& how, bool cold,
@@ -175,6 +167,9 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
   const Bytes bytes(static_cast<double>(spec.count * size_of(spec.dtype)));
   // Every chunk but one is added on each rank.
   const Bytes added = reduces(spec.kind) ? bytes * (1 - 1 / static_cast<double>(ranks)) : Bytes(0);
+  // Its own block, or the chunk for itself, is copied on each rank.
+  const bool keeps = spec.kind == Kind::all_gather || spec.kind == Kind::all_to_all;
+  const Bytes kept = keeps ? bytes / static_cast<double>(ranks) : Bytes(0);
   Axes moving;
   std::vector<Index> sizes;
   for (const Axis& axis : spec.axes) {
@@ -187,12 +182,20 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
       collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
   const Bytes wire(static_cast<double>(traffic.wire_bytes));
   if (how.algorithm == Algorithm::direct && roofline::share_memory(moving, hardware)) {
-    roofline::Reading reading =
-        roofline::reading_of(wire, std::min(wire, added), spec.kind == Kind::all_reduce ? 2 : 1, ranks, hardware);
+    roofline::Reading reading = roofline::reading_of({.ranks = sizes,
+                                                      .received = wire,
+                                                      .added = std::min(wire, added),
+                                                      .kept = kept,
+                                                      .rounds = spec.kind == Kind::all_reduce ? 2 : 1},
+                                                     hardware);
     reading.again = !cold;
+    const Index both = bench_case.largest_operand() + bench_case.largest_result();
+    reading.reach =
+        Bytes(cold ? std::numeric_limits<double>::infinity() : static_cast<double>(both * size_of(spec.dtype)));
     return roofline::shared_price(reading, moving, hardware);
   }
-  const roofline::Transfer transfer{.steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added};
+  const roofline::Transfer transfer{
+      .steps = static_cast<double>(traffic.steps), .wire = wire, .local = 3 * added, .kept = 2 * kept};
   return roofline::transfer_price(transfer, moving, hardware);
 }
 
@@ -200,14 +203,12 @@ std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const 
                                    const BenchMemories& memories) {
   const BenchCase bench_case(job.mesh(), case_of(*setting.plan, kind.kind, count, job.seed()));
   const PairLayout layout = layout_of(bench_case, setting.cold);
+  const Seconds copy = time_of_copy(job, setting, bench_case, memories.native);
   std::vector<BenchRow> rows;
   for (const Algorithm algorithm : kind.algorithms) {
     const BenchMemory& memory = algorithm == Algorithm::native ? memories.native : memories.ours;
-    for (Index pair = 0; pair < layout.pairs; ++pair) {
-      Tensor operand = memory.operand(layout, pair);
-      bench_case.fill(operand);
-    }
     rows.push_back(measure_row(job, setting, bench_case, layout, memory, algorithm));
+    rows.back().copy = copy;
   }
   compare_with_native(rows);
   return rows;

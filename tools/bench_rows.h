@@ -8,19 +8,21 @@
 #include "tools/bandwidth.h"
 #include "tools/bench_memory.h"
 #include "tools/bench_options.h"
+#include "tools/bench_timing.h"
 
 namespace shardline::tools {
 
-/// Times of the runs of one row, each that of the slowest rank.
+/// Times of one run of a row, from samples of the slowest rank (tools/bench_timing.h).
 struct RowTimes {
-  Index runs = 0;
+  Index runs = 0;  ///< timed, in all samples together
+  Index samples = 0;
   Seconds min;
   Seconds median;
   Seconds p99;  ///< nearest rank
   Seconds max;
 };
 
-RowTimes summarise(const std::vector<Seconds>& times);
+RowTimes summarise(const SampledTimes& times);
 
 /// What was measured of a collective by one algorithm at one size.
 struct BenchRow {
@@ -36,6 +38,8 @@ struct BenchRow {
   std::optional<roofline::Price> predicted;     ///< none for `native`
   Index wrong = 0;                              ///< elements over all ranks, in the worse of two checks
   std::optional<double> times_native;           ///< how many times faster than `native`, when that was measured too
+  const char* memory = "heap";                  ///< where its arrays lie: BenchMemory::place()
+  Seconds copy;                                 ///< of as many bytes as the result has, by memcpy on every rank at once
 
   /// Median over predicted time.
   std::optional<double> ratio() const;
@@ -45,7 +49,8 @@ struct BenchRow {
 struct BenchSetting {
   const BenchPlan* plan = nullptr;
   roofline::Hardware hardware;
-  Bytes cold;  ///< that the arrays of one rank fill together; 0 for one pair
+  Bytes cold;                                ///< that the arrays of one rank fill together; 0 for one pair
+  const mpi::Communicator* group = nullptr;  ///< of the plan's axes, that of group_in_order(), for algorithm native
 };
 
 /// The case of a row.

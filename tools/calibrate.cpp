@@ -10,6 +10,7 @@
 #include "roofline/machine_file.h"
 #include "runtime/base/check.h"
 #include "runtime/clock.h"
+#include "tools/busy.h"
 #include "tools/job.h"
 #include "tools/number_option.h"
 #include "tools/output.h"
@@ -44,7 +45,7 @@ std::string axes_text(const AbstractMesh& mesh) {
 }
 
 /// Where, when and how; keeps what is said of the figures.
-void describe_measurement(const Job& job, roofline::Provenance& measured) {
+void describe_measurement(Job& job, roofline::Provenance& measured) {
   const Machine& machine = job.machine();
   measured.host = machine.host;
   measured.date = utc_now();
@@ -56,6 +57,7 @@ void describe_measurement(const Job& job, roofline::Provenance& measured) {
   measured.blas = machine.blas;
   measured.mpi = machine.mpi;
   measured.commit = commit();
+  if (const auto& busiest = job.other_work().busiest()) measured.busy_with_others = busiest->share;
 }
 
 std::string compute_text(const roofline::Machine& machine) {
@@ -132,14 +134,17 @@ int calibrate(const CalibrateOptions& options) {
   CommandFiles files = files_of(options.common);
   files.outputs.push_back({"-o", "machine", options.output});
   Job job(options.common, files);
+  job.require_memory("calibrate", {roofline::kCalibrationMemory, roofline::kCalibrationShared});
   job.introduce();
   const Seconds begin = now();
+  job.other_work().begin();
   roofline::Machine machine = roofline::calibrate(job.mesh(), {.most = Seconds(options.seconds)});
+  job.other_work().end();
   machine.name = job.machine().host;
-  machine.memory.capacity = job.machine().memory * (1.0 / job.machine().ranks_per_node);
+  machine.memory.capacity = job.machine().memory_per_rank;
   describe_measurement(job, machine.measured);
   const std::string text = roofline::machine_text(machine);
-  job.print(machine_summary(machine, now() - begin));
+  job.print(machine_summary(machine, now() - begin) + busy_line(job.other_work().busiest()));
   job.write_file(options.output, text);
   if (options.output != kStandardOutput && all_is_written()) job.print(fmt::format("written to {}\n", options.output));
   Json record = job.header("shardline.calibrate/1", "calibrate");

@@ -28,6 +28,9 @@ DType dtype_of(const CommonOptions& options) {
   for (const DType dtype : options.dtypes) {
     if (options.dtype == name_of(dtype)) return dtype;
   }
+  require(options.dtype != name_of(DType::int8),
+          "--dtype int8: nothing is run in int8, explain alone prices it; {} are known here",
+          listed(names_of(options.dtypes)));
   usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
 }
 
@@ -35,8 +38,8 @@ CommandFiles files_of(const CommonOptions& options) {
   return {.inputs = {{"--machine", "machine", options.machine.file}}, .outputs = {{"--json", "record", options.json}}};
 }
 
-void add_dtype_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
+CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options) {
+  return command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
       ->capture_default_str();
 }
 
@@ -61,6 +64,7 @@ void add_mesh_options(CLI::App& command, CommonOptions& options) {
       ->check(not_empty());
   add_whole_option(command, {.name = "--threads", .help = "BLAS threads of a rank [cores of the node / its ranks]"},
                    options.threads);
+  command.add_flag("!--no-memory-check", options.memory_check, "Start although memory will not suffice");
 }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {

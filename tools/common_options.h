@@ -20,6 +20,7 @@ struct CommonOptions {
   std::optional<int> threads;  ///< of the BLAS per rank
   std::uint64_t seed = 0;
   MachineFlags machine;
+  bool memory_check = true;
   std::string json;                                                   ///< file for the record; empty for none
   std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< those that the subcommand takes
 };
@@ -36,9 +37,9 @@ CLI::Validator not_empty();
 /// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
 /// What the functions below are given must outlive the parsing too.
 void add_common_options(CLI::App& command, CommonOptions& options);
-/// Adds --mesh and --threads.
+/// Adds --mesh, --threads and --no-memory-check.
 void add_mesh_options(CLI::App& command, CommonOptions& options);
-void add_dtype_option(CLI::App& command, CommonOptions& options);
+CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options);
 void add_json_option(CLI::App& command, CommonOptions& options);
 /// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
 CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);

@@ -159,10 +159,27 @@ class DenseChain {
   /// Calls receive(offset in the block, value) for every element of a block of the result.
   template <class Receive>
   void run(const std::vector<Range>& block, Receive receive) const {
+    if (product_.converts()) return copy(block, receive);
     multiply(product_.program.operations.size() - 1, block, receive);
   }
 
  private:
+  /// The block of the operand of a conversion.
+  template <class Receive>
+  void copy(const std::vector<Range>& block, Receive receive) const {
+    const Shape strides = row_major_strides(product_.program.array(product_.result).shape);
+    Shape extents;
+    for (const Range& range : block) extents.push_back(range.size());
+    const Shape places = row_major_strides(extents);
+    for (Index at = 0; at < element_count(extents); ++at) {
+      Index global = 0;
+      for (std::size_t d = 0; d < block.size(); ++d) {
+        global += (block[d].begin + at / places[d] % extents[d]) * strides[d];
+      }
+      receive(at, operands_[0].value(global));
+    }
+  }
+
   template <class Receive>
   void multiply(std::size_t k, const std::vector<Range>& block, Receive receive) const {
     const Operation& op = product_.program.operations[k];
@@ -183,10 +200,10 @@ class DenseChain {
 
 /// This rank's block of the result in f64, owed parts summed up. Collective over `mesh` when there are any.
 Tensor settled_block(const Product& product, const Tensor& result, const Mesh& mesh, const std::vector<Range>& block) {
-  const Sharding& sharding = product.sharding(product.result);
+  const Sharding& sharding = product.result_sharding();
   if (sharding.unreduced.empty()) return result.as(DType::f64);
   const Array& c = product.program.array(product.result);
-  const ArraySpec spec{c.name, c.dims, c.shape, sharding, result.dtype()};
+  const ArraySpec spec{.name = c.name, .dims = c.dims, .shape = c.shape, .sharding = sharding, .dtype = result.dtype()};
   return DistTensor::from_local(mesh, spec, result).gather().slice(block).as(DType::f64);
 }
 
@@ -195,7 +212,7 @@ Tensor settled_block(const Product& product, const Tensor& result, const Mesh& m
 Accuracy check_against_dense(const Product& product, const std::vector<GeneratedOperand>& operands,
                              const Tensor& result, const Mesh& mesh) {
   const std::vector<Range> block =
-      box(product.program.array(product.result).shape, product.sharding(product.result), product.mesh, mesh.rank());
+      box(product.program.array(product.result).shape, product.result_sharding(), product.mesh, mesh.rank());
   const Tensor ours = settled_block(product, result, mesh, block);
   const View<const double> elements = ours.view<double>();
   Accuracy worst;
@@ -209,7 +226,7 @@ Accuracy check_against_dense(const Product& product, const std::vector<Generated
 
 Bytes memory_of_check(const Product& product, DType dtype) {
   const Shape& shape = product.program.array(product.result).shape;
-  const Sharding& sharding = product.sharding(product.result);
+  const Sharding& sharding = product.result_sharding();
   const auto whole = static_cast<double>(element_count(shape));
   const auto block = static_cast<double>(element_count(largest_local_shape(shape, sharding, product.mesh)));
   const auto item = static_cast<double>(size_of(dtype));

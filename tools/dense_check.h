@@ -15,8 +15,8 @@ struct Accuracy {
 
 /// Compares this rank's block of the result with a product in f64 that it computes from the operands' definition:
 /// without the partitioner and the collectives, tile by tile, so that no operand is ever held whole. Of a chain every
-/// rank makes the arrays on the way in full. An owed result is summed up first. Collective over `mesh`; every rank
-/// returns the extremes of all.
+/// rank makes the arrays on the way in full; the result of a conversion is its operand. An owed result is summed up
+/// first. Collective over `mesh`; every rank returns the extremes of all.
 Accuracy check_against_dense(const Product& product, const std::vector<GeneratedOperand>& operands,
                              const Tensor& result, const Mesh& mesh);
 

@@ -7,11 +7,15 @@
 #include <map>
 #include <numeric>
 
+#include "tools/busy.h"
+#include "tools/text.h"
+
 namespace shardline::tools {
 namespace {
 
 constexpr double kNear = 0.1;     ///< |ratio - 1| of what counts as predicted
 constexpr double kUneven = 1.25;  ///< times the fastest rank that the slowest takes, from which ranks are not alike
+constexpr const char* kWaitedForACore = "ranks waited for a core that other work used";
 constexpr double kBeyond = 1.02;  ///< times a measured limit that cannot be noise
 
 std::string name_of(const KindSummary& kind) {
@@ -39,14 +43,13 @@ const KindSummary* longest(const std::vector<KindSummary>& kinds) {
   return most == kinds.end() ? nullptr : &*most;
 }
 
-/// How much longer one rank computes than the fastest, in words; empty when the ranks are alike in `kind`.
-std::string slow_rank(const KindSummary& kind) {
+/// How much longer one rank computes than the fastest, in words; empty when the ranks are alike in `kind`. On a machine
+/// that was busy with other work that is the reason.
+std::string slow_rank(const KindSummary& kind, bool busy) {
   const double uneven = kind.fastest.value > 0 ? kind.slowest / kind.fastest : 1;
   if (uneven <= kUneven) return "";
-  return fmt::format(
-      "rank {} takes {:.2f} times as long as the fastest rank for {}: its core is shared, slower or clocked"
-      " down",
-      kind.slowest_rank, uneven, name_of(kind));
+  return fmt::format("rank {} takes {:.2f} times as long as the fastest rank for {}: {}", kind.slowest_rank, uneven,
+                     name_of(kind), busy ? "other work used its core" : "its core is shared, slower or clocked down");
 }
 
 /// The computation that takes longest.
@@ -59,8 +62,9 @@ const KindSummary* main_computation(const std::vector<KindSummary>& kinds) {
 }
 
 /// Why a computation may take longer than it should.
-std::string slow_computation(const KindSummary& kind, const std::vector<std::string>& warnings) {
-  if (const std::string rank = slow_rank(kind); !rank.empty()) return rank;
+std::string slow_computation(const KindSummary& kind, const std::vector<std::string>& warnings, bool busy) {
+  if (const std::string rank = slow_rank(kind, busy); !rank.empty()) return rank;
+  if (busy) return kWaitedForACore;
   if (!warnings.empty()) return fmt::format("every rank is slow alike, and {}", fmt::join(warnings, ", and "));
   return "every rank is slow alike: the cores are shared with other work, clocked down, or fewer threads compute than "
          "when they were measured";
@@ -83,11 +87,13 @@ std::string slow_communication(const KindSummary& kind, const roofline::Hardware
 
 std::string cause(const KindSummary& kind, const Comparison& comparison, const roofline::Hardware& hardware) {
   if (kind.ratio() < 1) return "the prediction is too high";
-  if (!communicates(kind)) return slow_computation(kind, comparison.warnings);
+  const bool busy = !busy_cause(comparison.busiest, kind.ratio()).empty();
+  if (!communicates(kind)) return slow_computation(kind, comparison.warnings, busy);
   // Ranks that wait for a slow one make every collective look slow.
   const KindSummary* computation = main_computation(comparison.kinds);
-  const std::string rank = computation == nullptr ? "" : slow_rank(*computation);
-  return rank.empty() ? slow_communication(kind, hardware) : rank + ", and the others wait for it";
+  const std::string rank = computation == nullptr ? "" : slow_rank(*computation, busy);
+  if (!rank.empty()) return rank + ", and the others wait for it";
+  return busy ? kWaitedForACore : slow_communication(kind, hardware);
 }
 
 std::string what_binds(const Comparison& comparison) {
@@ -103,9 +109,9 @@ std::string what_binds(const Comparison& comparison) {
 }
 
 std::string what_is_off(const Comparison& comparison, const roofline::Hardware& hardware) {
+  if (comparison.kinds.empty()) return "";
   const double whole = comparison.measured / comparison.predicted;
   std::string text = fmt::format(" The whole takes {:.2f} times its prediction.", whole);
-  if (comparison.kinds.empty()) return text;
   const KindSummary& worst = comparison.kinds.front();
   if (worst.ratio() < 1 + kNear) return text + " No operation of weight takes much longer than predicted.";
   return text + fmt::format(" Farthest from its prediction is {}, {:.2f} times it and {:.0f}% of the time: {}.",
@@ -113,8 +119,46 @@ std::string what_is_off(const Comparison& comparison, const roofline::Hardware& 
                             cause(worst, comparison, hardware));
 }
 
+/// Other work that kept the machine busy, when something takes longer than predicted.
+std::string what_disturbed(const Comparison& comparison) {
+  double ratio = comparison.measured / comparison.predicted;
+  if (!comparison.kinds.empty()) ratio = std::max(ratio, comparison.kinds.front().ratio());
+  const std::string cause = busy_cause(comparison.busiest, ratio);
+  return cause.empty() ? "" : sentence(cause) + " ";
+}
+
+/// What all operations cost beside their work, whatever their sizes.
+Seconds fixed_costs(const Comparison& comparison, const roofline::Hardware& hardware) {
+  Seconds latency;  // of the slowest link
+  for (const auto& [axis, link] : hardware.links) {
+    latency = std::max(latency, link.shared ? link.shared->latency : link.latency);
+  }
+  Seconds fixed;
+  for (const KindSummary& kind : comparison.kinds) {
+    fixed += kind.count * (communicates(kind) ? hardware.overhead + latency : hardware.overhead);
+  }
+  return fixed;
+}
+
+/// That one rank would compute all products sooner than the operations cost beside their work; otherwise empty.
+std::string too_small(const Comparison& comparison, const roofline::Hardware& hardware) {
+  Flops flops;
+  for (const KindSummary& kind : comparison.kinds) {
+    if (kind.kind == "einsum") flops += kind.flops * static_cast<double>(comparison.ranks);
+  }
+  const double share = 1.0 / comparison.runs;
+  const Seconds alone = flops / hardware.matmul * share;
+  const Seconds fixed = fixed_costs(comparison, hardware) * share;
+  if (flops.value == 0 || alone >= fixed) return "";
+  return fmt::format(
+      " The work is too small to be worth distributing: one rank would compute its {} in {} at the best rate of "
+      "products, and starting the operations alone takes {}.",
+      to_string(flops * share), to_string(alone), to_string(fixed));
+}
+
 /// What making the dearest part faster would take.
 std::string what_would_help(const Comparison& comparison, const roofline::Hardware& hardware) {
+  if (const std::string text = too_small(comparison, hardware); !text.empty()) return text;
   Seconds exposed;
   Seconds products;
   Flops flops;
@@ -133,6 +177,9 @@ std::string what_would_help(const Comparison& comparison, const roofline::Hardwa
         " would make it faster{}.",
         100 * (products / all), 100 * (flops / products / hardware.matmul), communication);
   }
+  if (std::all_of(comparison.kinds.begin(), comparison.kinds.end(), communicates)) {
+    return comparison.kinds.empty() ? "" : " Nothing is computed: only a faster link would make it faster.";
+  }
   if (moving > 0.3) {
     return fmt::format(
         " Communication is {:.0f}% of the time: a larger batch on each rank, a strategy that moves less, or a faster "
@@ -146,7 +193,8 @@ std::string what_would_help(const Comparison& comparison, const roofline::Hardwa
 }  // namespace
 
 std::string diagnosis(const Comparison& comparison, const roofline::Hardware& hardware) {
-  return what_binds(comparison) + what_is_off(comparison, hardware) + what_would_help(comparison, hardware) + "\n";
+  return what_disturbed(comparison) + what_binds(comparison) + what_is_off(comparison, hardware) +
+         what_would_help(comparison, hardware) + "\n";
 }
 
 std::string impossible_rates(const Comparison& comparison, const roofline::Hardware& hardware) {

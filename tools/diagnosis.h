@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,17 @@ namespace shardline::tools {
 
 /// A run beside its prediction.
 struct Comparison {
-  std::vector<KindSummary> kinds;          ///< over all runs that were timed, worst first
-  int runs = 1;                            ///< how many
+  std::vector<KindSummary> kinds;  ///< over all runs that were timed, worst first
+  int runs = 1;                    ///< how many
+  Index ranks = 1;
   Seconds measured;                        ///< one run: the median
   Seconds predicted;                       ///< one run, as scheduled
   std::vector<std::string> warnings = {};  ///< in what this run differs from that in which the machine was measured
+  std::optional<OtherWork::Node> busiest = {};  ///< with other work, while it was measured
 };
 
-/// One paragraph: what binds the run by its prediction, what is farthest from its prediction and why that may be, what
-/// would make the run faster.
+/// One paragraph: other work where that explains why it takes longer than predicted, what binds the run by its
+/// prediction, what is farthest from its prediction and why that may be, what would make the run faster.
 std::string diagnosis(const Comparison& comparison, const roofline::Hardware& hardware);
 
 /// Lines on rates above what was measured to be possible, empty when there are none: an error in one of the two.

@@ -27,8 +27,16 @@ struct ExplainOptions {
   bool show = false;
 };
 
+/// That of --dtype; without it bf16 on a chip of the catalogue, otherwise f32.
+DType element_type(const ExplainOptions& options) {
+  if (!options.common.dtype.empty()) return dtype_of(options.common);
+  const bool chip = options.common.machine.file.empty() && roofline::find_chip(options.hardware) != nullptr;
+  return chip ? DType::bf16 : DType::f32;
+}
+
 /// Whose prices they are: those of a file, or of what is known by a name.
 struct Prices {
+  DType dtype;  ///< of the operands
   std::optional<GivenMachine> given;
   ElementTypes types;
   roofline::Hardware hardware;
@@ -37,15 +45,15 @@ struct Prices {
 /// Element types are those in which `matmul` runs the product; the chips of the catalogue keep what they compute in the
 /// type of the operands.
 Prices prices_of(const ExplainOptions& options, const Product& product) {
-  const DType dtype = dtype_of(options.common);
+  const DType dtype = element_type(options);
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
     const ElementTypes types = product_types(product, dtype);
     const GivenMachine given = given_machine(flags, read_file(flags.file), host_name());
-    return {given, types, roofline::hardware_of(given.machine, product.mesh, types.real)};
+    return {dtype, given, types, roofline::hardware_of(given.machine, product.mesh, types.real)};
   }
   const ElementTypes types = options.hardware == "cpu" ? product_types(product, dtype) : ElementTypes{.real = dtype};
-  return {std::nullopt, types, roofline::hardware_named(options.hardware, product.mesh, types.real)};
+  return {dtype, std::nullopt, types, roofline::hardware_named(options.hardware, product.mesh, types.real)};
 }
 
 /// By which `mesh` differs from what the machine given was measured on.
@@ -63,8 +71,9 @@ std::string link_text(const Axis& axis, Index ranks, const roofline::Link& link)
 
 std::string describe(const Prices& prices, const AbstractMesh& mesh) {
   const roofline::Hardware& hardware = prices.hardware;
-  std::string text = fmt::format("{} {}: matmul {}, memory {}", prices.given ? "machine" : "hardware", hardware.name,
-                                 to_string(hardware.matmul), to_string(hardware.memory));
+  std::string text =
+      fmt::format("{} {}, {}: matmul {}, memory {}", prices.given ? "machine" : "hardware", hardware.name,
+                  name_of(prices.dtype), to_string(hardware.matmul), to_string(hardware.memory));
   for (const Axis& axis : mesh.axes_that_move()) {
     text += "; " + link_text(axis, mesh.size(axis), hardware.link(axis));
   }
@@ -102,12 +111,12 @@ Json links_json(const roofline::Hardware& hardware) {
   return links;
 }
 
-Json record_of(const ExplainOptions& options, const Product& product, const std::vector<Candidate>& candidates,
-               const Prices& prices, const ProgramSchedule& scheduled) {
+Json record_of(const Product& product, const std::vector<Candidate>& candidates, const Prices& prices,
+               const ProgramSchedule& scheduled) {
   const roofline::Hardware& hardware = prices.hardware;
   Json record = quiet_header("shardline.explain/1", "explain", product.mesh);
   record["machine_file"] = machine_file_json(prices.given, differences_of(prices, product.mesh));
-  record["dtype"] = options.common.dtype;
+  record["dtype"] = name_of(prices.dtype);
   record["hardware"] = {{"name", hardware.name},
                         {"matmul", hardware.matmul.value},
                         {"memory", hardware.memory.value},
@@ -132,16 +141,15 @@ Json record_of(const ExplainOptions& options, const Product& product, const std:
 int explain(const ExplainOptions& options) {
   check_files(files_of(options.common));
   const AbstractMesh mesh = AbstractMesh::parse(options.common.mesh);
-  const DType dtype = dtype_of(options.common);
   const Product product = make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh);
   const Prices prices = prices_of(options, product);
   const std::vector<Candidate> candidates = product.candidates(prices.types, prices.hardware);
   const ProgramSchedule scheduled = schedule(candidates[0].program, prices.types, prices.hardware, {});
   if (!options.common.json.empty()) {
-    write_output(options.common.json, record_text(record_of(options, product, candidates, prices, scheduled)));
+    write_output(options.common.json, record_text(record_of(product, candidates, prices, scheduled)));
   }
   for (const std::string& difference : differences_of(prices, mesh)) note(difference);
-  print(describe(prices, mesh) + "\n" + derivation_text(product, candidates, 1, scheduled, dtype) +
+  print(describe(prices, mesh) + "\n" + derivation_text(product, candidates, 1, scheduled, prices.dtype) +
         (options.show ? pictures(candidates[0].program, prices.types) + "\n" : "") + candidates_text(candidates));
   return 0;
 }
@@ -155,18 +163,21 @@ the smaller batch reduces.
 prints the case of each axis, the cheapest program, and every other way to compute the product with its price: T_math
 and T_comms overlap where moving leaves the cores free, so a price is the longer of the two; on cpu it is their sum.
 --show draws which rank holds which block of every array of that program (see matmul --help).
+One array alone is priced as "A[I_X, J] -> A[I, J]", or as AllGather_X(A[I_X, J]), which is how programs print it.
 No MPI is started and nothing is run: any mesh can be priced, with --machine any whose axes have links in the file. f32
-and f64 are priced at a chip's bf16 rate.)";
+and f64 are priced at a chip's bf16 rate, int8 at its own.)";
 
 }  // namespace
 
 void add_explain(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand(
-      "explain", "Derive the programs of a product of sharded arrays, price them and say which wins");
+      "explain",
+      "Derive the programs of a product of sharded arrays, or of one that moves, price them and say which wins");
   const auto options = std::make_shared<ExplainOptions>();
   command
       ->add_option("EXPR", options->expression,
-                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
+                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\", or one array and how "
+                   "it is wanted, as in \"A[I_X, J] -> A[I, J]\"")
       ->required();
   command->add_option("--mesh", options->common.mesh, "Mesh axes and their sizes, major first, as in X=16,Y=4")
       ->required()
@@ -175,7 +186,9 @@ void add_explain(CLI::App& app, Command& run) {
   add_show_option(*command, options->show);
   add_machine_options(*command, options->common.machine)
       ->excludes(add_hardware_option(*command, options->hardware, "Price it for"));
-  add_dtype_option(*command, options->common);
+  options->common.dtype.clear();
+  options->common.dtypes = {DType::f32, DType::bf16, DType::f64, DType::int8};
+  add_dtype_option(*command, options->common)->default_str("bf16 on a chip, f32 otherwise");
   add_json_option(*command, options->common);
   command->footer(kExample);
   command->callback([options, &run] { run = [options] { return explain(*options); }; });

@@ -20,9 +20,13 @@ GeneratedOperand::GeneratedOperand(const Product& product, ArrayId array, DType 
       values_(seed, spec_.name) {
   for (std::size_t q = 0; parts_ > 1 && q < parts_; ++q)
     shares_.emplace_back(seed, fmt::format("{} part {}", spec_.name, q));
+  if (product.converts()) {
+    exact_.emplace(ExactDataSpec{.seed = seed, .positions = static_cast<Index>(parts_), .dtype = dtype});
+  }
 }
 
 double GeneratedOperand::part(Index i, std::size_t position) const {
+  if (exact_) return exact_->operand(spec_.sharding.reduce, static_cast<Index>(position), i);
   double part = position == 0 ? between_minus_one_and_one(values_, i) : 0;
   if (parts_ > 1) {
     part += between_minus_one_and_one(shares_[position], i);
@@ -32,6 +36,7 @@ double GeneratedOperand::part(Index i, std::size_t position) const {
 }
 
 double GeneratedOperand::value(Index i) const {
+  if (exact_) return exact_->combined(spec_.sharding.reduce, i);
   double sum = 0;
   for (std::size_t q = 0; q < parts_; ++q) sum += part(i, q);
   return sum;

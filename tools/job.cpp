@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "models/files.h"
 #include "program/multiply.h"
 #include "roofline/calibrate.h"
@@ -32,6 +34,18 @@ std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::C
   if (flags.file.empty()) return std::nullopt;
   const std::string text = mpi::on_root(world, 0, [&] { return read_file(flags.file); });
   return given_machine(flags, text, here.host);
+}
+
+/// Address space that libraries reserve when they are first used, mostly without touching it. Measured: 131 MB.
+constexpr Bytes kReserved{160e6};
+
+/// What binds this process now; of a limit on address space without what libraries will reserve.
+std::vector<MemoryBound> memory_bounds_left() {
+  std::vector<MemoryBound> bounds = memory_bounds();
+  for (MemoryBound& bound : bounds) {
+    if (bound.own) bound.left = std::max(Bytes(0), bound.left - kReserved);
+  }
+  return bounds;
 }
 
 }  // namespace
@@ -65,6 +79,7 @@ Job::Job(const CommonOptions& options, const CommandFiles& files)
       mesh_(mesh_of(options, world_), world_),
       engine_(mesh_),
       machine_(share_machine(world_, options.threads)),
+      other_work_(world_),
       given_(read_machine(options.machine, world_, machine_)) {
   if (!given_) return;
   predictions_ = roofline::hardware_of(given_->machine, mesh_.axes(), arithmetic());
@@ -78,8 +93,32 @@ std::vector<std::string> Job::machine_warnings() const {
 roofline::Hardware Job::prices() const { return given_ ? *predictions_ : cpu_hardware(mesh_, arithmetic()); }
 
 const roofline::Hardware& Job::predictions() {
-  if (!predictions_) predictions_ = roofline::measure_briefly(engine_, arithmetic());
+  if (!predictions_) {
+    other_work_.begin();
+    predictions_ = roofline::measure_briefly(engine_, arithmetic());
+    other_work_.end();
+  }
   return *predictions_;
+}
+
+MemoryNeed Job::with_predictions(const MemoryNeed& need) const {
+  constexpr Bytes kProgram{16e6};  // what MPI and BLAS take when they are first used; measured: 6 MB
+  const Bytes shared = world_.size() > 1 ? roofline::kCalibrationShared : Bytes(0);
+  const MemoryNeed before = given_ ? MemoryNeed{} : MemoryNeed{roofline::kCalibrationMemory, shared};
+  return larger(need, before) + MemoryNeed{kProgram, Bytes(0)};
+}
+
+void Job::require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice) const {
+  if (!options_.memory_check) return;
+  const std::optional<MemoryShortage> found = memory_shortage(world_, with_predictions(need), memory_bounds_left());
+  if (!found) return;
+  const auto fits = [&](const MemoryNeed& other) { return found->fits(with_predictions(other)); };
+  const std::string who = found->per_rank
+                              ? "each rank"
+                              : fmt::format("the {} rank{} on a node", found->ranks, found->ranks == 1 ? "" : "s");
+  usage_error("{} needs {} for {}, but {} leaves {}: {}; --no-memory-check goes on all the same", what,
+              to_string(found->needed), who, found->bound, to_string(found->left),
+              advice ? advice(fits) : "more must be free");
 }
 
 void Job::introduce() const {
@@ -118,6 +157,8 @@ Json Job::header(const std::string& schema, const std::string& command) const {
               {"seed", options_.seed},
               {"valid_timing", machine_.timing_fault.empty()}};
   if (!machine_.timing_fault.empty()) header["valid_timing_reason"] = machine_.timing_fault;
+  const std::optional<OtherWork::Node>& busiest = other_work_.busiest();
+  header["busy_with_others"] = busiest ? Json(busiest->share) : Json(nullptr);
   return header;
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "collectives/progress.h"
 #include "roofline/hardware.h"
 #include "runtime/mesh.h"
+#include "runtime/other_work.h"
 #include "tools/common_options.h"
 #include "tools/machine.h"
+#include "tools/memory_check.h"
 #include "tools/output_files.h"
 
 namespace shardline::tools {
@@ -54,6 +57,15 @@ class Job {
   /// Collective over all ranks: what times are predicted by: the figures of --machine, otherwise those of a short
   /// measurement, made when this is first called.
   const roofline::Hardware& predictions();
+  /// How much of the cores went to other work meanwhile. Whatever measures what is shown begins and ends a stretch.
+  OtherWork& other_work() { return other_work_; }
+
+  /// Says what would fit, if asked: `fits(need)` tells whether ranks that each take `need` would.
+  using MemoryAdvice = std::function<std::string(const std::function<bool(const MemoryNeed&)>& fits)>;
+  /// Collective over all ranks, to be called before memory is taken: throws UsageError on all ranks unless every rank
+  /// can have `need` now, and beside it what the program itself and predictions() take. "`what` needs ..." is followed
+  /// by `advice`. Nothing under --no-memory-check.
+  void require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice = {}) const;
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
@@ -62,7 +74,8 @@ class Job {
   /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
   void note(const std::string& text) const;
 
-  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing.
+  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing,
+  /// busy_with_others.
   Json header(const std::string& schema, const std::string& command) const;
   /// Writes rank 0's `text` to the file as write_output() does; an empty path stands for no file.
   void write_file(const std::string& path, const std::string& text) const;
@@ -70,6 +83,8 @@ class Job {
   void write_json(const Json& record) const;
 
  private:
+  /// `need` with what the program itself takes, and predictions() before.
+  MemoryNeed with_predictions(const MemoryNeed& need) const;
   /// The element type that is computed in: bf16 is for storage, and of integers nothing is computed.
   DType arithmetic() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
 
@@ -79,6 +94,7 @@ class Job {
   Mesh mesh_;
   collectives::Engine engine_;
   Machine machine_;
+  OtherWork other_work_;
   std::optional<GivenMachine> given_;
   std::optional<roofline::Hardware> predictions_;
 };

@@ -14,17 +14,10 @@
 #include "runtime/base/check.h"
 #include "runtime/mpi/cores.h"
 #include "runtime/mpi/environment.h"
+#include "tools/memory_check.h"
 
 namespace shardline::tools {
 namespace {
-
-/// What the machine has, or less where the control group of a container sets a limit.
-Bytes memory() {
-  double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
-  if (double limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
-  return Bytes(bytes);
-}
 
 /// For a shell: in single quotes where it has letters that mean something there.
 std::string quoted(const std::string& argument) {
@@ -74,7 +67,7 @@ Machine share_machine(const mpi::Communicator& world, std::optional<int> threads
   machine.cores = static_cast<int>(world.all_gather(cores)[0]);
   machine.ranks_per_node = static_cast<int>(world.all_gather(node.size())[0]);
   machine.nodes = static_cast<int>(world.sum(node.rank() == 0 ? 1 : 0));
-  machine.memory = Bytes(world.min(memory().value));
+  machine.memory_per_rank = memory_limit_of_a_rank(world, memory_bounds());
   machine.host = world.broadcast(host_name(), 0);
   machine.blas = world.broadcast(kernels::blas_description(), 0);
   machine.mpi = mpi::library_version();

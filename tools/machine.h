@@ -14,7 +14,7 @@ struct Machine {
   int cores = 1;  ///< that the ranks of the node may use
   int ranks_per_node = 1;
   int nodes = 1;
-  Bytes memory;              ///< of the node: what the machine has, or the container may use
+  Bytes memory_per_rank;     ///< that a rank may take at most, by what is installed and by limits; free or not
   int threads_per_rank = 1;  ///< of the BLAS; equal on every rank
   std::string blas;          ///< name, version and the kernel it chose
   std::string mpi;

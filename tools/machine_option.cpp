@@ -2,6 +2,7 @@
 
 #include "roofline/machine_file.h"
 #include "runtime/base/check.h"
+#include "tools/busy.h"
 
 namespace shardline::tools {
 
@@ -27,6 +28,10 @@ std::vector<std::string> machine_differences(const GivenMachine& given, const Ab
   if (measured_mesh != mesh) {
     differences.push_back(
         fmt::format("{} was measured on mesh {}, this is {}", given.file, measured_mesh.to_string(), mesh.to_string()));
+  }
+  if (measured.busy_with_others.value_or(0) >= kBusy) {
+    differences.push_back(fmt::format("{} was measured while other work took {:.2f} of the cores' time", given.file,
+                                      *measured.busy_with_others));
   }
   if (here == nullptr) return differences;
   compare(measured.ranks_per_node, here->ranks_per_node, "ranks per node");

@@ -68,12 +68,11 @@ void add_alone_option(CLI::App& command, bool& alone) {
 
 /// What the arguments ask for.
 struct Request {
-  Command run;               ///< to be run on every rank, under MPI
-  Command quiet;             ///< or to be run without
-  std::string text;          ///< or to be printed: help or version
-  std::string fault;         ///< or what is wrong with them
-  bool quiet_fault = false;  ///< the arguments are of a subcommand that does not start MPI
-  bool alone = false;        ///< run with one rank although a launcher says that there are more
+  Command run;         ///< to be run on every rank, under MPI
+  Command quiet;       ///< or to be run without
+  std::string text;    ///< or to be printed: help or version
+  std::string fault;   ///< or what is wrong with them
+  bool alone = false;  ///< run with one rank although a launcher says that there are more
 };
 
 /// Adds `help`, which does for a command what its --help does.
@@ -119,8 +118,7 @@ Request parse(int argc, char** argv) {
     request.text = text.str();
   } catch (const CLI::ParseError& error) {
     request.fault = one_line(app, error);
-    const auto commands = app.get_subcommands();
-    request.quiet_fault = !commands.empty() && is_quiet(commands[0]->get_name());
+    request.run = nullptr;
   }
   return request;
 }
@@ -128,21 +126,14 @@ Request parse(int argc, char** argv) {
 /// The exit code of a command that returned `code`: success means that all it had to say has arrived.
 int exit_code_of(int code) { return all_is_written() || code != 0 ? code : 1; }
 
-/// Runs on every rank.
-int run(const Request& request) {
-  if (!request.fault.empty()) throw UsageError(request.fault);
-  const int code = request.run != nullptr ? request.run() : 0;
-  if (mpi::Communicator::world().rank() == 0) print(request.text);
-  return exit_code_of(code);
-}
-
 /// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
 /// a launcher would end the one that prints before it has said why.
 int run_quietly(const Request& request) {
   if (!launched_first(std::getenv)) return 0;
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    return exit_code_of(request.quiet());
+    print(request.text);
+    return exit_code_of(request.quiet == nullptr ? 0 : request.quiet());
   } catch (const UsageError& error) {
     note(error.what());
     return 2;
@@ -167,9 +158,9 @@ int refuse_launcher(const LauncherFault& fault) {
 int run_on_ranks(int argc, char** argv, const Request& request) {
   const LauncherFault fault = launcher_fault(mpi::library_version(), std::getenv);
   const mpi::Environment environment(&argc, &argv);
-  const bool must_not_be_alone = request.run != nullptr && !request.alone && !fault.message.empty();
+  const bool must_not_be_alone = !request.alone && !fault.message.empty();
   if (must_not_be_alone && mpi::Communicator::world().size() == 1) return refuse_launcher(fault);
-  return mpi::run_guarded([&] { return run(request); });
+  return mpi::run_guarded([&] { return exit_code_of(request.run()); });
 }
 
 }  // namespace
@@ -179,6 +170,6 @@ int main(int argc, char** argv) {
   shardline::tools::hold_standard_streams();
   shardline::tools::keep_freed_memory();
   const shardline::tools::Request request = shardline::tools::parse(argc, argv);
-  if (request.quiet != nullptr || request.quiet_fault) return shardline::tools::run_quietly(request);
+  if (request.run == nullptr) return shardline::tools::run_quietly(request);
   return shardline::tools::run_on_ranks(argc, argv, request);
 }

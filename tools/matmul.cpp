@@ -44,16 +44,28 @@ int repetitions(Seconds first, bool traced) {
   return traced ? least : std::clamp(static_cast<int>(kEnough / first), least, 100);
 }
 
-double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2; }
+/// A conversion computes nothing, or sums of whole numbers, and must be exact.
+double tolerance(const Product& product, DType dtype) {
+  if (product.converts()) return 0;
+  return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2;
+}
 
-/// Refuses what the nodes could not hold, before anything is allocated.
-void require_memory(const Product& product, const RankProgram& program, const ProgramSchedule& schedule,
-                    const Job& job) {
-  const ElementTypes types = product_types(product, job.dtype());
-  const Bytes per_rank = Liveness(program, schedule).peak(types, 0) + memory_of_check(product, types.real);
-  const Bytes needed = per_rank * job.machine().ranks_per_node;
-  require(needed <= job.machine().memory, "{} needs {} on each node ({} ranks), which has {}", product.to_string(),
-          to_string(needed), job.machine().ranks_per_node, to_string(job.machine().memory));
+/// What rank 0 takes for the product and its check.
+MemoryNeed need_of(const Product& product, const RankProgram& program, const ProgramSchedule& schedule, DType dtype) {
+  constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
+  const ElementTypes types = product_types(product, dtype);
+  const Liveness liveness(program, schedule);
+  const Bytes peak = liveness.peak(types, 0);
+  if (peak > kBeyondAnyMachine) return {peak, Bytes(0)};
+  // Operands are made one after the other and may then move to the arena; the check comes last.
+  Bytes largest;
+  for (const ArrayId operand : product.operands) {
+    const Index elements = element_count(local_shape(program, program.inputs.at(operand), 0));
+    largest = std::max(largest, Bytes(static_cast<double>(elements * size_of(types.of(program.program, operand)))));
+  }
+  const ArenaPlan plan = plan_arena(program, types, liveness);
+  return {heap_peak(plan, liveness, types, 0) + std::max(largest, memory_of_check(product, types.real)),
+          Bytes(static_cast<double>(plan.total_bytes()))};
 }
 
 struct TimedRun {
@@ -87,10 +99,12 @@ Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::v
   const int count = repetitions(latest.time, !trace.empty());
   executor.forget_times();
   executor.set_recording(tracing.recording());
+  job.other_work().begin();
   for (int i = 0; i < count && !latest.stop; ++i) {
     latest = timed_run(executor, job);
     runs.push_back(latest.time);
   }
+  job.other_work().end();
   executor.set_recording(nullptr);
   executor.align();
   const bool interrupted = latest.stop && static_cast<int>(runs.size()) < count;
@@ -110,6 +124,7 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
   const Ending ending = run_traced(job, executor, options.trace, record.runs);
   if (ending.interrupted) return ending;
+  record.busiest = job.other_work().busiest();
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
@@ -136,10 +151,11 @@ int matmul(const MatmulOptions& options) {
   const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
-  require_memory(product, chosen, scheduled, job);
+  job.require_memory(product.to_string(), need_of(product, chosen, scheduled, job.dtype()),
+                     [](const auto&) { return "smaller dims or more nodes would need less"; });
 
   job.introduce();
-  if (job.dtype() == DType::bf16) {
+  if (job.dtype() == DType::bf16 && !product.converts()) {
     job.note(
         "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
   }
@@ -150,7 +166,7 @@ int matmul(const MatmulOptions& options) {
                       .schedule = std::move(scheduled),
                       .needs_the_cores = moving_needs_the_cores(product.mesh, prices),
                       .warnings = job.machine_warnings(),
-                      .tolerance = tolerance(job.dtype())};
+                      .tolerance = tolerance(product, job.dtype())};
   for (const Candidate& each : record.candidates) {
     const ProgramSchedule of_each = schedule(each.program, types, prices, schedule_options(options.schedule));
     record.predicted.push_back(predict(each.program, types, of_each, hardware));
@@ -181,17 +197,19 @@ prints the program that it derived and ran,
 then each of these lines with its time measured and predicted, and how far the result is from a dense product in f64.
 With --show also pictures: for every array, in each layout it takes, a grid of its blocks with the ranks that hold them;
 2:4 stands for positions 2 and 3, = for a copy of the block, + for another partial sum.
+One array alone is converted: "A[I_X, J] -> A[I, J]", or AllGather_X(A[I_X, J]) as programs print it.
 Exit code 0: right; 1: wrong; 2: bad usage.)";
 
 }  // namespace
 
 void add_matmul(CLI::App& app, Command& run) {
   CLI::App* command =
-      app.add_subcommand("matmul", "Multiply sharded arrays: derive the program, run, check and time it");
+      app.add_subcommand("matmul", "Multiply sharded arrays, or move one: derive the program, run, check and time it");
   const auto options = std::make_shared<MatmulOptions>();
   command
       ->add_option("EXPR", options->expression,
-                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\"")
+                   "The product with its shardings, as in \"A[I, J_X] * B[J_X, K] -> C[I, K]\", or one array and how "
+                   "it is wanted, as in \"A[I_X, J] -> A[I, J]\"")
       ->required();
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
   add_whole_option(

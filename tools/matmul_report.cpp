@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "program/print.h"
+#include "tools/busy.h"
 #include "tools/diagnosis.h"
 #include "tools/report.h"
 #include "tools/run_page.h"
 #include "tools/statistics.h"
 #include "tools/text.h"
+#include "tools/words.h"
 
 namespace shardline::tools {
 namespace {
@@ -33,7 +35,7 @@ std::string operations_table(std::vector<TimedStep> steps) {
                         to_string(mean(measured.exposed, measured.count)), to_string(label.predicted),
                         time / label.predicted, label.limiter, label.fused ? ", fused" : "");
   }
-  return text;
+  return text + explained_words(text);
 }
 
 Json operation_json(const TimedStep& step) {
@@ -61,21 +63,32 @@ Comparison comparison_of(const MatmulRecord& record) {
     labels.push_back(step.label);
     measured.push_back(step.measured);
   }
-  return {summarise(labels, measured), static_cast<int>(record.runs.size()), median(record.runs),
-          record.prediction().scheduled, record.warnings};
+  return {.kinds = summarise(labels, measured),
+          .runs = static_cast<int>(record.runs.size()),
+          .ranks = record.product->mesh.ranks(),
+          .measured = median(record.runs),
+          .predicted = record.prediction().scheduled,
+          .warnings = record.warnings,
+          .busiest = record.busiest};
+}
+
+/// "whole product", which a conversion is not.
+std::string whole(const MatmulRecord& record) {
+  return record.product->converts() ? "whole conversion" : "whole product";
 }
 
 /// What the whole product took.
 std::string whole_text(const MatmulRecord& record) {
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
   const ProgramPrice& predicted = record.prediction().price;
-  return fmt::format("whole product, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}",
+  return fmt::format("{}, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}", whole(record),
                      record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
                      to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
                      to_string(predicted.busiest()), to_string(predicted.sum));
 }
 
 std::string accuracy_text(const MatmulRecord& record) {
+  if (record.product->converts() && record.correct()) return "correct: every element is exactly what it must be";
   return fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})",
                      record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);
 }
@@ -84,9 +97,10 @@ std::string accuracy_text(const MatmulRecord& record) {
 
 std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware) {
   const Comparison comparison = comparison_of(record);
-  return fmt::format("{}{}\n{}\n{}{}{}\n", operations_table(record.steps), impossible_rates(comparison, hardware),
-                     whole_text(record), overlap_text(record.overlap, record.needs_the_cores),
-                     diagnosis(comparison, hardware), accuracy_text(record));
+  return fmt::format("{}{}\n{}{}\n{}{}{}\n", operations_table(record.steps), impossible_rates(comparison, hardware),
+                     busy_line(record.busiest), whole_text(record),
+                     overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, hardware),
+                     accuracy_text(record));
 }
 
 void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware) {
@@ -106,9 +120,10 @@ Page page_of(Job& job, const MatmulRecord& record) {
   const Product& product = *record.product;
   std::string sizes;
   for (const auto& [dim, size] : product.program.sizes) sizes += fmt::format(", {}={}", dim, size);
-  Page page = run_page(job, product.to_string(),
-                       fmt::format("A product on mesh {}{}; candidate {} of {}.", product.mesh.to_string(), sizes,
-                                   record.chosen, record.candidates.size()));
+  Page page =
+      run_page(job, product.to_string(),
+               fmt::format("A {} on mesh {}{}; candidate {} of {}.", product.converts() ? "conversion" : "product",
+                           product.mesh.to_string(), sizes, record.chosen, record.candidates.size()));
   if (!record.correct()) page.warnings.push_back(sentence(accuracy_text(record)));
   add_impossible_rates(page, comparison, job.predictions());
   const OperationsView view{rows_of(record.steps),
@@ -116,7 +131,7 @@ Page page_of(Job& job, const MatmulRecord& record) {
                             source_of_figures(job),
                             comparison.runs,
                             "run",
-                            {"whole product, median", comparison.predicted, comparison.measured, &kText}};
+                            {whole(record) + ", median", comparison.predicted, comparison.measured, &kText}};
   page.sections = {{"Result",
                     {Paragraph{diagnosis(comparison, job.predictions())}, Paragraph{sentence(whole_text(record))},
                      Paragraph{sentence(accuracy_text(record))}}},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,13 @@ namespace shardline::tools {
 struct MatmulRecord {
   const Product* product = nullptr;
   std::vector<Candidate> candidates{};
-  std::vector<Prediction> predicted{};  ///< of each candidate, by what was measured of this machine
-  Index chosen = 1;                     ///< counted from 1
-  ProgramSchedule schedule{};           ///< of the chosen one
-  bool needs_the_cores = false;         ///< no collective can go on beside computation
-  Overlap overlap{};                    ///< of all runs
-  std::vector<std::string> warnings{};  ///< in what the run differs from that in which the machine was measured
+  std::vector<Prediction> predicted{};       ///< of each candidate, by what was measured of this machine
+  Index chosen = 1;                          ///< counted from 1
+  ProgramSchedule schedule{};                ///< of the chosen one
+  bool needs_the_cores = false;              ///< no collective can go on beside computation
+  Overlap overlap{};                         ///< of all runs
+  std::optional<OtherWork::Node> busiest{};  ///< with other work, while it was measured
+  std::vector<std::string> warnings{};       ///< in what the run differs from that in which the machine was measured
   std::vector<TimedStep> steps{};
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};

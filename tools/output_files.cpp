@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -97,6 +100,47 @@ void probe(const NamedFile& output) {
   const WholeFile file(output.path);
 }
 
+/// A format that the end of a file's name stands for.
+struct Format {
+  const char* ending;
+  const char* name;
+};
+
+constexpr std::array<Format, 9> kFormats{{{".json", "JSON"},
+                                          {".csv", "CSV"},
+                                          {".svg", "SVG"},
+                                          {".html", "HTML"},
+                                          {".htm", "HTML"},
+                                          {".png", "PNG"},
+                                          {".pdf", "PDF"},
+                                          {".jpg", "JPEG"},
+                                          {".gif", "GIF"}}};
+
+/// The ending of what is written as `content`; a "machine" may be called anything.
+std::string ending_of(const std::string& content) {
+  if (content == "record" || content == "trace") return ".json";
+  if (content == "table") return ".csv";
+  if (content == "plot") return ".svg";
+  return content == "page" ? ".html" : "";
+}
+
+const Format* format_of(std::string ending) {
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto* found =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& format) { return format.ending == ending; });
+  return found == kFormats.end() ? nullptr : found;
+}
+
+/// Refuses a name that ends as those of another format do.
+void check_format(const NamedFile& file) {
+  const fs::path path(file.path);
+  const Format* promised = format_of(path.extension().string());
+  const Format* written = format_of(ending_of(file.content));
+  if (promised == nullptr || written == nullptr || std::string(promised->name) == written->name) return;
+  usage_error("{} {}: the {} is written as {}, not {}; call it {}", file.option, file.path, file.content, written->name,
+              promised->name, fs::path(path).replace_extension(written->ending).string());
+}
+
 }  // namespace
 
 void check_files(const CommandFiles& files) {
@@ -114,6 +158,7 @@ void check_files(const CommandFiles& files) {
       on_standard_output = &output;
     } else if (!output.path.empty()) {
       check_place(output, files, inputs, outputs);
+      check_format(output);
     }
   }
   for (const NamedFile& output : files.more_outputs) check_place(output, files, inputs, outputs);

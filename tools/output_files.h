@@ -22,9 +22,10 @@ struct CommandFiles {
 };
 
 /// Throws UsageError, before any file is touched, where an output is one of the inputs, lies in one of the input
-/// folders, is another output or the file that standard output goes to; files count as the same by whatever way they
-/// are reached. After that throws as WholeFile does where one of `outputs` cannot be written. Where "-" is one of them,
-/// text goes to standard error from here on. Of the ranks of a job, rank 0 calls this.
+/// folders, is another output or the file that standard output goes to, or has a name that ends as those of another
+/// format do: --plot p.png. Files count as the same by whatever way they are reached. After that throws as WholeFile
+/// does where one of `outputs` cannot be written. Where "-" is one of them, text goes to standard error from here on.
+/// Of the ranks of a job, rank 0 calls this.
 void check_files(const CommandFiles& files);
 
 }  // namespace shardline::tools

@@ -20,7 +20,6 @@ constexpr int kDoublings = 6;  ///< of the batch, down and up
 
 std::string seconds_tick(double value) { return with_prefix(value, "s"); }
 std::string tokens_tick(double value) { return with_prefix(value, ""); }
-std::string ratio_tick(double value) { return fmt::format("{:.4g}", value); }
 
 /// Batches round the one that is planned for, half a doubling apart.
 std::vector<double> batches_around(double tokens) {
@@ -83,7 +82,7 @@ std::string times_svg(const StrategyCurves& curves, double tokens, Index layers)
 std::string ratios_svg(const StrategyCurves& curves, double tokens) {
   Plot plot;
   plot.x = {"tokens in a batch", Scaling::decimal, tokens_tick};
-  plot.y = {"T_math / T_comms, forward", Scaling::decimal, ratio_tick};
+  plot.y = {"T_math / T_comms, forward", Scaling::decimal, plain_number};
   double least = 1;
   double most = 1;
   for (std::size_t s = 0; s < curves.strategies.size(); ++s) {

@@ -254,7 +254,7 @@ roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
 PlanQuestion question_of(const PlanOptions& options) {
   check_machine(options);
   PlanQuestion question;
-  question.run.config = sizes_of_model(options.model);
+  question.run.config = sizes_of_model(options.model, &question.remarks);
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
     question.given = given_machine(flags, read_file(flags.file), host_name());

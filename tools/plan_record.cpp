@@ -86,6 +86,7 @@ Json plan_record(const PlanAnswer& answer) {
   record["machine_file"] = machine_file_json(question.given, {});
   record["dtype"] = name_of(question.run.dtype);
   record["model"] = answer.options.model;
+  record["remarks"] = question.remarks;
   record["hardware"] = question.hardware_name;
   record["chips"] = answer.all_chips();
   record["pods"] = answer.options.pods;

@@ -6,6 +6,7 @@
 #include "models/known_models.h"
 #include "tools/plan_answer.h"
 #include "tools/text.h"
+#include "tools/words.h"
 
 namespace shardline::tools {
 namespace {
@@ -21,7 +22,8 @@ std::string count(double n) {
 
 std::string days(Seconds time) {
   const double days = time.value / 86400;
-  return days < 1      ? fmt::format("{:.3g} days", days)
+  return days < 0.01   ? to_string(time)
+         : days < 1    ? fmt::format("{:.3g} days", days)
          : days < 1000 ? fmt::format("{:.1f} days", days)
                        : fmt::format("{:.1f} years", days / 365.25);
 }
@@ -44,11 +46,11 @@ std::string introduction(const PlanAnswer& answer) {
                             : "the link",
                         closed.rates.intensity());
   }
-  text += fmt::format("\nbatch of {} tokens, {:.5g} sequences of {}, on {} chip{}{}: {:.1f} tokens a chip\n",
-                      question.run.tokens,
-                      static_cast<double>(question.run.tokens) / static_cast<double>(question.run.sequence),
-                      question.run.sequence, answer.all_chips(), answer.all_chips() == 1 ? "" : "s",
-                      closed.pods > 1 ? fmt::format(" in {} pods", closed.pods) : "", closed.tokens_per_chip());
+  text += fmt::format(
+      "\nbatch of {} tokens, {} sequences of {}, on {} chip{}{}: {:.1f} tokens a chip\n", question.run.tokens,
+      plain_number(static_cast<double>(question.run.tokens) / static_cast<double>(question.run.sequence)),
+      question.run.sequence, answer.all_chips(), answer.all_chips() == 1 ? "" : "s",
+      closed.pods > 1 ? fmt::format(" in {} pods", closed.pods) : "", closed.tokens_per_chip());
   if (closed.mesh_chips() != question.chips) {
     text +=
         fmt::format("{} powers of two: {} of the {} chips; tokens a chip are counted over all of them\n",
@@ -75,7 +77,8 @@ std::string counts_text(const PlanAnswer& answer) {
                       count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
                       100 * answer.options.utilisation, days(answer.training_time(true)));
   if (answer.options.price_per_hour > 0) {
-    text += fmt::format("; at {} an hour and chip that costs {:.4g}", answer.options.price_per_hour, answer.cost());
+    text += fmt::format("; at {} an hour and chip that costs {}", plain_number(answer.options.price_per_hour),
+                        plain_number(answer.cost()));
   }
   return text + "\n";
 }
@@ -134,7 +137,7 @@ std::string closed_form_text(const PlanAnswer& answer) {
                         to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no" : each.keeps,
                         each.idle.value > 0 ? to_string(each.idle) : "-", each.bound);
   }
-  return text + mixed_text(answer);
+  return text + explained_words(text) + mixed_text(answer);
 }
 
 /// How long the best waits, and how the second compares with it, in words.

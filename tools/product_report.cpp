@@ -7,7 +7,9 @@
 
 #include "program/print.h"
 #include "program/timeline.h"
+#include "runtime/blocks.h"
 #include "tools/text.h"
+#include "tools/words.h"
 
 namespace shardline::tools {
 namespace {
@@ -59,6 +61,32 @@ std::string fused_text(const RankProgram& program, const Action& action) {
   return fmt::format("fused, panel by panel: {} with {}\n", to_string(program, first), to_string(program, second));
 }
 
+/// "16.4 kB (16384 B)"
+std::string exact_bytes(Bytes bytes) {
+  return bytes.value < 1000 ? to_string(bytes) : fmt::format("{} ({:.0f} B)", to_string(bytes), bytes.value);
+}
+
+/// "A[I_X, J]: 16.4 kB (16384 B) on each rank, 524 kB (524288 B) on all 32, 2 times one whole copy"
+std::string memory_text(const Product& product, const Sharding& sharding, DType dtype) {
+  const Array& array = product.program.array(product.result);
+  const Index largest = element_count(largest_local_shape(array.shape, sharding, product.mesh));
+  Index shards = 1;
+  for (const Axes& axes : sharding.dims) shards *= product.mesh.size(axes);
+  const Index copies = product.mesh.ranks() / shards;
+  const Index whole = element_count(array.shape);
+  const Bytes on_each(static_cast<double>(largest * size_of(dtype)));
+  const Bytes on_all = static_cast<double>(copies) * Bytes(static_cast<double>(whole * size_of(dtype)));
+  return fmt::format("{}: {}{} on each rank, {} on all {}, {} time{} the size of the whole array\n",
+                     to_string(array.name, array.dims, sharding), largest * shards == whole ? "" : "at most ",
+                     exact_bytes(on_each), exact_bytes(on_all), product.mesh.ranks(), copies, copies == 1 ? "" : "s");
+}
+
+std::string memory_text(const Product& product, DType dtype) {
+  const Sharding& before = product.sharding(product.operands[0]);
+  const Sharding& after = product.result_sharding();
+  return memory_text(product, before, dtype) + (before == after ? "" : memory_text(product, after, dtype));
+}
+
 std::string case_text(const AxisCase& axis) {
   const std::string where = axis.makes.empty() ? "" : fmt::format(" in {}", axis.makes);
   return fmt::format("axis {}{}: case {}, {}\n", axis.axis, where, axis.number, axis.reason);
@@ -79,7 +107,9 @@ std::string derivation_text(const Product& product, const std::vector<Candidate>
   std::string text = fmt::format("{}\nmesh {}, {}", product.to_string(), product.mesh.to_string(), name_of(dtype));
   for (const auto& [dim, size] : product.program.sizes) text += fmt::format(", {}={}", dim, size);
   text += "\n\n";
+  if (product.converts()) text += memory_text(product, dtype);
   for (const AxisCase& axis : cases(product, program)) text += case_text(axis);
+  if (program.steps.empty()) return text + "\nnothing to do: the array lies as it is wanted\n\n";
   text += fmt::format("\nprogram of every rank (candidate {} of {}):\n", chosen, candidates.size());
   for (const std::string& line : lines(program)) text += "  " + line + "\n";
   for (const Action& action : schedule.actions) {
@@ -89,6 +119,7 @@ std::string derivation_text(const Product& product, const std::vector<Candidate>
 }
 
 std::string candidates_text(const std::vector<Candidate>& candidates) {
+  if (candidates[0].program.steps.empty()) return "";
   std::string text = fmt::format("{:>9} {:>9} {:>9} {:>9} {:>9}  {:<8} {}\n", "candidate", "price", "T_math", "T_comms",
                                  "wire", "limiter", "moves");
   const std::size_t listed = std::min(candidates.size(), kMostListed);
@@ -99,10 +130,13 @@ std::string candidates_text(const std::vector<Candidate>& candidates) {
                         name_of(price.limiter), conversions_of(candidates[i].program));
   }
   if (candidates.size() > listed) text += fmt::format("and {} more; --json has all\n", candidates.size() - listed);
-  return text + "\n" + why_first(candidates) + "\n";
+  return text + explained_words(text) + "\n" + why_first(candidates) + "\n";
 }
 
 std::string why_first(const std::vector<Candidate>& candidates) {
+  if (candidates[0].program.program.operations.empty()) {
+    return "an array is converted by the path on which the fewest elements leave a rank";
+  }
   if (candidates.size() == 1) return "there is no other way";
   const ProgramPrice& first = candidates[0].price;
   const ProgramPrice& second = candidates[1].price;

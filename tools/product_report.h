@@ -23,11 +23,12 @@ Prediction predict(const RankProgram& program, const ElementTypes& types, const 
                    const roofline::Hardware& hardware);
 
 /// The product, its mesh and sizes, the case of each axis, the program of candidate `chosen`, counted from 1, and which
-/// of its collectives `schedule` fuses with the product beside them.
+/// of its collectives `schedule` fuses with the product beside them. Of a conversion, in the place of cases, the bytes
+/// of the array before and after in elements of `dtype`.
 std::string derivation_text(const Product& product, const std::vector<Candidate>& candidates, Index chosen,
                             const ProgramSchedule& schedule, DType dtype);
 
-/// The candidates with their prices, a line each, and why the first won.
+/// The candidates with their prices, a line each, and why the first won; nothing when there is nothing to do.
 std::string candidates_text(const std::vector<Candidate>& candidates);
 
 /// "candidate 1 is 2.1 times cheaper than 2: it moves 16 MB instead of 64 MB"

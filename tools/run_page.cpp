@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/busy.h"
 #include "tools/report.h"
 #include "tools/roofline_plot.h"
 #include "tools/text.h"
@@ -79,6 +80,7 @@ Page run_page(Job& job, const std::string& title, const std::string& summary) {
   if (!machine.timing_fault.empty()) {
     page.warnings.push_back(sentence("timings are not valid: " + machine.timing_fault));
   }
+  if (const std::string busy = busy_text(job.other_work().busiest()); !busy.empty()) page.warnings.push_back(busy);
   for (const std::string& warning : job.machine_warnings()) page.warnings.push_back(sentence(warning));
   const std::string launcher = ranks == 1 ? "" : fmt::format("mpirun -n {} ", ranks);
   page.facts = {{"Command", launcher + command_line()},

@@ -15,9 +15,12 @@
 #include "program/execute.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/result_error.h"
 #include "runtime/blocks.h"
 #include "runtime/dist_tensor.h"
+#include "runtime/finite.h"
 #include "tools/job.h"
+#include "tools/load_memory.h"
 #include "tools/number_option.h"
 
 namespace shardline::tools {
@@ -51,6 +54,7 @@ class Inference {
     const AbstractMesh& mesh = job.mesh().axes();
     program_ = partition(model_.program, mesh, declare(model_.program, mesh, parse_strategy(strategy, mesh)));
     check(program_);
+    require_memory();
     // Nothing here is compared with a price, so any estimate serves.
     const ElementTypes types{.real = job.dtype()};
     executor_ = std::make_unique<Executor>(program_, in_order(program_), job.engine(), types,
@@ -63,7 +67,8 @@ class Inference {
     }
   }
 
-  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank.
+  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank. Throws ResultError when one
+  /// is not finite.
   std::vector<double> logits_after(const std::string& text) {
     const Index seen = std::min<Index>(static_cast<Index>(text.size()), window_);
     const std::string recent = text.substr(text.size() - static_cast<std::size_t>(seen));
@@ -78,15 +83,37 @@ class Inference {
     executor_->forget_times();
 
     const Array& array = model_.program.array(model_.logits);
-    const ArraySpec spec{array.name, array.dims, array.shape,
-                         program_.version(program_.finals.at(model_.logits)).sharding, job_.dtype()};
+    const ArraySpec spec{.name = array.name,
+                         .dims = array.dims,
+                         .shape = array.shape,
+                         .sharding = program_.version(program_.finals.at(model_.logits)).sharding,
+                         .dtype = job_.dtype()};
     const Tensor whole = DistTensor::from_local(job_.mesh(), spec, executor_->get(model_.logits)).gather();
     const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
+    if (!non_finite(last).empty()) {
+      throw ResultError(fmt::format("the logits after {} bytes hold {}: sums overflow in {}{}", text.size(),
+                                    non_finite(last), name_of(job_.dtype()),
+                                    job_.dtype() == DType::f64 ? "" : "; --dtype f64 may help"));
+    }
     const View<const double> values = std::as_const(last).view<double>();
     return {values.begin(), values.end()};
   }
 
  private:
+  /// Collective over the mesh: refuses what cannot be had, before it is allocated.
+  void require_memory() const {
+    const ElementTypes types{.real = job_.dtype()};
+    double largest =
+        0;  // a whole parameter, turned into the dims of the program and converted; or the logits, gathered
+    for (const Array& array : model_.program.arrays) {
+      if (array.role != Role::parameter && &array != &model_.program.array(model_.logits)) continue;
+      largest = std::max(largest, static_cast<double>(element_count(array.shape)));
+    }
+    const Bytes peak = Liveness(program_, in_order(program_)).peak(types, job_.mesh().rank());
+    job_.require_memory("sample", {peak + Bytes(2 * 8 * largest), Bytes(0)},
+                        [](const auto&) { return "a strategy that shards more, or more nodes, would need less"; });
+  }
+
   Job& job_;
   Index window_;
   Transformer model_;
@@ -119,7 +146,9 @@ int sample(const SampleOptions& options) {
   CommandFiles files = files_of(options.common);
   files.input_folders.push_back({"--load", "model", options.load});
   Job job(options.common, files);
+  require_memory_to_load(job, options.load);
   const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
+  for (const std::string& remark : checkpoint.remarks) job.note(remark);
   require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,
           checkpoint.config.vocab);
   constexpr Index kDefaultWindow = 128;
@@ -147,7 +176,8 @@ void add_sample(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("sample", "Continue a text with a trained model");
   const auto options = std::make_shared<SampleOptions>();
   add_common_options(*command, options->common);
-  command->add_option("--load", options->load, "Folder of the model: config.json and model.safetensors")->required();
+  command->add_option("--load", options->load, "Folder of the model: config.json and weights, in one file or several")
+      ->required();
   command->add_option("--prompt", options->prompt, "Text to continue")->required();
   add_whole_option(*command, {.name = "--tokens", .help = "Bytes to add", .least = 0}, options->tokens);
   add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest byte"}, options->temperature);

@@ -1,7 +1,10 @@
 #include "tools/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 namespace shardline::tools {
 
@@ -19,6 +22,12 @@ std::string sentence(std::string text) {
   text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   if (std::string(".!?").find(text.back()) == std::string::npos) text += '.';
   return text;
+}
+
+std::string plain_number(double number) {
+  constexpr double kFiveDigits = 1e4;
+  const bool whole = number == std::floor(number) || std::abs(number) >= kFiveDigits;
+  return whole ? fmt::format("{:.0f}", number) : fmt::format("{:.5g}", number);
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {

@@ -11,6 +11,9 @@ std::string listed(const std::vector<std::string>& words, const std::string& las
 /// `text` with a capital at its begin and a full stop at its end.
 std::string sentence(std::string text);
 
+/// A number of any size without an exponent, of fractions as many digits as five in all leave: "262144", "1048.6".
+std::string plain_number(double number);
+
 /// The parts of `text` between separators, without the blanks around them; one empty part for an empty text.
 std::vector<std::string> split(const std::string& text, char separator);
 

@@ -86,6 +86,14 @@ class Telling {
   Slice slice(TimeRange time, std::string name, const char* category, Json arguments) const {
     return {ticks(time.begin), ticks(time.end), std::move(name), category, std::move(arguments)};
   }
+  /// Sets what a slice says it took, which is as long as it is drawn, and its ratio.
+  static Slice measured(Slice slice) {
+    const double taken = microseconds_of(slice.end - slice.begin);
+    const double predicted = slice.arguments.at("predicted_us");
+    slice.arguments["measured_us"] = taken;
+    if (predicted > 0) slice.arguments["ratio"] = rounded(taken / predicted);
+    return slice;
+  }
   const Label& label(int number) const { return story_.trace->labels()[static_cast<std::size_t>(number)]; }
 
   static std::string axes_text(const Axes& axes) {
@@ -110,8 +118,11 @@ class Telling {
     const std::vector<TimeRange> whole{{work.span.begin, work.span.end}};
     const std::vector<TimeRange>& parts = work.parts.empty() ? whole : work.parts;
     for (std::size_t k = 0; k < parts.size(); ++k) {
-      Slice part = slice(parts[k], name, "compute", arguments);
-      if (parts.size() > 1) part.arguments["panel"] = fmt::format("{} of {}", k + 1, parts.size());
+      Slice part = measured(slice(parts[k], name, "compute", arguments));
+      if (parts.size() > 1) {
+        part.arguments["panel"] = fmt::format("{} of {}", k + 1, parts.size());
+        part.arguments["ratio"] = nullptr;  // the prediction is of the whole
+      }
       book_.add({kCompute, "compute"}, {std::move(part)});
     }
     return count;
@@ -131,9 +142,10 @@ class Telling {
     }
     Json arguments{{"step", step_},
                    {"kind", what.kind},
-                   {"measured_us", microseconds(joint.taken)},
+                   {"measured_us", nullptr},  // see measured()
+                   {"all_ranks_us", microseconds(joint.taken)},
                    {"predicted_us", microseconds(predicted)},
-                   {"ratio", predicted.value > 0 ? Json(rounded(joint.taken / predicted)) : Json()},
+                   {"ratio", nullptr},
                    {"limiter", what.limiter},
                    {"bytes", whole(bytes.value)},
                    {"flops", whole(flops.value)}};
@@ -154,14 +166,14 @@ class Telling {
     Slice whole = slice({span.begin, span.end}, name, "collective", arguments);
     const Ticks entry = std::llround((joint.last_entry - story_.zero).value * kTicksPerSecond);
     const Ticks cut = std::min(entry, whole.end);
-    if (cut <= whole.begin) return {whole};
+    if (cut <= whole.begin) return {measured(whole)};
     Slice early{whole.begin,
                 cut,
                 fmt::format("until rank {} enters", joint.last_rank),
                 "early",
                 {{"step", step_}, {"kind", label(span.label).kind}, {"operation", name}}};
     whole.begin = cut;
-    return {early, whole};
+    return {early, measured(whole)};
   }
 
   void tell_message(const Message& message) {

@@ -16,6 +16,7 @@ namespace shardline::tools {
 /// Times in a trace file: whole numbers of 1/64 us, which doubles and viewers that count in nanoseconds keep in order.
 using Ticks = std::int64_t;
 inline constexpr double kTicksPerSecond = 64e6;
+inline double microseconds_of(Ticks ticks) { return static_cast<double>(ticks) * (1e6 / kTicksPerSecond); }
 
 /// One end of an arrow between two slices.
 struct ArrowEnd {

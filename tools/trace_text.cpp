@@ -6,8 +6,6 @@
 namespace shardline::tools {
 namespace {
 
-double microseconds(Ticks ticks) { return static_cast<double>(ticks) * (1e6 / kTicksPerSecond); }
-
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 class Writer {
@@ -21,7 +19,7 @@ class Writer {
       add({{"ph", "C"},
            {"name", "arrays"},
            {"pid", pid()},
-           {"ts", microseconds(each.at)},
+           {"ts", microseconds_of(each.at)},
            {"args", {{"bytes", each.bytes}}}});
     }
     return std::move(text_);
@@ -60,8 +58,8 @@ class Writer {
            {"cat", slice.category},
            {"pid", pid()},
            {"tid", number},
-           {"ts", microseconds(slice.begin)},
-           {"dur", microseconds(slice.end - slice.begin)},
+           {"ts", microseconds_of(slice.begin)},
+           {"dur", microseconds_of(slice.end - slice.begin)},
            {"args", slice.arguments}});
       for (const ArrowEnd& end : slice.arrows) add_arrow_end(number, slice, end);
     }
@@ -75,7 +73,7 @@ class Writer {
                {"id", end.id},
                {"pid", pid()},
                {"tid", lane},
-               {"ts", microseconds(end.tail ? slice.begin : slice.end - 1)}};
+               {"ts", microseconds_of(end.tail ? slice.begin : slice.end - 1)}};
     if (!end.tail) {
       event["bp"] = "e";
       ++count_.arrows;

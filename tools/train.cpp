@@ -19,13 +19,16 @@
 #include "program/measure.h"
 #include "program/print.h"
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 #include "runtime/interrupt.h"
 #include "tools/job.h"
+#include "tools/load_memory.h"
 #include "tools/number_option.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"
 #include "tools/tracing.h"
+#include "tools/train_memory.h"
 #include "tools/train_report.h"
 
 namespace shardline::tools {
@@ -56,12 +59,26 @@ Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "
 every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
 fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
+/// One line of ours for numbers that cannot be together.
+void check_options(const TrainOptions& options) {
+  constexpr double kMostTokens = 1e12;  // of which no product of sizes overflows
+  require(static_cast<double>(options.batch) * static_cast<double>(options.sequence) <= kMostTokens,
+          "--batch {}, --seq {}: at most {:.0f} tokens a step", options.batch, options.sequence, kMostTokens);
+  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
+}
+
 /// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
 std::vector<std::string> corpus(const std::vector<std::string>& given) {
   if (!given.empty()) return given;
   const std::string found = mpi::on_root(mpi::Communicator::world(), 0, [] {
-    const std::vector<std::string> files = default_corpus(SHARDLINE_SOURCE_DIR);
-    return fmt::format("{}", fmt::join(files, "\n"));
+    const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
+    if (text.skipped > 0) {
+      note(
+          fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
+                      "read, names with a newline",
+                      text.skipped, SHARDLINE_SOURCE_DIR));
+    }
+    return fmt::format("{}", fmt::join(text.files, "\n"));
   });
   std::vector<std::string> files;
   std::stringstream lines(found);
@@ -86,20 +103,28 @@ CommandFiles files_of(const TrainOptions& options, const std::vector<std::string
 struct Start {
   TransformerConfig config;
   Trainer::Weights weights;
+  Bytes held = Bytes(0);  ///< what the checkpoint takes on every rank during the run
 };
 
 Start starting_point(const Job& job, const TrainOptions& options) {
   if (options.load.empty()) {
     const std::string text =
         options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_file(options.model); });
-    return {options.model == "tiny" ? tiny_config() : parse_config(text, options.model), {}};
+    if (options.model == "tiny") return {tiny_config(), {}};
+    const ReadConfig read = parse_config(text, options.model);
+    for (const std::string& remark : read.remarks) job.note(remark);
+    return {read.config, {}};
   }
+  const Bytes held = require_memory_to_load(job, options.load);
   const auto checkpoint = std::make_shared<Checkpoint>(load_checkpoint(job.world(), options.load));
+  for (const std::string& remark : checkpoint->remarks) job.note(remark);
   const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
-  return {checkpoint->config, [checkpoint, model](std::size_t i) {
+  return {checkpoint->config,
+          [checkpoint, model](std::size_t i) {
             const ModelParameter& parameter = model->parameters[i];
             return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array));
-          }};
+          },
+          held};
 }
 
 struct Progress {
@@ -123,6 +148,12 @@ double tokens_per_step(const TrainOptions& options) {
   return static_cast<double>(options.batch) * static_cast<double>(options.sequence);
 }
 
+constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
+
+/// A NaN has a sign, which says nothing.
+std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
+
+/// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
 Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
   Progress progress;
   const double tokens = tokens_per_step(options);
@@ -133,9 +164,10 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
     progress.interrupted = result.stop && step + 1 < options.steps;
     const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps));
     if (warm && !progress.interrupted) trainer.forget_times();
-    SHARDLINE_CHECK(std::isfinite(result.loss) && std::isfinite(result.grad_norm),
-                    "step {}: loss {}, gradient norm {}: training diverged; a smaller --lr may help", step + 1,
-                    result.loss, result.grad_norm);
+    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
+      throw ResultError(
+          fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, result.loss, result.grad_norm, kDiverged));
+    }
     if (step % shown_every == 0 || step + 1 == options.steps || progress.interrupted) {
       job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
                             result.loss, result.grad_norm, tokens / result.time.value, to_string(result.time)));
@@ -146,14 +178,20 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
 }
 
 /// Collective over all ranks: trains until the last step or, asked to stop, the next, and writes the trace. Whether
-/// that is right stands beside.
+/// that is right stands beside. Throws ResultError, and writes nothing, when training diverged.
 std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
   Tracing tracing(job, options.trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
+  job.other_work().begin();
   const Progress progress = run_steps(job, options, trainer, data);
+  job.other_work().end();
   trainer.set_recording(nullptr);
   trainer.align();
+  const std::string wrong = trainer.non_finite_parameter();
+  if (!wrong.empty()) {
+    throw ResultError(fmt::format("after step {}: {}{}", progress.steps.size(), wrong, kDiverged));
+  }
   if (progress.interrupted) {
     job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), options.steps));
   }
@@ -206,14 +244,22 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Tra
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  record.comparison = {summarise(trace.labels(), measure(trace, job.engine())), runs_of(trace),
-                       median_time(progress.steps), trainer.predicted_step(), job.machine_warnings()};
+  record.comparison = {.kinds = summarise(trace.labels(), measure(trace, job.engine())),
+                       .runs = runs_of(trace),
+                       .ranks = job.mesh().ranks(),
+                       .measured = median_time(progress.steps),
+                       .predicted = trainer.predicted_step(),
+                       .warnings = job.machine_warnings(),
+                       .busiest = job.other_work().busiest()};
   record.overlap = measure_overlap(trace, job.engine());
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), training.prices);
   if (!progress.interrupted) {
     Index windows = 0;
     record.val_loss = trainer.evaluate(data, evaluation_batches(training.steps), windows);
     record.bigram_loss = data.bigram_loss(windows);
+    if (!std::isfinite(*record.val_loss)) {
+      throw ResultError(fmt::format("held-out loss {}{}", loss_number(*record.val_loss), kDiverged));
+    }
   }
   record.parameters = parameter_count(trainer.config());
   record.program = lines(trainer.program());
@@ -233,8 +279,9 @@ struct Choice {
 };
 
 /// Collective over all ranks: under auto, the cheapest strategy by Job::prices() that fits the machine; otherwise the
-/// one that was named.
-Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, TrainingOptions& training) {
+/// one that was named. A rank holds `held` beside its arrays.
+Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, Bytes held,
+              TrainingOptions& training) {
   const AbstractMesh& mesh = job.mesh().axes();
   if (options.strategy != kAuto) return {"", parse_strategy(options.strategy, mesh), {}};
   const Program program = make_training_step(config, training.batch, training.adamw).model.program;
@@ -242,8 +289,10 @@ Choice choose(const TrainOptions& options, const Job& job, const TransformerConf
   choice.prices = job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
   choice.priced =
       price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices, training.schedule);
-  const Bytes memory = job.machine().memory * (1.0 / job.machine().ranks_per_node);
-  const PricedStrategy& cheapest = cheapest_that_fits(choice.priced, memory);
+  // What is free at the moment must not matter here: it would decide about bits.
+  const Bytes memory = job.machine().memory_per_rank - held;
+  const PricedStrategy& cheapest =
+      options.common.memory_check ? cheapest_that_fits(choice.priced, memory) : choice.priced.at(0);
   choice.strategy = cheapest.strategy;
   training.by_price = cheapest.by_price;
   return choice;
@@ -271,14 +320,16 @@ int train(const TrainOptions& options) {
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
+  const Bytes text = text_memory(job.world(), texts);
+  TrainingOptions training = training_options(options, job);
+  const Choice choice = choose(options, job, start.config, text + start.held, training);
+  const Strategy& strategy = choice.strategy;
+  require_memory(job, {start.config, text, !options.save.empty()}, training, strategy);
   const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
-  TrainingOptions training = training_options(options, job);
-  const Choice choice = choose(options, job, start.config, training);
-  const Strategy& strategy = choice.strategy;
   const roofline::Hardware& hardware = job.predictions();
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
   job.print(choice_text(choice));

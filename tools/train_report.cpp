@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/busy.h"
 #include "tools/plot.h"
 #include "tools/report.h"
 #include "tools/run_page.h"
 #include "tools/text.h"
+#include "tools/words.h"
 
 namespace shardline::tools {
 namespace {
@@ -59,8 +61,6 @@ Json strategies_json(const std::vector<PricedStrategy>& priced) {
   return strategies;
 }
 
-std::string plain_tick(double value) { return fmt::format("{:.4g}", value); }
-
 /// Loss against step, of long runs that of every so many.
 Plot loss_plot(const TrainRecord& record) {
   constexpr std::size_t kMostPoints = 400;
@@ -69,7 +69,7 @@ Plot loss_plot(const TrainRecord& record) {
   for (std::size_t i = 0; i < record.steps.size(); i += stride) {
     losses.points.emplace_back(static_cast<double>(i + 1), record.steps[i].loss);
   }
-  Plot plot{"", {"step", Scaling::linear, plain_tick}, {"loss, nats", Scaling::linear, plain_tick}, {losses}, {}};
+  Plot plot{"", {"step", Scaling::linear, plain_number}, {"loss, nats", Scaling::linear, plain_number}, {losses}, {}};
   const auto last = static_cast<double>(record.steps.size());
   const auto level = [&](const std::string& name, double loss) {
     plot.guides.push_back({fmt::format("{} {:.4f}", name, loss), {0, loss}, {last, loss}});
@@ -94,8 +94,9 @@ OperationsView view_of(Job& job, const TrainRecord& record) {
 std::string result_text(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
   const std::string loss = loss_text(record);
-  return fmt::format("\n{}{}{}\n{}\n{}\n{}\n{}", table(comparison.kinds),
-                     impossible_rates(comparison, job.predictions()),
+  const std::string operations = table(comparison.kinds);
+  return fmt::format("\n{}{}{}{}{}\n{}\n{}\n{}\n{}", operations, explained_words(operations),
+                     impossible_rates(comparison, job.predictions()), busy_line(comparison.busiest),
                      overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, job.predictions()),
                      step_text(job, record), memory_text(record), loss.empty() ? loss : loss + "\n");
 }

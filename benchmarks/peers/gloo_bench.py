@@ -16,7 +16,9 @@ import sys
 import time
 
 ELEMENT_BYTES = 4
-FEWEST_RUNS, MOST_RUNS = 5, 10000
+FEWEST_SAMPLES, MOST_SAMPLES = 5, 10000
+MOST_RUNS = 1000000
+SAMPLE = 1e-3  # seconds that the runs in a row of a sample take together, or one run that takes longer
 WARMUP_SHARE = 0.1
 
 
@@ -86,29 +88,26 @@ class AllReduce:
 
 
 def timed_runs(torch, case, budget):
-    """The times of the slowest rank in as many runs as fit into `budget` seconds, within bounds. On every rank alike."""
+    """Times of a run in samples of the slowest rank, taken as bench takes them. On every rank alike."""
     distributed = torch.distributed
 
-    def run():
+    def time_in_a_row(runs):
         distributed.barrier()
         begin = time.perf_counter()
-        case.run()
-        return time.perf_counter() - begin
-
-    def time_of_runs(runs):
-        begin = time.perf_counter()
         for _ in range(runs):
-            run()
-        return time.perf_counter() - begin
+            case.run()
+        return (time.perf_counter() - begin) / runs
 
-    def agreed(number, fewest):
-        value = torch.tensor([max(fewest, min(MOST_RUNS, int(number)))])
+    def agreed(number, fewest, most):
+        value = torch.tensor([max(fewest, min(most, int(number)))])
         distributed.broadcast(value, 0)
         return int(value.item())
 
-    warmups = agreed(budget * WARMUP_SHARE / time_of_runs(1), 1)
-    runs = agreed(budget * warmups / time_of_runs(warmups), FEWEST_RUNS)
-    times = torch.tensor([run() for _ in range(runs)], dtype=torch.float64)
+    warmups = agreed(budget * WARMUP_SHARE / time_in_a_row(1), 1, MOST_RUNS)
+    each = time_in_a_row(warmups)
+    runs = agreed(min(SAMPLE, budget / FEWEST_SAMPLES) / each, 1, MOST_RUNS)
+    samples = agreed(budget / (each * runs), FEWEST_SAMPLES, MOST_SAMPLES)
+    times = torch.tensor([time_in_a_row(runs) for _ in range(samples)], dtype=torch.float64)
     distributed.all_reduce(times, op=distributed.ReduceOp.MAX)
     return sorted(times.tolist())
 

@@ -12,6 +12,8 @@ usage: benchmarks/peers/run.sh [OPTION...]
   --lab N | RxC          one rank on each host of a lab of scripts/lab.sh, instead of --ranks
   --rate RATE            of the lab's links                                                      (default 500mbit)
   --json FILE            all that was measured
+  --docs                 4K:64M, then 1M:16M with cold caches, and below the table those of docs/collectives.md, to be
+                         pasted; excludes --bytes and --lab
   Gloo is that of PyTorch for /usr/bin/python3 (scripts/setup.sh --peers); without it its columns are empty.
 TEXT
 }
@@ -21,10 +23,11 @@ refuse() {
   exit 2
 }
 
-ranks='' bytes=1K:64M lab='' rate=500mbit record=''
+ranks='' bytes='' lab='' rate=500mbit record='' docs=''
 while (($# > 0)); do
   case $1 in
     --help | -h) usage; exit 0 ;;
+    --docs) docs=yes; shift; continue ;;
     --ranks | --bytes | --lab | --rate | --json)
       if (($# < 2)); then refuse "$1 needs a value"; fi ;;&
     --ranks) ranks=$2 ;;
@@ -38,6 +41,9 @@ while (($# > 0)); do
 done
 if [[ -n $ranks && ! $ranks =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--ranks '$ranks': a number from 1 is needed"; fi
 if [[ -n $ranks && -n $lab ]]; then refuse "--ranks and --lab exclude each other: a lab has one rank a host"; fi
+if [[ -n $docs && -n $bytes$lab ]]; then refuse "--docs has sizes and a place of its own: it excludes --bytes and --lab"; fi
+if [[ -n $docs ]]; then bytes=4K:64M; fi
+bytes=${bytes:-1K:64M}
 
 python=/usr/bin/python3
 peers=benchmarks/peers
@@ -59,6 +65,13 @@ echo "peers: ours and Open MPI's ..." >&2
 "${on_ranks[@]}" build/release/shardline bench --algorithm auto,native --bytes "$bytes" --threads 1 \
   --json "$folder/bench.json" >"$folder/bench.out"
 results=("$folder/bench.json")
+cold=()
+if [[ -n $docs ]]; then
+  echo "peers: the same with cold caches ..." >&2
+  "${on_ranks[@]}" build/release/shardline bench --algorithm auto,native --bytes 1M:16M --cold --threads 1 \
+    --json "$folder/cold.json" >"$folder/cold.out"
+  cold=(--docs "$folder/cold.json")
+fi
 
 # The ranks and sizes that bench made of the options, each size once.
 read -r ranks sizes < <($python -c 'import json, sys
@@ -75,4 +88,4 @@ else
   echo "peers: no PyTorch for $python, so no Gloo; scripts/setup.sh --peers installs it" >&2
 fi
 
-$python "$peers/table.py" "${results[@]}" ${record:+--json "$record"}
+$python "$peers/table.py" "${results[@]}" ${record:+--json "$record"} "${cold[@]}"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Prints our collectives beside those of Open MPI and Gloo.
 
-    table.py BENCH.json [GLOO.json] [--json FILE]
+    table.py BENCH.json [GLOO.json] [--json FILE] [--docs COLD.json]
 
 BENCH.json is what `shardline bench --algorithm auto,native --json` wrote, GLOO.json what gloo_bench.py did. A ratio is the
-peer's median over ours: above 1 ours is the faster. Exit code 1 where a result was wrong.
+peer's median over ours: above 1 ours is the faster. The column copy is memcpy of as many bytes as the result has. With
+--docs, where COLD.json is a record of `bench --cold`, the tables of docs/collectives.md follow, in Markdown. Exit code 1
+where a result was wrong.
 """
 
 import argparse
@@ -22,6 +24,7 @@ def parse_arguments():
     parser.add_argument("bench")
     parser.add_argument("gloo", nargs="?")
     parser.add_argument("--json")
+    parser.add_argument("--docs", metavar="COLD.json")
     return parser.parse_args()
 
 
@@ -36,6 +39,11 @@ def medians(rows):
     for row in rows:
         table.setdefault((row["collective"], row["bytes"]), {})[row["algorithm"]] = row["time_s"]["median"]
     return table
+
+
+def copies(rows):
+    """{(collective, bytes): time of a plain copy}, where bench measured one."""
+    return {(row["collective"], row["bytes"]): row["copy_s"] for row in rows if "copy_s" in row}
 
 
 def size_text(size):
@@ -85,11 +93,12 @@ def print_columns(lines):
                         for i, (text, width) in enumerate(zip(line, widths))).rstrip())
 
 
-def print_table(table, medians_of_ratios):
-    lines = [["collective", "bytes", "ours", *PEERS.values(), *(f"{name} / ours" for name in PEERS.values())]]
+def print_table(table, copy_of, medians_of_ratios):
+    lines = [["collective", "bytes", "ours", *PEERS.values(), "copy", *(f"{name} / ours" for name in PEERS.values())]]
     for (collective, size), times in table.items():
         ratios = ratios_of(times)
         lines.append([collective, size_text(size), *(time_text(times.get(who)) for who in (OURS, *PEERS)),
+                      time_text(copy_of.get((collective, size))),
                       *(ratio_text(ratios[peer]) for peer in PEERS)])
     print_columns(lines)
     print("\nmedian of the ratios over the sizes; above 1 ours is the faster")
@@ -97,6 +106,53 @@ def print_table(table, medians_of_ratios):
     lines += [[collective, *(ratio_text(ratios[peer]) for peer in PEERS)]
               for collective, ratios in medians_of_ratios.items()]
     print_columns(lines)
+
+
+COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all")
+CLASSES = (("4 to 64 KiB", 1 << 12, 1 << 16), ("1 to 16 MiB", 1 << 20, 1 << 24), ("64 MiB", 1 << 26, 1 << 26))
+NEAR_THE_FLOOR = 1.3
+
+
+def class_cell(table, copy_of, collective, least, most):
+    """A cell of the table of docs: the median ratio and, where it is low, how near ours is to a plain copy."""
+    ratios, over_copy = [], []
+    for (name, size), times in table.items():
+        if name != collective or not least <= size <= most or OURS not in times or "native" not in times:
+            continue
+        ratios.append(times["native"] / times[OURS])
+        over_copy.append(times[OURS] / copy_of[name, size])
+    if not ratios:
+        return "n/a"
+    ratio = statistics.median(ratios)
+    return f"{ratio:.1f}" + (f" (copy x {statistics.median(over_copy):.1f})" if ratio < NEAR_THE_FLOOR else "")
+
+
+def busy_text(record):
+    share = record.get("busy_with_others")
+    return "unknown" if share is None else f"{share:.2f}"
+
+
+def markdown_of_classes(bench, cold):
+    lines = ["| sizes | " + " | ".join(COLLECTIVES) + " | `busy_with_others` |", "| --- " * (len(COLLECTIVES) + 2) + "|"]
+    for record, suffix, classes in ((bench, "", CLASSES), (cold, ", cold caches", CLASSES[1:2])):
+        table, copy_of = medians(record["rows"]), copies(record["rows"])
+        for name, least, most in classes:
+            cells = [class_cell(table, copy_of, collective, least, most) for collective in COLLECTIVES]
+            lines.append("| " + " | ".join([name + suffix, *cells, busy_text(record)]) + " |")
+    return lines
+
+
+def markdown_of_times(bench):
+    """The times at 64 MiB."""
+    table, copy_of = medians(bench["rows"]), copies(bench["rows"])
+    memory = {row["algorithm"]: row["memory"] for row in bench["rows"]}
+    lines = [f"| 64 MiB | `auto` ({memory[OURS]}) | `native` ({memory['native']}) | copy |", "| --- | --- | --- | --- |"]
+    for collective in COLLECTIVES:
+        times = table.get((collective, 1 << 26), {})
+        copy = copy_of.get((collective, 1 << 26))
+        lines.append("| " + " | ".join([collective, *(time_text(time) for time in
+                                                      (times.get(OURS), times.get("native"), copy))]) + " |")
+    return lines
 
 
 def write_record(path, record):
@@ -119,7 +175,12 @@ def main():
     if bench["valid_timing"] is not True:
         print(f"timings are not valid: {bench.get('valid_timing_reason', 'no reason given')}")
     print()
-    print_table(table, medians_of_ratios)
+    print_table(table, copies(bench["rows"]), medians_of_ratios)
+    if arguments.docs:
+        cold = load(arguments.docs)
+        print("\nfor docs/collectives.md\n")
+        print("\n".join([*markdown_of_classes(bench, cold), "", *markdown_of_times(bench)]))
+        bench["rows"] += cold["rows"]  # a wrong one among them counts
     if arguments.json:
         write_record(arguments.json, {"schema": "shardline.peers/1", "command": "peers", "mesh": bench["mesh"],
                                       "machine": {**machine, "torch": gloo.get("torch")},

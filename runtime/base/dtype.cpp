@@ -16,6 +16,8 @@ Index size_of(DType dtype) {
       return 4;
     case DType::i64:
       return 8;
+    case DType::int8:
+      return 1;
   }
   throw Error("unknown dtype");
 }
@@ -32,6 +34,8 @@ std::string_view name_of(DType dtype) {
       return "i32";
     case DType::i64:
       return "i64";
+    case DType::int8:
+      return "int8";
   }
   throw Error("unknown dtype");
 }

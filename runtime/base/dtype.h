@@ -9,16 +9,16 @@
 
 namespace shardline {
 
-/// Element types. bf16 is a storage type: arithmetic on it is done in f32.
-enum class DType : std::uint8_t { f32, f64, bf16, i32, i64 };
+/// Element types. bf16 is a storage type: arithmetic on it is done in f32. int8 is only priced: no array holds it.
+enum class DType : std::uint8_t { f32, f64, bf16, i32, i64, int8 };
 
 /// True for the types that hold whole numbers only.
-inline bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
+inline bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DType::i64 || dtype == DType::int8; }
 
 /// Bytes of one element.
 Index size_of(DType dtype);
 
-/// "f32", "f64", "bf16", "i32", "i64"
+/// "f32", "f64", "bf16", "i32", "i64", "int8"
 std::string_view name_of(DType dtype);
 
 /// The upper half of an IEEE f32; converts by rounding to nearest, ties to even; NaN stays NaN.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 #include "runtime/mpi/datatype.h"
 #include "runtime/mpi/error.h"
 
@@ -170,6 +171,7 @@ double Communicator::min(double value) const {
 std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body) {
   constexpr char kReturned = 'r';
   constexpr char kRefused = 'u';
+  constexpr char kWrong = 'w';
   constexpr char kFailed = 'e';
   std::string report;
   if (comm.rank() == root) {
@@ -177,6 +179,8 @@ std::string on_root(const Communicator& comm, int root, const std::function<std:
       report = kReturned + body();
     } catch (const UsageError& error) {
       report = std::string(1, kRefused) + error.what();
+    } catch (const ResultError& error) {
+      report = std::string(1, kWrong) + error.what();
     } catch (const std::exception& error) {
       report = std::string(1, kFailed) + error.what();
     }
@@ -184,6 +188,7 @@ std::string on_root(const Communicator& comm, int root, const std::function<std:
   report = comm.broadcast(report, root);
   std::string text = report.substr(1);
   if (report.front() == kRefused) throw UsageError(text);
+  if (report.front() == kWrong) throw ResultError(text);
   if (report.front() == kFailed) throw Error(text);
   return text;
 }

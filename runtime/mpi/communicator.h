@@ -62,8 +62,8 @@ class Communicator {
 };
 
 /// Collective over `comm`: runs `body` on `root` alone; when it throws, every rank throws the same error (UsageError
-/// stays UsageError), so that a file that only one rank can fail to read ends all ranks alike. Returns what `body`
-/// gave, on every rank.
+/// and ResultError stay what they are), so that a file that only one rank can fail to read ends all ranks alike.
+/// Returns what `body` gave, on every rank.
 std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body);
 
 }  // namespace shardline::mpi

@@ -3,7 +3,8 @@
 #include <sched.h>
 
 #include <array>
-#include <bit>
+#include <cstring>
+#include <limits>
 #include <string>
 
 #include "runtime/base/check.h"
@@ -23,14 +24,21 @@ std::string core_mask() {
 
 }  // namespace
 
-int cores_of(const Communicator& node) {
-  std::string together(sizeof(CoreMask), '\0');
-  for (const std::string& mask : node.all_gather_bytes(core_mask())) {
-    for (std::size_t i = 0; i < mask.size(); ++i) together[i] = static_cast<char>(together[i] | mask[i]);
+std::vector<int> cpus_of(const Communicator& node) {
+  CoreMask together{};
+  for (const std::string& bytes : node.all_gather_bytes(core_mask())) {
+    CoreMask mask;
+    std::memcpy(mask.data(), bytes.data(), sizeof mask);
+    for (std::size_t i = 0; i < mask.size(); ++i) together.at(i) |= mask.at(i);
   }
-  int cores = 0;
-  for (const char byte : together) cores += std::popcount(static_cast<unsigned char>(byte));
-  return cores;
+  constexpr int kBits = std::numeric_limits<unsigned long>::digits;
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < static_cast<int>(together.size()) * kBits; ++cpu) {
+    if ((together.at(static_cast<std::size_t>(cpu / kBits)) >> (cpu % kBits) & 1) != 0) cpus.push_back(cpu);
+  }
+  return cpus;
 }
+
+int cores_of(const Communicator& node) { return static_cast<int>(cpus_of(node).size()); }
 
 }  // namespace shardline::mpi

@@ -11,13 +11,14 @@
 #include <thread>
 
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/error.h"
 
 namespace shardline::mpi {
 namespace {
 
-/// How long a rank with a UsageError waits to learn that the others have one too, before it ends the job.
+/// How long a rank with an ending waits to learn that the others have one too, before it ends the job.
 constexpr std::chrono::seconds kAgreementTimeout{5};
 
 /// What a launcher is given to read the last words of a rank: when the job ends it may drop what it has not read.
@@ -26,18 +27,24 @@ constexpr std::chrono::milliseconds kReadingTime{200};
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
+/// A UsageError or a ResultError that a rank threw.
+struct Ending {
+  std::string message;
+  int code = 0;
+};
+
 /// How the ranks of the job ended their work.
 struct Outcome {
-  bool all_refused = false;  ///< every rank threw a UsageError
-  int first_refuser = 0;     ///< lowest rank that threw one; the number of ranks when none did
-  int code = 0;              ///< largest that a rank returned
+  bool all_ended = false;  ///< every rank has an Ending
+  int first = 0;           ///< lowest rank that has one; the number of ranks when none has
+  int code = 0;            ///< largest that a rank returned
 };
 
 /// Collective over `comm`. A rank that did not throw waits for the others, however long they work; a rank that threw
-/// (`refused`) instead of returning `code` gives up after kAgreementTimeout, when some rank must be waiting for it
+/// (`ended`) instead of returning `code` gives up after kAgreementTimeout, when some rank must be waiting for it
 /// elsewhere, and gets nothing.
-std::optional<Outcome> agree(const Communicator& comm, bool refused, int code) {
-  const std::array<int, 3> mine{refused ? 1 : 0, refused ? comm.rank() : comm.size(), -code};
+std::optional<Outcome> agree(const Communicator& comm, bool ended, int code) {
+  const std::array<int, 3> mine{ended ? 1 : 0, ended ? comm.rank() : comm.size(), -code};
   std::array<int, 3> least{};
   MPI_Request request = MPI_REQUEST_NULL;
   SHARDLINE_MPI(MPI_Iallreduce(mine.data(), least.data(), 3, MPI_INT, MPI_MIN, comm.get(), &request));
@@ -45,7 +52,7 @@ std::optional<Outcome> agree(const Communicator& comm, bool refused, int code) {
   int done = 0;
   SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
   while (done == 0) {
-    if (refused && std::chrono::steady_clock::now() > deadline) return std::nullopt;
+    if (ended && std::chrono::steady_clock::now() > deadline) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
   }
@@ -65,18 +72,18 @@ void complain(const std::string& message) { std::fputs(fmt::format("shardline: {
 }
 
 /// Collective over `comm`: what run_guarded() does once the body has ended without an Error of another kind.
-int conclude(const Communicator& comm, int code, const std::optional<std::string>& refusal) {
-  const std::optional<Outcome> outcome = agree(comm, refusal.has_value(), code);
-  if (!outcome) end_job(comm.rank(), *refusal, kUsage);
-  if (outcome->first_refuser == comm.size()) return outcome->code;
-  if (!outcome->all_refused) {
-    if (comm.rank() == outcome->first_refuser) end_job(comm.rank(), *refusal, kUsage);
-    // The first rank that refused prints and ends the job; this one must not get ahead of its message.
+int conclude(const Communicator& comm, int code, const std::optional<Ending>& ending) {
+  const std::optional<Outcome> outcome = agree(comm, ending.has_value(), code);
+  if (!outcome) end_job(comm.rank(), ending->message, ending->code);
+  if (outcome->first == comm.size()) return outcome->code;
+  if (!outcome->all_ended) {
+    if (comm.rank() == outcome->first) end_job(comm.rank(), ending->message, ending->code);
+    // The first rank that threw prints and ends the job; this one must not get ahead of its message.
     std::this_thread::sleep_for(kAgreementTimeout);
-    end_job(comm.rank(), fmt::format("rank {} refused its arguments", outcome->first_refuser), kUsage);
+    end_job(comm.rank(), fmt::format("rank {} ended the job", outcome->first), kFailure);
   }
-  if (comm.rank() == 0) complain(*refusal);
-  return kUsage;
+  if (comm.rank() == 0) complain(ending->message);
+  return ending->code;
 }
 
 }  // namespace
@@ -101,13 +108,15 @@ int run_guarded(const std::function<int()>& body) {
   try {
     const Communicator comm = Communicator::world();
     int code = 0;
-    std::optional<std::string> refusal;
+    std::optional<Ending> ending;
     try {
       code = body();
     } catch (const UsageError& error) {
-      refusal = error.what();
+      ending = {error.what(), kUsage};
+    } catch (const ResultError& error) {
+      ending = {error.what(), kFailure};
     }
-    return conclude(comm, code, refusal);
+    return conclude(comm, code, ending);
   } catch (const std::exception& error) {
     end_job(rank, error.what(), kFailure);
   } catch (...) {

@@ -11,7 +11,7 @@
 
 namespace shardline::collectives {
 
-inline constexpr Options kDirect{Algorithm::direct};
+inline constexpr Options kDirect{.algorithm = Algorithm::direct};
 
 /// Calls `check(stage)` for every mesh case, with an arena of `bytes` set.
 void for_each_arena(Index bytes, const std::function<void(Stage&)>& check);

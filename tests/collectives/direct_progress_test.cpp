@@ -98,7 +98,7 @@ TEST(DirectProgress, BesideOperationsThatSendMessages) {
   const Tensor whole = whole_numbers(DType::f32, {50000}, "beside");
   Tensor sent = spoiled(DType::f32, {50000});
   for (int round = 0; round < 3; ++round) {
-    Handle ring = start_all_reduce(stage.engine, axes, ReduceOp::max, whole, sent, {Algorithm::ring});
+    Handle ring = start_all_reduce(stage.engine, axes, ReduceOp::max, whole, sent, {.algorithm = Algorithm::ring});
     Pending pending(stage, axes, 20000, "beside");
     if (stage.mesh.rank() % 2 == 0) ring.wait();
     pending.check();

@@ -84,12 +84,11 @@ std::vector<Options> all_options() {
   std::vector<Options> all;
   for (const Algorithm algorithm :
        {Algorithm::ring, Algorithm::bidirectional, Algorithm::pairwise, Algorithm::doubling}) {
-    all.push_back({algorithm});
-    all.push_back({algorithm, 9});
+    all.push_back({.algorithm = algorithm});
+    all.push_back({.algorithm = algorithm, .segment_bytes = 9});
   }
-  all.push_back({Algorithm::automatic});
-  all.push_back({Algorithm::native});
-  all.push_back({.algorithm = Algorithm::native, .blocking = true});
+  all.push_back({.algorithm = Algorithm::automatic});
+  all.push_back({.algorithm = Algorithm::native});
   return all;
 }
 
@@ -107,16 +106,22 @@ std::vector<Options> reducing_options(DType dtype) {
 }
 
 std::vector<Options> shift_options() {
-  return {{Algorithm::ring}, {Algorithm::ring, 9}, {Algorithm::automatic}, {Algorithm::native}};
+  return {{.algorithm = Algorithm::ring},
+          {.algorithm = Algorithm::ring, .segment_bytes = 9},
+          {.algorithm = Algorithm::automatic},
+          {.algorithm = Algorithm::native}};
 }
 
 std::vector<Options> reshard_options() {
-  return {{Algorithm::pairwise}, {Algorithm::pairwise, 9}, {Algorithm::automatic}, {Algorithm::native}};
+  return {{.algorithm = Algorithm::pairwise},
+          {.algorithm = Algorithm::pairwise, .segment_bytes = 9},
+          {.algorithm = Algorithm::automatic},
+          {.algorithm = Algorithm::native}};
 }
 
 std::string describe(const Options& options) {
-  return fmt::format("{} by {} B over wire {}{}", name_of(options.algorithm), options.segment_bytes,
-                     name_of(options.wire), options.blocking ? ", blocking" : "");
+  return fmt::format("{} by {} B over wire {}", name_of(options.algorithm), options.segment_bytes,
+                     name_of(options.wire));
 }
 
 Tensor whole_numbers(DType dtype, const Shape& shape, const std::string& name) {

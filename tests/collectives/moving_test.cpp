@@ -139,7 +139,7 @@ TEST(Moving, OverNoAxesIsALocalCopy) {
   Stage stage({AbstractMesh({{"X", world().size()}}), {}});
   const Tensor in = whole_numbers(DType::f32, {3, 4}, "local");
   Tensor out = spoiled(DType::f32, {3, 4});
-  Handle handle = start_all_gather(stage.engine, {}, in, 1, out, {Algorithm::native});
+  Handle handle = start_all_gather(stage.engine, {}, in, 1, out, {.algorithm = Algorithm::native});
   EXPECT_TRUE(handle.done());
   EXPECT_EQ(handle.wire_bytes(), 0);
   EXPECT_TRUE(same_bits(out, in));

@@ -47,7 +47,7 @@ TEST(Nodes, DirectInsideAndSchedulesAcrossInFlightTogether) {
     all.emplace_back(stage, Axes{"X"}, "across");
     all.emplace_back(stage, Axes{"Y"}, "inside");
     all.emplace_back(stage, Axes{"X", "Y"}, "everywhere");
-    all.emplace_back(stage, Axes{"X"}, "across by ring", Options{Algorithm::ring});
+    all.emplace_back(stage, Axes{"X"}, "across by ring", Options{.algorithm = Algorithm::ring});
     EXPECT_EQ(all[0].handle.algorithm(), Algorithm::bidirectional);
     EXPECT_EQ(all[1].handle.algorithm(), Algorithm::direct);
     EXPECT_EQ(all[2].handle.algorithm(), Algorithm::bidirectional);

@@ -107,7 +107,7 @@ void expect_counts(Stage& stage, Algorithm algorithm) {
   const auto predicted = [&](Kind kind, Index elements) {
     return traffic(kind, algorithm, sizes, elements, {4, 4}).wire_bytes;
   };
-  const Options options{algorithm};
+  const Options options{.algorithm = algorithm};
   const Tensor whole = whole_numbers(DType::f32, {n}, "counted");
   const Tensor block = whole.slice({stage.block(n)});
   Tensor out(DType::f32, {n});
@@ -155,7 +155,9 @@ TEST(Progress, NamesThePeerThatDoesNotComeAndGoesOnWhenItDoes) {
   engine.set_timeout(Seconds(0.05));
   mesh.group({"X"});  // collective itself
   Tensor value = Tensor::zeros(DType::f32, {100});
-  const auto start = [&] { return start_all_reduce(engine, {"X"}, ReduceOp::sum, value, value, {Algorithm::ring}); };
+  const auto start = [&] {
+    return start_all_reduce(engine, {"X"}, ReduceOp::sum, value, value, {.algorithm = Algorithm::ring});
+  };
   if (mesh.rank() == 0) {
     Handle handle = start();
     std::string message;

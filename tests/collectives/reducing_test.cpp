@@ -109,7 +109,8 @@ TEST(AllReduce, AddsInTheOrderOfTheRingAndAlikeEverywhere) {
       for (Index k = 2; k <= p; ++k) sum += value(k);
       expected.view<float>()[i] = p == 1 ? arrays[0].view<float>()[i] : sum;
     }
-    for (const Options& options : {Options{Algorithm::ring}, Options{Algorithm::ring, 12}}) {
+    for (const Options& options :
+         {Options{.algorithm = Algorithm::ring}, Options{.algorithm = Algorithm::ring, .segment_bytes = 12}}) {
       Tensor out = arrays[static_cast<std::size_t>(stage.position())].clone();
       all_reduce(stage.engine, stage.axes, ReduceOp::sum, out, out, options);
       EXPECT_TRUE(same_bits(out, expected)) << describe(options);
@@ -125,7 +126,7 @@ TEST(ReduceScatter, KeepsToManySegmentsOfALargeArray) {
     for (const Index segment_bytes : {Index{3000}, Index{0}, Index{1} << 30}) {
       Tensor out = spoiled(DType::f32, expected.shape());
       reduce_scatter(stage.engine, stage.axes, ReduceOp::sum, arrays[static_cast<std::size_t>(stage.position())], 0,
-                     out, {Algorithm::ring, segment_bytes});
+                     out, {.algorithm = Algorithm::ring, .segment_bytes = segment_bytes});
       EXPECT_TRUE(same_bits(out, expected)) << segment_bytes;
     }
   });

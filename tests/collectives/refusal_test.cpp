@@ -66,7 +66,9 @@ TEST_F(Refusal, OfElementTypesAndOverlap) {
 TEST_F(Refusal, OfAxesAndOptions) {
   EXPECT_THROW(all_gather(engine, {"Q"}, block, 0, whole), UsageError);
   expect_refused([&] { all_gather(engine, {"Q"}, block, 0, whole); }, {"Q", "X"});
-  EXPECT_THROW(all_reduce(engine, axes, ReduceOp::sum, whole, whole, {Algorithm::ring, -1}), UsageError);
+  EXPECT_THROW(
+      all_reduce(engine, axes, ReduceOp::sum, whole, whole, {.algorithm = Algorithm::ring, .segment_bytes = -1}),
+      UsageError);
   if (p > 1) {
     EXPECT_THROW(all_gather(engine, {"X", "X"}, block, 0, whole), UsageError);
   }
@@ -75,11 +77,11 @@ TEST_F(Refusal, OfAxesAndOptions) {
 TEST_F(Refusal, OfWhatMpiCannotDoNatively) {
   if (p == 1) GTEST_SKIP() << "a group of one calls no MPI";
   Tensor bf16(DType::bf16, {4});
-  expect_refused([&] { all_reduce(engine, axes, ReduceOp::sum, bf16, bf16, {Algorithm::native}); },
+  expect_refused([&] { all_reduce(engine, axes, ReduceOp::sum, bf16, bf16, {.algorithm = Algorithm::native}); },
                  {"all_reduce", "native", "bf16"});
   Job job;
   job.name = "all_reduce";
-  expect_refused([&] { start_native_all_reduce(engine, job, Index{1} << 31, {}); }, {"2147483647", "2147483648"});
+  expect_refused([&] { start_native_all_reduce(engine, job, Index{1} << 31); }, {"2147483647", "2147483648"});
 }
 
 TEST_F(Refusal, OfWhatAnAlgorithmDoesNotHave) {
@@ -93,28 +95,14 @@ TEST_F(Refusal, OfWhatAnAlgorithmDoesNotHave) {
   expect_refused([&] { reduce(Algorithm::ring, Wire::exchange); }, {"ring", "f32 and hop", "exchange"});
   expect_refused([&] { reduce(Algorithm::pairwise, Wire::hop); }, {"pairwise", "exchange", "hop"});
   Tensor other(DType::f32, whole.shape());
-  expect_refused([&] { shift(engine, axes, whole, 1, other, {Algorithm::doubling}); }, {"shift", "doubling", "ring"});
+  expect_refused([&] { shift(engine, axes, whole, 1, other, {.algorithm = Algorithm::doubling}); },
+                 {"shift", "doubling", "ring"});
   expect_refused(
       [&] {
-        reshard(engine, whole, whole.shape(), Sharding::replicated(2), {{{"X"}, {}}, {}}, block, {Algorithm::ring});
+        reshard(engine, whole, whole.shape(), Sharding::replicated(2), {{{"X"}, {}}, {}}, block,
+                {.algorithm = Algorithm::ring});
       },
       {"reshard", "ring", "pairwise and native"});
-}
-
-TEST_F(Refusal, OfBlockingWhileOthersAreInFlight) {
-  if (p == 1) GTEST_SKIP() << "a group of one calls no MPI";
-  Tensor large = Tensor::zeros(DType::f32, {100000});
-  Tensor small = Tensor::zeros(DType::f32, {1});
-  world().barrier();
-  Handle handle = start_all_reduce(engine, axes, ReduceOp::sum, large, large, {Algorithm::ring});
-  if (!handle.done()) {
-    expect_refused(
-        [&] {
-          all_reduce(engine, axes, ReduceOp::sum, small, small, {.algorithm = Algorithm::native, .blocking = true});
-        },
-        {"blocking", "in flight"});
-  }
-  handle.wait();
 }
 
 TEST(Failure, OfAMessageOfAnotherSizeNamesTheOperationAndStays) {

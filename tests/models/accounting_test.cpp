@@ -81,12 +81,14 @@ TEST(KnownModels, AreFoundByNameOrFile) {
   const std::string path = folder.write("config.json", R"({"model_type": "llama", "vocab_size": 10, "hidden_size": 12,
       "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "rope_scaling": {"factor": 8.0},
       "attention_bias": true, "hidden_act": "gelu"})");
-  const TransformerConfig read = sizes_of_model(path);
+  std::vector<std::string> remarks;
+  const TransformerConfig read = sizes_of_model(path, &remarks);
   EXPECT_EQ(read, (TransformerConfig{10, 12, 2, 3, 3, 4, 20}));
-  const std::string experts = folder.write("moe.json", R"({"vocab_size": 10, "hidden_size": 12, "num_hidden_layers": 2,
-      "num_attention_heads": 3, "intermediate_size": 20, "num_local_experts": 8})");
+  EXPECT_EQ(remarks, (std::vector{path + ": not counted: hidden_act, attention_bias, rope_scaling.factor"}));
+  const std::string experts = folder.write("moe.json", R"({"model_type": "llama", "vocab_size": 10, "hidden_size": 12,
+      "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "num_local_experts": 8})");
   EXPECT_EQ(usage_error_of([&] { sizes_of_model(experts); }),
-            experts + ": num_local_experts is 8; experts are not counted");
+            experts + ": num_local_experts is 8; experts are not implemented");
   const std::string bert = folder.write("bert.json", R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 12,
       "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20})");
   EXPECT_NE(usage_error_of([&] { sizes_of_model(bert); }).find("model_type is \"bert\"; counted are llama"),

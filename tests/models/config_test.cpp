@@ -30,7 +30,8 @@ std::string json_with(const Keys& changes) {
   return "{" + text + "}";
 }
 
-TransformerConfig parse_with(const Keys& changes) { return parse_config(json_with(changes), "file.json"); }
+TransformerConfig parse_with(const Keys& changes) { return parse_config(json_with(changes), "file.json").config; }
+ReadConfig sizes_with(const Keys& changes) { return parse_sizes(json_with(changes), "file.json"); }
 
 TEST(Config, ReadsEveryKey) {
   const TransformerConfig config = parse_with({});
@@ -53,13 +54,124 @@ TEST(Config, MissingKeysHaveTheDefaultsOfLlama) {
                                                {"rope_theta", ""},
                                                {"initializer_range", ""},
                                                {"tie_word_embeddings", ""},
-                                               {"hidden_act", ""},
-                                               {"model_type", ""}});
+                                               {"hidden_act", ""}});
   EXPECT_EQ(config.kv_heads, 8);
   EXPECT_EQ(config.rms_eps, 1e-6);
   EXPECT_EQ(config.rope_theta, 10000);
   EXPECT_EQ(config.initializer_range, 0.02);
   EXPECT_FALSE(config.tied);
+}
+
+TEST(Config, SizesThatAreMissingAreRemarked) {
+  const ReadConfig read = parse_config(json_with({{"hidden_size", ""}, {"vocab_size", ""}}), "file.json");
+  EXPECT_EQ(read.config.d_model, 4096);
+  EXPECT_EQ(read.config.vocab, 32000);
+  EXPECT_EQ(read.remarks,
+            std::vector<std::string>{"file.json: what is missing is as in llama: vocab_size 32000, hidden_size 4096"});
+  EXPECT_TRUE(parse_config(json_with({}), "file.json").remarks.empty());
+}
+
+struct TypeRow {
+  const char* type;
+  Keys changes;
+  Index kv_heads;  ///< 0: refused
+  Index head_dim;  ///< 0: refused
+  bool tied;
+};
+
+/// Of 8 heads, d_model 64.
+TEST(Config, MissingAndNullMeanWhatTheTypeMakesOfThem) {
+  const Keys kMissing = {{"num_key_value_heads", ""}, {"tie_word_embeddings", ""}};
+  const Keys kNullHeads = {{"num_key_value_heads", "null"}, {"head_dim", "8"}};
+  const Keys kNullWidth = {{"head_dim", "null"}};
+  const auto with_32_heads = [](Keys keys) {
+    keys["num_attention_heads"] = "32";
+    keys["hidden_size"] = "256";
+    return keys;
+  };
+  const std::vector<TypeRow> rows = {
+      {"llama", kMissing, 8, 8, false},
+      {"llama", kNullHeads, 8, 8, false},
+      {"llama", kNullWidth, 2, 8, false},
+      {"mistral", kMissing, 8, 8, false},
+      {"mistral", with_32_heads(kMissing), 8, 8, false},
+      {"mistral", with_32_heads(kNullHeads), 32, 8, false},
+      {"mistral", kNullWidth, 2, 8, false},
+      {"qwen2", with_32_heads(kMissing), 32, 8, false},
+      {"qwen2", kMissing, 0, 0, false},  // 32 of 8 heads
+      {"qwen2", kNullHeads, 8, 8, false},
+      {"qwen3", with_32_heads(kMissing), 32, 128, false},
+      {"qwen3", kNullHeads, 8, 8, false},
+      {"qwen3", kNullWidth, 0, 0, false},
+      {"gemma", with_32_heads(kMissing), 16, 256, true},
+      {"gemma", kNullHeads, 0, 0, true},
+      {"gemma", kNullWidth, 0, 0, true},
+      {"gemma2", kMissing, 4, 256, true},
+      {"phi3", kMissing, 8, 8, false},
+      {"phi3", kNullWidth, 0, 0, false},
+      {"olmo2", kNullHeads, 8, 8, false},
+      {"granite", kMissing, 8, 8, false},
+  };
+  for (const TypeRow& row : rows) {
+    Keys changes = row.changes;
+    changes["model_type"] = fmt::format("\"{}\"", row.type);
+    const std::string text = json_with(changes);
+    if (row.kv_heads == 0) {
+      const std::string message = usage_error_of([&] { parse_sizes(text, "file.json"); });
+      EXPECT_TRUE(message.find("head") != std::string::npos) << row.type << ": " << message;
+      continue;
+    }
+    const TransformerConfig config = parse_sizes(text, "file.json").config;
+    EXPECT_EQ(config.kv_heads, row.kv_heads) << text;
+    EXPECT_EQ(config.head_dim, row.head_dim) << text;
+    if (row.changes.count("tie_word_embeddings") > 0) {
+      EXPECT_EQ(config.tied, row.tied) << text;
+    }
+  }
+}
+
+struct Published {
+  const char* keys;
+  Index parameters;   ///< as published
+  Index not_counted;  ///< of them, by hand: see the remark
+  const char* remark;
+};
+
+/// Totals of the weights files on the Hugging Face hub; the keys are those that their configurations have of sizes.
+TEST(Config, CountsArePublishedCounts) {
+  const std::vector<Published> models = {
+      {R"("model_type": "qwen3", "vocab_size": 151936, "hidden_size": 4096, "num_hidden_layers": 36,
+          "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 12288)",
+       8190735360, Index{36} * 2 * 128, "file.json: not counted: norms of queries and keys of qwen3"},
+      {R"("model_type": "qwen2", "vocab_size": 152064, "hidden_size": 3584, "num_hidden_layers": 28,
+          "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944,
+          "use_sliding_window": false, "sliding_window": 131072)",
+       7615616512, Index{28} * (3584 + 512 + 512),
+       "file.json: not counted: biases of queries, keys and values of qwen2"},
+      {R"("model_type": "mistral", "vocab_size": 32000, "hidden_size": 4096, "num_hidden_layers": 32,
+          "num_attention_heads": 32, "intermediate_size": 14336, "sliding_window": 4096)",
+       7241732096, 0, "file.json: not counted: sliding_window"},
+      {R"("model_type": "gemma", "vocab_size": 256000, "hidden_size": 3072, "num_hidden_layers": 28,
+          "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 24576)",
+       8537680896, 0, nullptr},
+      {R"("model_type": "gemma2", "vocab_size": 256000, "hidden_size": 2304, "num_hidden_layers": 26,
+          "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 9216, "sliding_window": null)",
+       2614341888, Index{26} * 2 * 2304,
+       "file.json: not counted: two more norms a layer, windows of every other layer of gemma2"},
+      {R"("model_type": "phi3", "vocab_size": 32064, "hidden_size": 3072, "num_hidden_layers": 32,
+          "num_attention_heads": 32, "num_key_value_heads": 32, "intermediate_size": 8192)",
+       3821079552, 0, nullptr},
+      {R"("model_type": "olmo2", "vocab_size": 100352, "hidden_size": 4096, "num_hidden_layers": 32,
+          "num_attention_heads": 32, "intermediate_size": 11008)",
+       7298617344, Index{32} * 2 * 4096, "file.json: not counted: norms of queries and keys of olmo2"},
+  };
+  for (const Published& model : models) {
+    const ReadConfig read = parse_sizes(fmt::format("{{{}}}", model.keys), "file.json");
+    EXPECT_EQ(parameter_count(read.config), model.parameters - model.not_counted) << model.keys;
+    const std::vector<std::string> remarks =
+        model.remark == nullptr ? std::vector<std::string>{} : std::vector<std::string>{model.remark};
+    EXPECT_EQ(read.remarks, remarks) << model.keys;
+  }
 }
 
 TEST(Config, HeadDimNeedNotFollowFromTheWidth) {
@@ -75,6 +187,24 @@ TEST(Config, AcceptsWhatDoesNotChangeTheMathematics) {
   EXPECT_EQ(parse_with({{"rope_theta", ""}, {"rope_parameters", R"({"rope_type": "default", "rope_theta": 7e3})"}})
                 .rope_theta,
             7000);
+  // An object with nothing in it, or nothing but defaults; the one for scaling stands in front.
+  EXPECT_EQ(parse_with({{"rope_scaling", "{}"}, {"quantization_config", "{}"}, {"pruned_heads", "{}"}}).d_model, 64);
+  EXPECT_EQ(parse_with({{"rope_scaling", R"({"type": "default", "rope_theta": 6e3})"},
+                        {"rope_parameters", R"({"rope_theta": 7e3, "partial_rotary_factor": 1.0})"}})
+                .rope_theta,
+            6000);
+  EXPECT_EQ(parse_with({{"layer_types", R"(["full_attention", "full_attention"])"}, {"mlp_bias", "null"}}).d_model, 64);
+}
+
+TEST(Config, PlansCountWhatTrainingRefuses) {
+  const ReadConfig read =
+      sizes_with({{"rope_parameters", R"({"full_attention": {"rope_type": "linear", "factor": 2}})"},
+                  {"attention_dropout", "0.1"},
+                  {"quantization_config", R"({"bits": 4})"}});
+  EXPECT_EQ(read.config, sizes_with({}).config);
+  EXPECT_EQ(read.remarks,
+            std::vector<std::string>{
+                "file.json: not counted: quantization_config, attention_dropout, rope_parameters.full_attention"});
 }
 
 struct Refusal {
@@ -84,8 +214,21 @@ struct Refusal {
 
 TEST(Config, RefusesWithFileKeyAndValue) {
   const std::vector<Refusal> refusals = {
-      {{{"rope_scaling", R"({"type": "linear", "factor": 2.0})"}}, {"rope_scaling", "linear", "null"}},
-      {{{"rope_parameters", R"({"rope_type": "llama3"})"}}, {"rope_parameters", "llama3", "default"}},
+      {{{"rope_scaling", R"({"type": "linear"})"}}, {"rope_scaling.type is \"linear\"", "default"}},
+      {{{"rope_scaling", R"({"type": "default", "factor": 2.0})"}}, {"rope_scaling.factor is 2.0"}},
+      {{{"rope_scaling", "2"}}, {"rope_scaling is 2", "object"}},
+      {{{"rope_parameters", R"({"rope_type": "llama3"})"}}, {"rope_parameters.rope_type is \"llama3\"", "default"}},
+      {{{"rope_parameters", R"({"partial_rotary_factor": 0.5})"}}, {"rope_parameters.partial_rotary_factor is 0.5"}},
+      {{{"rope_parameters", R"({"full_attention": {"rope_type": "linear", "factor": 2}})"}},
+       {"rope_parameters.full_attention is", "linear"}},
+      {{{"rope_parameters", R"({"rope_theta": 1e4, "mrope_section": [16, 24, 24]})"}},
+       {"rope_parameters.mrope_section is [16,24,24]"}},
+      {{{"rope_parameters", R"({"rope_theta": null})"}}, {"rope_theta is null", "positive"}},
+      {{{"text_config", R"({"hidden_size": 64})"}}, {"text_config", "not known"}},
+      {{{"compression_config", R"({"bits": 4})"}}, {"compression_config", "not known"}},
+      {{{"layer_types", R"(["full_attention", "sliding_attention"])"}}, {"layer_types", "sliding_attention"}},
+      {{{"final_logit_softcapping", "30.0"}}, {"final_logit_softcapping is 30.0", "null"}},
+      {{{"num_local_experts", "8"}}, {"num_local_experts is 8", "experts"}},
       {{{"partial_rotary_factor", "0.5"}}, {"partial_rotary_factor", "0.5"}},
       {{{"attention_bias", "true"}}, {"attention_bias", "true", "false"}},
       {{{"mlp_bias", "true"}}, {"mlp_bias", "true"}},
@@ -95,16 +238,24 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {{{"resid_pdrop", "0.2"}}, {"resid_pdrop", "0.2"}},
       {{{"quantization_config", R"({"bits": 4})"}}, {"quantization_config", "4"}},
       {{{"hidden_act", "\"gelu\""}}, {"hidden_act", "gelu", "silu"}},
-      {{{"model_type", "\"qwen2\""}}, {"model_type", "qwen2", "llama"}},
-      {{{"model_type", "\"mistral\""}}, {"sliding_window", "missing", "mistral"}},
+      {{{"model_type", "\"qwen2\""}}, {"model_type", "qwen2", "biases", "implemented are llama, mistral"}},
+      {{{"model_type", "\"qwen3\""}}, {"model_type", "qwen3", "norms of queries", "llama, mistral"}},
+      {{{"model_type", "\"gpt2\""}}, {"model_type is \"gpt2\"; implemented are llama, mistral"}},
+      {{{"model_type", ""}}, {"model_type is missing; implemented are llama, mistral"}},
+      {{{"model_type", "null"}}, {"model_type is null"}},
+      {{{"model_type", "[\"llama\"]"}}, {"model_type is [\"llama\"]"}},
+      {{{"model_type", "\"mistral\""}}, {"sliding_window is 4096", "missing", "mistral"}},
+      {{{"model_type", "\"mistral\""}, {"sliding_window", "4096"}, {"use_sliding_window", "false"}},
+       {"sliding_window is 4096"}},
       {{{"num_key_value_heads", "3"}}, {"num_attention_heads is 8", "num_key_value_heads is 3", "multiple"}},
       {{{"num_key_value_heads", "16"}}, {"num_key_value_heads is 16"}},
       {{{"head_dim", "7"}}, {"head_dim is 7", "even"}},
       {{{"hidden_size", "72"}}, {"head_dim is 9", "even"}},
       {{{"hidden_size", "63"}}, {"hidden_size is 63", "num_attention_heads is 8"}},
-      {{{"hidden_size", ""}}, {"hidden_size is missing"}},
-      {{{"intermediate_size", ""}}, {"intermediate_size is missing"}},
-      {{{"vocab_size", "null"}}, {"vocab_size is missing"}},
+      {{{"vocab_size", "null"}}, {"vocab_size is null"}},
+      {{{"head_dim", "0"}}, {"head_dim is 0"}},
+      {{{"tie_word_embeddings", "null"}}, {"tie_word_embeddings is null"}},
+      {{{"rms_norm_eps", "null"}}, {"rms_norm_eps is null"}},
       {{{"num_hidden_layers", "0"}}, {"num_hidden_layers is 0", "from 1"}},
       {{{"num_hidden_layers", "-2"}}, {"num_hidden_layers is -2"}},
       {{{"num_attention_heads", "8.0"}}, {"num_attention_heads is 8.0", "whole number"}},
@@ -130,11 +281,25 @@ TEST(Config, RefusesWhatIsNotAnObject) {
   }
 }
 
+TEST(Config, RefusesKeysTwiceAndDeepNesting) {
+  const auto refused = [](const std::string& key_and_value) {
+    const std::string text = json_with({});
+    return usage_error_of([&] { parse_config("{" + key_and_value + ", " + text.substr(1), "file.json"); });
+  };
+  EXPECT_EQ(refused(R"("hidden_size": 32)"), R"(file.json: the configuration has "hidden_size" twice)");
+  EXPECT_EQ(refused(R"("rope_parameters": {"rope_theta": 1, "rope_theta": 2})"),
+            R"(file.json: the configuration has "rope_theta" twice)");
+  EXPECT_EQ(refused(R"("a": [{"b": 1}, {"b": 1}], "c": {"b": {"b": 1}}, "d": 1, "d": 1)"),
+            R"(file.json: the configuration has "d" twice)");
+  const std::string nested = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_EQ(refused(R"("a": )" + nested), "file.json: the configuration is nested deeper than 16 levels");
+}
+
 TEST(Config, WritesWhatItReads) {
   TransformerConfig config = parse_with({{"head_dim", "10"}});
   config.tied = true;
-  EXPECT_EQ(parse_config(to_json(config), "again"), config);
-  EXPECT_EQ(parse_config(to_json(tiny_config()), "again"), tiny_config());
+  EXPECT_EQ(parse_config(to_json(config), "again").config, config);
+  EXPECT_EQ(parse_config(to_json(tiny_config()), "again").config, tiny_config());
 }
 
 TEST(Config, TinyIsTiny) {

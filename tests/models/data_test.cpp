@@ -1,6 +1,8 @@
 #include "models/data.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <set>
@@ -147,10 +149,72 @@ TEST(Data, DefaultCorpusIsSortedAndSkipsWhatIsBuiltOrHidden) {
   for (const char* name : {"a.h", "sub.sh", "sub/CMakeLists.txt", "sub/a.cpp", "x.cmake", "z.md"}) {
     expected.push_back(folder.path(name));
   }
-  EXPECT_EQ(default_corpus(folder.path()), expected);
+  const Corpus corpus = default_corpus(folder.path());
+  EXPECT_EQ(corpus.files, expected);
+  EXPECT_EQ(corpus.skipped, 0);
   EXPECT_NE(usage_error_of([&] { default_corpus(folder.path("none")); }).find("none"), std::string::npos);
   std::filesystem::create_directory(folder.path("bare"));
   EXPECT_NE(usage_error_of([&] { default_corpus(folder.path("bare")); }).find("bare: no sources"), std::string::npos);
+}
+
+/// The permissions of files mean nothing to root: for a while, somebody else.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (::geteuid() == 0) changed_ = ::seteuid(65534) == 0;
+  }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+  ~AsNobody() {
+    if (changed_) {
+      EXPECT_EQ(::seteuid(0), 0);
+    }
+  }
+
+ private:
+  bool changed_ = false;
+};
+
+TEST(Data, DefaultCorpusCountsWhatItSkips) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const std::vector<std::string> expected = {folder.write("a.md", "text"), folder.write("sub/b.h", "text")};
+  fs::create_symlink("circle", folder.path("circle"));
+  fs::create_symlink("two", folder.path("one.md"));
+  fs::create_symlink("one.md", folder.path("two"));
+  fs::create_symlink("..", folder.path("sub/up"));
+  fs::create_symlink("nowhere", folder.path("dangling.md"));
+  fs::create_symlink("nowhere", folder.path("dangling"));  // no text by its name
+  folder.write("new\nline.md", "text");
+  folder.write("new\nline/c.md", "text");
+  ASSERT_EQ(::mkfifo(folder.path("pipe.txt").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // no text by its name
+  Corpus corpus = default_corpus(folder.path());
+  EXPECT_EQ(corpus.files, expected);
+  EXPECT_EQ(corpus.skipped, 8);
+
+  folder.write("closed/d.md", "text");
+  fs::permissions(folder.path("closed"), fs::perms::none);
+  fs::permissions(folder.write("secret.md", "text"), fs::perms::none);
+  {
+    const AsNobody nobody;
+    corpus = default_corpus(folder.path());
+  }
+  fs::permissions(folder.path("closed"), fs::perms::owner_all);
+  EXPECT_EQ(corpus.files, expected);
+  EXPECT_EQ(corpus.skipped, 10);
+}
+
+TEST(Data, ReadsNothingThatIsNoFileAndWaitsForNothing) {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good", numbered_text(100));
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  const std::string pointer = folder.write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n");
+  const auto refused = [&](const std::string& path) { return usage_error_of([&] { ByteData({good, path}, 4, 1); }); };
+  EXPECT_EQ(refused(folder.path("pipe")), folder.path("pipe") + ": is a pipe, a regular file is needed");
+  EXPECT_EQ(refused("/dev/zero"), "/dev/zero: is a device, a regular file is needed");
+  EXPECT_EQ(refused(folder.path()), folder.path() + ": is a folder, a regular file is needed");
+  EXPECT_EQ(refused(pointer), pointer + ": is a Git LFS pointer, not the file itself; git lfs pull fetches it");
 }
 
 }  // namespace

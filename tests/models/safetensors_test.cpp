@@ -1,6 +1,7 @@
 #include "models/safetensors.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <limits>
@@ -135,7 +136,7 @@ TEST(Safetensors, RefusesBrokenFilesByName) {
       {file_of("[]", ""), "object"},
       {file_of("{\"a\":3}", ""), "tensor a: 3"},
       {file_of("{\"a\":" + nested + "}", ""), "nested"},
-      {file_of("{" + a + "," + a + "}", data), "tensor a: there are two"},
+      {file_of("{" + a + "," + a + "}", data), "has \"a\" twice"},
       {file_of("{\"__metadata__\":[]}", ""), "__metadata__"},
       {file_of("{\"__metadata__\":{\"k\":1}}", ""), "k of __metadata__ is 1"},
       {with_x("\"F99\"", "[2]", "[0,8]"), "tensor x: \"F99\""},
@@ -168,7 +169,13 @@ TEST(Safetensors, RefusesBrokenFilesByName) {
     EXPECT_NE(message.find(file.word), std::string::npos) << message << "\nwants: " << file.word;
   }
   EXPECT_NE(usage_error_of([&] { SafetensorsFile(folder.path("none")); }).find("no such file"), std::string::npos);
-  EXPECT_NE(usage_error_of([&] { SafetensorsFile(folder.path()); }).find("cannot be opened"), std::string::npos);
+  EXPECT_NE(usage_error_of([&] { SafetensorsFile(folder.path()); }).find("not a regular file"), std::string::npos);
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  EXPECT_NE(usage_error_of([&] { SafetensorsFile(folder.path("pipe")); }).find("not a regular file"),
+            std::string::npos);
+  const std::string pointer =
+      folder.write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n");
+  EXPECT_NE(usage_error_of([&] { SafetensorsFile{pointer}; }).find("is a Git LFS pointer"), std::string::npos);
 }
 
 /// Every shorter file is refused, and no changed byte does worse than being refused.

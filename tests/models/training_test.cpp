@@ -9,6 +9,7 @@
 
 #include "models/auto_strategy.h"
 #include "models/checkpoint.h"
+#include "models/training_memory.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline {
@@ -244,6 +245,57 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
     EXPECT_GE(trainer.predicted_memory().value, 0.5 * resting);
     EXPECT_NEAR(static_cast<double>(tensor_memory().peak), trainer.predicted_memory().value,
                 0.02 * trainer.predicted_memory().value);
+  }
+}
+
+/// One element of one rank's block; every rank learns of it.
+TEST(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
+  const Mesh mesh(AbstractMesh::parse("X=2,Y=2"), mpi::Communicator::world());
+  collectives::Engine engine(mesh);
+  TrainingOptions options = small_options(DType::f32);
+  options.prices = any_hardware(mesh.axes());
+  const Strategy strategy = parse_strategy("fsdp=X,tp=Y", mesh.axes());
+  const TrainingStep step = make_training_step(small_config(false), options.batch, options.adamw);
+  const std::size_t last = step.model.parameters.size() - 1;
+  const auto found = [&](std::size_t at, double value) {
+    const Trainer trainer(engine, small_config(false), options, strategy, options.prices, [&](std::size_t i) {
+      Tensor whole = Tensor::zeros(DType::f64, step.model.program.array(step.model.parameters[i].array).shape);
+      if (i >= at) whole.view<double>()[whole.size() - 1] = value;
+      return whole;
+    });
+    return trainer.non_finite_parameter();
+  };
+  const std::string name = step.model.parameters[last].checkpoint_name;
+  EXPECT_EQ(found(last, 1.0), "");
+  EXPECT_EQ(found(last, std::nan("")), name + " holds NaN");
+  EXPECT_EQ(found(last, 1e39), name + " holds infinity");  // in f32
+  EXPECT_EQ(found(1, -1e39), step.model.parameters[1].checkpoint_name + " holds infinity");
+}
+
+TEST_F(Training, WhatARunTakesIsKnownBefore) {
+  const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
+  const ByteData data = small_data();
+  for (const Index sequences : {Index{5}, Index{40}}) {
+    for (const char* strategy : {"dp", "zero1", "fsdp"}) {
+      SCOPED_TRACE(strategy);
+      collectives::Engine engine(mesh);
+      TrainingOptions options = small_options(DType::f64);
+      options.batch.sequences = sequences;
+      options.prices = any_hardware(mesh.axes());
+      const Strategy chosen = parse_strategy(strategy, mesh.axes());
+      const TrainingMemory known =
+          training_memory(small_config(false), options, chosen, mesh.axes(), mesh.rank(), false);
+      const Index before = tensor_memory().now;
+      reset_tensor_peak();
+      Trainer trainer(engine, small_config(false), options, chosen, options.prices);
+      for (Index step = 0; step < 2; ++step) trainer.step(data, step);
+      Index windows = 0;
+      trainer.evaluate(data, 1, windows);
+      const auto taken = static_cast<double>(tensor_memory().peak - before);
+      constexpr double kScalars = 64;  // bytes of what is read from a result
+      EXPECT_LE(taken, (known.own + known.arena).value + kScalars);
+      EXPECT_GE(taken, 0.5 * (known.own + known.arena).value);
+    }
   }
 }
 

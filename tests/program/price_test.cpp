@@ -136,8 +136,9 @@ TEST(Price, ReductionsPriceTheirAdditions) {
   EXPECT_NEAR(priced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value, 3 * 4 * (8 * 16 * 0.75) / 1e6, 1e-12);
 }
 
-/// Blocks of an inner dim are packed for messages, not where ranks read each other's arrays: then the one gather that
-/// case 4 takes costs its bytes and nothing else. Neither do additions cost another pass there.
+/// Blocks of an inner dim that come by messages are unpacked, where ranks read each other's arrays they are not: then
+/// the one gather that case 4 takes costs what is read from the other rank and what each copies of its own, which goes
+/// beside the wire of a network. Additions cost no further pass there: two arrays are read and one is written.
 TEST(Price, RanksThatShareMemoryTakeOnePass) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const Sizes sizes{{"I", 512}, {"J", 512}, {"K", 512}};
@@ -148,9 +149,10 @@ TEST(Price, RanksThatShareMemoryTakeOnePass) {
         roofline::hardware_named("cpu", mesh, types.real, across_nodes ? std::set<Axis>{"X"} : std::set<Axis>{});
     const Priced priced = price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes, cpu, types);
     const roofline::Link& link = cpu.link("X");
-    const double packing = across_nodes ? 4 * half / cpu.memory.value : 0;
-    EXPECT_NEAR(priced.by({"AllGather_X(B[J, K_X])"}).comms.value,
-                cpu.overhead.value + link.latency.value + half / link.bandwidth.value + packing, 1e-9);
+    const double copy = 2 * half / cpu.memory.value;
+    const double moving = across_nodes ? half / link.bandwidth.value + copy : 2 * copy;
+    EXPECT_NEAR(priced.by({"AllGather_X(B[J, K_X])"}).comms.value, cpu.overhead.value + link.latency.value + moving,
+                1e-9);
   }
   EXPECT_EQ(lines(price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes,
                             roofline::hardware_named("cpu", mesh, types.real), types)
@@ -161,7 +163,7 @@ TEST(Price, RanksThatShareMemoryTakeOnePass) {
   const roofline::Hardware cpu = roofline::hardware_named("cpu", mesh, types.real);
   const Priced reduced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=2", sizes, cpu, types);
   EXPECT_NEAR(reduced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value,
-              cpu.overhead.value + 2 * (cpu.link("X").latency.value + half / cpu.link("X").bandwidth.value), 1e-9);
+              cpu.overhead.value + 2 * cpu.link("X").latency.value + (3 + 2) * half / cpu.memory.value, 1e-9);
 }
 
 /// The same steps on machines that differ in what overlaps.
@@ -188,29 +190,77 @@ TEST(Price, ResourcesAddOrOverlap) {
 
 /// What crosses the wire in closed form is what the schedules of `pairwise` send.
 TEST(Price, WireTrafficIsThatOfTheSchedules) {
-  const std::vector<std::pair<StepKind, collectives::Kind>> kinds{
-      {StepKind::all_gather, collectives::Kind::all_gather},
-      {StepKind::reduce_scatter, collectives::Kind::reduce_scatter},
-      {StepKind::all_reduce, collectives::Kind::all_reduce},
-      {StepKind::all_to_all, collectives::Kind::all_to_all}};
-  for (const auto& [step_kind, kind] : kinds) {
+  struct Way {
+    StepKind step;
+    collectives::Kind kind;
+    const char* from;
+    const char* to;
+  };
+  const Way ways[] = {{StepKind::all_gather, collectives::Kind::all_gather, "A[I, J_X]", "A[I, J]"},
+                      {StepKind::reduce_scatter, collectives::Kind::reduce_scatter, "A[I, J]{U_X}", "A[I, J_X]"},
+                      {StepKind::all_reduce, collectives::Kind::all_reduce, "A[I, J]{U_X}", "A[I, J]"},
+                      {StepKind::all_to_all, collectives::Kind::all_to_all, "A[I_X, J]", "A[I, J_X]"}};
+  for (const Way& way : ways) {
     for (Index ranks = 1; ranks <= 9; ++ranks) {
       for (const Index elements : {0, 1, 5, 8, 9, 23, 64}) {
+        const Index rows = way.step == StepKind::all_to_all ? ranks : 1;  // of which every rank has one
         RankProgram program;
         program.mesh = AbstractMesh({{"X", ranks}});
-        program.program.sizes = {{"I", elements}};
-        program.program.arrays.push_back({.name = "A", .dims = {"I"}, .shape = {elements}});
-        program.versions = {{0, Sharding::replicated(1), {}, true}};
+        program.program.arrays.push_back({.name = "A", .dims = {"I", "J"}, .shape = {rows, elements}});
+        program.versions = {{0, parse_array(way.from).sharding, {}, true}, {0, parse_array(way.to).sharding, {}, true}};
         Step step;
-        step.kind = step_kind;
-        step.operands = step.results = {0};
+        step.kind = way.step;
+        step.operands = {0};
+        step.results = {1};
         step.axes = {"X"};
-        EXPECT_EQ(wire_traffic(program, step, 4),
-                  collectives::traffic(kind, collectives::Algorithm::pairwise, {ranks}, elements, {4, 4}))
-            << name_of(kind) << " of " << elements << " on " << ranks;
+        step.from_dim = way.step == StepKind::all_to_all ? 0 : 1;
+        step.to_dim = 1;
+        const Moved moves = moved(program, step);
+        EXPECT_EQ((collectives::Traffic{moves.steps, moves.sent}),
+                  collectives::traffic(way.kind, collectives::Algorithm::pairwise, {ranks}, elements, {1, 1}))
+            << name_of(way.kind) << " of " << elements << " on " << ranks;
       }
     }
   }
+}
+
+/// One after the other, since nothing moves: what a rank of 16 copies of A (4096 x 4096 in bf16), then its product of
+/// 256 x 4096 by 4096 x 16. On v5e memory binds both. It is the cheapest of all ways: the others read all of A.
+TEST(Price, ASliceCostsTheBlockThatIsKept) {
+  constexpr double kMemory = 8.1e11;
+  constexpr double kBlock = 2.0 * 256 * 4096;
+  constexpr double kSlice = 2 * kBlock / kMemory;
+  constexpr double kProduct = (kBlock + 2.0 * 4096 * 16 + 2.0 * 256 * 16) / kMemory;
+  const std::string mesh = "X=16";
+  const Priced priced =
+      price_all("A[I, J] * B[J, K] -> C[I_X, K]", mesh, {{"I", 4096}, {"J", 4096}, {"K", 16}}, chip("v5e", mesh));
+  const Candidate& first = priced.candidates.at(0);
+  EXPECT_EQ(lines(first.program),
+            (std::vector<std::string>{"A[I_X, J] = Slice_X(A[I, J])", "C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
+  EXPECT_NEAR(first.price.total.value, kSlice + kProduct, 1e-12);
+  EXPECT_NEAR(first.price.total.value, 8e-6, 0.1e-6);
+  for (std::size_t i = 1; i < priced.candidates.size(); ++i) {
+    const std::vector<Step>& steps = priced.candidates[i].program.steps;
+    const bool slices_a = steps[0].kind == StepKind::slice && steps[0].operands == first.program.steps[0].operands;
+    EXPECT_TRUE(slices_a || priced.candidates[i].price.total.value > 2.0 * 4096 * 4096 / kMemory) << i;
+  }
+}
+
+/// The same where B is the large one, and where both are sliced on J since A rests so: what is kept, by hand.
+TEST(Price, SlicesOfOtherOperands) {
+  constexpr double kMemory = 8.1e11;
+  const std::string mesh = "X=16";
+  const Priced wide =
+      price_all("A[I, J] * B[J, K] -> C[I, K_X]", mesh, {{"I", 16}, {"J", 4096}, {"K", 4096}}, chip("v5e", mesh));
+  EXPECT_EQ(lines(wide.candidates.at(0).program).at(0), "B[J, K_X] = Slice_X(B[J, K])");
+  constexpr double kBlock = 2.0 * 4096 * 256;
+  EXPECT_NEAR(wide.candidates.at(0).price.total.value,
+              (2 * kBlock + kBlock + 2.0 * 16 * 4096 + 2.0 * 16 * 256) / kMemory, 1e-12);
+  const Priced summed =
+      price_all("A[I, J_X] * B[J, K] -> C[I, K]{U_X}", mesh, {{"I", 16}, {"J", 4096}, {"K", 4096}}, chip("v5e", mesh));
+  EXPECT_EQ(lines(summed.candidates.at(0).program).at(0), "B[J_X, K] = Slice_X(B[J, K])");
+  EXPECT_NEAR(summed.candidates.at(0).price.total.value,
+              (2 * kBlock + kBlock + 2.0 * 16 * 256 + 2.0 * 16 * 4096) / kMemory, 1e-12);
 }
 
 /// Every layout over {X:2} of an array of two dims, owed ones too.

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <array>
 
 #include "roofline/gemm_rates.h"
 #include "runtime/base/check.h"
@@ -27,33 +27,43 @@ TEST(Curve, RefusesWhatIsNoCurve) {
   EXPECT_THROW(static_cast<void>(Curve().at(1)), Error);
 }
 
-/// Rates that are the product of one factor for each extent come back between the points too, when the inverse factors
-/// are linear in the logarithm.
-TEST(GemmRates, InterpolatesTimesOfAFlop) {
-  const std::vector<Index> sizes{10, 100};
+/// A product whose time has a fixed part and one that grows with each extent, as packing and multiplying have: it comes
+/// back exactly at every point, below the grid too, and beyond it the rate of the largest holds.
+TEST(GemmRates, LiesOnTheLineBetweenTwoTimes) {
+  const auto time = [](double m, double n, double k) { return (m + 3) * (n + 40) * (k + 7) * 1e-9; };
+  const std::vector<Index> sizes{8, 64, 512};
   std::vector<FlopsPerSecond> rates;
-  const auto time = [](double m, double n, double k) { return m * n * k; };
-  for (const double m : {4.0, 2.0}) {
-    for (const double n : {3.0, 1.0}) {
-      for (const double k : {6.0, 5.0}) rates.emplace_back(1 / time(m, n, k));
+  for (const Index m : sizes) {
+    for (const Index n : sizes) {
+      for (const Index k : sizes) {
+        const auto volume = static_cast<double>(m * n * k);
+        rates.emplace_back(volume / time(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)));
+      }
     }
   }
   const GemmRates gemm(sizes, rates);
-  EXPECT_NEAR(gemm.at(10, 100, 10).value, 1 / time(4, 1, 6), 1e-12);
-  EXPECT_NEAR(gemm.at(100, 10, 100).value, 1 / time(2, 3, 5), 1e-12);
-  EXPECT_NEAR(gemm.at(1000, 10, 100).value, 1 / time(2, 3, 5), 1e-12);
-  const double root = 31.6227766;  // halfway: rounded to 32
-  const double way = std::log(32 / 10.0) / std::log(10.0);
-  EXPECT_NEAR(root, 32, 0.5);
-  EXPECT_NEAR(gemm.at(32, 32, 32).value, 1 / time(4 - 2 * way, 3 - 2 * way, 6 - way), 1e-9);
+  for (const auto& [m, n, k] :
+       {std::array<Index, 3>{8, 512, 64}, {512, 16, 512}, {100, 33, 9}, {512, 4, 512}, {1, 2, 3}}) {
+    const double taken = time(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k));
+    EXPECT_NEAR(static_cast<double>(m * n * k) / gemm.at(m, n, k).value / taken, 1, 1e-12) << m << " " << n << " " << k;
+  }
+  EXPECT_NEAR(gemm.at(4096, 16, 4096).value / gemm.at(512, 16, 512).value, 1, 1e-12);
 }
 
-/// A product of one row takes as long as one of the smallest size, as far as is known.
-TEST(GemmRates, BelowTheGridTheTimeHolds) {
-  const GemmRates gemm({8, 16}, std::vector<FlopsPerSecond>(8, FlopsPerSecond(64)));
-  EXPECT_NEAR(gemm.at(1, 8, 8).value, 8, 1e-12);
-  EXPECT_NEAR(gemm.at(2, 4, 8).value, 64 / 4.0 / 2.0, 1e-12);
-  EXPECT_EQ(gemm.best(), FlopsPerSecond(64));
+/// Below the smallest size a product takes no longer than one of that size and is no faster than its rate, however the
+/// two smallest were measured; with one size the rate holds.
+TEST(GemmRates, BelowTheGrid) {
+  const auto of_n = [](double small, double large) {
+    std::vector<FlopsPerSecond> rates;
+    for (int m = 0; m < 2; ++m) {
+      for (const double rate : {small, large}) rates.insert(rates.end(), 2, FlopsPerSecond(rate));
+    }
+    return GemmRates({8, 16}, rates).at(8, 2, 8).value;
+  };
+  EXPECT_NEAR(of_n(64, 64), 64, 1e-12);
+  EXPECT_NEAR(of_n(64, 32), 64, 1e-12);   // four times the time for twice the size: no faster than the rate
+  EXPECT_NEAR(of_n(64, 256), 16, 1e-12);  // half the time for twice the size: no longer than the smallest
+  EXPECT_NEAR(GemmRates({8}, {FlopsPerSecond(64)}).at(1, 8, 2).value, 64, 1e-12);
 }
 
 TEST(GemmRates, RefusesWhatIsNoGrid) {

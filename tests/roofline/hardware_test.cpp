@@ -44,6 +44,37 @@ TEST(KernelPrice, ProductsGoByTheirExtents) {
   EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(1e9), Bytes(8)}, .kernel = "einsum"}, hardware).math.value, 1);
 }
 
+/// Where products copy their operands first, both times count; elsewhere, and for other kernels, the longer.
+TEST(KernelPrice, ProductsThatCopyTheirOperands) {
+  Hardware hardware = simple();
+  const Work thin{.cost = {Flops(2e9), Bytes(1e8)}, .kernel = "einsum", .m = 1000, .n = 4, .k = 1000};
+  EXPECT_DOUBLE_EQ(kernel_price(thin, hardware).time.value, 1e-3 + 2);
+  hardware.products_copy = true;
+  EXPECT_DOUBLE_EQ(kernel_price(thin, hardware).time.value, 1e-3 + 2 + 1);
+  EXPECT_DOUBLE_EQ(kernel_price({.cost = thin.cost, .kernel = "add"}, hardware).time.value, 1e-3 + 2);
+}
+
+/// A rate that was measured on operands in the caches holds where they are; of those that memory has, the difference
+/// comes on top. Extents of the grid count up to 100: of 1000 x 2 x 1000 that is 10400 of 1004000 elements.
+TEST(KernelPrice, OperandsBeyondTheCachesOfTheGrid) {
+  Hardware hardware = simple();
+  hardware.gemm = GemmRates({2, 100}, std::vector<FlopsPerSecond>(8, FlopsPerSecond(1e9)));
+  hardware.caches = Curve({{1e5, 4e8}, {1e6, 1e8}});
+  const double bytes = 4 * 1004000;
+  const auto price = [&](double reach) {
+    return kernel_price({.cost = {Flops(2e9), Bytes(bytes)},
+                         .kernel = "einsum",
+                         .m = 1000,
+                         .n = 2,
+                         .k = 1000,
+                         .touches = {{Bytes(bytes), Bytes(reach)}}},
+                        hardware)
+        .time.value;
+  };
+  EXPECT_NEAR(price(1e4), 1e-3 + 2, 1e-12);
+  EXPECT_NEAR(price(bytes), 1e-3 + 2 + bytes / 1e8 - bytes / 4e8, 1e-12);
+}
+
 /// An operand that the caches still hold is read at their rate, one that they lost at that of memory.
 TEST(KernelPrice, ReachDecidesWhereOperandsAre) {
   Hardware hardware = simple();
@@ -67,9 +98,10 @@ Hardware sharing() {
 
 TEST(SharedPrice, CopiesAndAdds) {
   const Hardware hardware = sharing();
-  const Collective gather{.ranks = {4}, .sent = Bytes(3e6)};
-  EXPECT_NEAR(collective_price(gather, {"X"}, hardware).time.value, 1e-3 + 1e-2 + 3, 1e-9);
-  const Collective reduction{.ranks = {4}, .sent = Bytes(6e6), .added = Bytes(3e6), .rounds = 2};
+  // What a rank keeps is read and written in its own memory; what it would send does not matter.
+  const Collective gather{.ranks = {4}, .sent = Bytes(9e6), .received = Bytes(3e6), .kept = Bytes(1e6)};
+  EXPECT_NEAR(collective_price(gather, {"X"}, hardware).time.value, 1e-3 + 1e-2 + 3 + 2e6 / 1e8, 1e-9);
+  const Collective reduction{.ranks = {4}, .received = Bytes(6e6), .added = Bytes(3e6), .rounds = 2};
   EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).time.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
   EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).comms.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
 }
@@ -82,7 +114,8 @@ TEST(SharedPrice, OnePass) {
   const auto time = [&](double bytes, Index ranks) {
     const auto p = static_cast<double>(ranks);
     const Bytes added(bytes * (p - 1) / p);
-    const Reading reading = reading_of(2 * added, added, 2, ranks, hardware);
+    const Reading reading =
+        reading_of({.ranks = {ranks}, .received = 2 * added, .added = added, .rounds = 2}, hardware);
     return shared_price(reading, {"X"}, hardware).time.value - 1e-3;
   };
   EXPECT_NEAR(time(999, 2), 1e-2 + 999 / 5e5, 1e-12);
@@ -107,6 +140,21 @@ TEST(SharedPrice, MessagesGoTheirOwnWay) {
   const Hardware hardware = sharing();
   const Collective by_messages{.ranks = {2}, .sent = Bytes(5), .added = Bytes(1e8), .by_messages = true};
   EXPECT_NEAR(collective_price(by_messages, {"X"}, hardware).time.value, 1e-3 + 1 + 5 + 3, 1e-9);
+}
+
+/// An array that was packed and one that is kept, each read and written. The copy of what is kept goes beside the wire
+/// where links free the cores, as far as the wire takes time.
+TEST(TransferPrice, WhatIsKeptGoesBesideTheWire) {
+  Hardware hardware = simple();
+  hardware.links["X"] = {.latency = Seconds(1), .bandwidth = BytesPerSecond(1e6), .frees_cores = false};
+  const auto price = [&](double kept) {
+    const Collective gather{.ranks = {2}, .sent = Bytes(3e6), .kept = Bytes(kept), .packed = Bytes(5e7)};
+    return collective_price(gather, {"X"}, hardware);
+  };
+  EXPECT_NEAR(price(1e8).time.value, 1e-3 + 1 + 3 + 1 + 2, 1e-9);
+  hardware.links["X"].frees_cores = true;
+  EXPECT_NEAR(price(1e8).time.value, 1e-3 + 1 + 3 + 1, 1e-9);
+  EXPECT_NEAR(price(2e8).time.value, 1e-3 + 1 + 3 + 1 + 1, 1e-9);
 }
 
 Machine machine() {

@@ -52,7 +52,9 @@ class RandomMachines {
   double unit() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
   Provenance provenance() {
-    Provenance measured{name(), name(), "X=2,data=4", count(), count(), count(), count(), name(), name(), name(), {}};
+    Provenance measured{name(),  name(), "X=2,data=4", count(), count(), count(),
+                        count(), name(), name(),       name(),  {},      {}};
+    if (coin()) measured.busy_with_others = unit();
     if (coin()) measured.unreliable = {"/memory/triad_bytes_per_s", name()};
     return measured;
   }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 #include "runtime/mpi/datatype.h"
 #include "runtime/mpi/environment.h"
 #include "runtime/mpi/error.h"
@@ -129,12 +130,15 @@ TEST(OnRoot, EveryRankThrowsWhatTheRootThrew) {
       mpi::on_root(comm, 0, body);
     } catch (const UsageError& error) {
       return std::string("usage: ") + error.what();
+    } catch (const ResultError& error) {
+      return std::string("result: ") + error.what();
     } catch (const Error& error) {
       return std::string("error: ") + error.what();
     }
     return std::string("nothing");
   };
   EXPECT_EQ(message_of([]() -> std::string { throw UsageError("no such file"); }), "usage: no such file");
+  EXPECT_EQ(message_of([]() -> std::string { throw ResultError("it holds NaN"); }), "result: it holds NaN");
   EXPECT_EQ(message_of([]() -> std::string { throw Error("disk"); }), "error: disk");
   EXPECT_EQ(message_of([]() -> std::string { throw std::runtime_error("other"); }), "error: other");
 }

@@ -5,11 +5,13 @@
 #include <string>
 
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
 
 namespace {
 
+using shardline::ResultError;
 using shardline::UsageError;
 using shardline::mpi::Communicator;
 
@@ -18,6 +20,7 @@ int run(const std::string& way) {
   const bool last = world.rank() == world.size() - 1;
   if (way == "throw-on-one" && last) throw std::runtime_error("the disk is on fire");
   if (way == "refuse-on-all") throw UsageError("no such mesh");
+  if (way == "wrong-on-all") throw ResultError("it diverged");
   if (way == "refuse-on-one" && last) throw UsageError("no such mesh");
   if (way == "refuse-on-one-at-the-end") {
     world.barrier();

@@ -60,6 +60,10 @@ run "$program" refuse-on-all
 expect "a refusal on all ranks" 2 30
 lines "a refusal on all ranks" 1 "shardline: no such mesh"
 
+run "$program" wrong-on-all
+expect "a wrong result on all ranks" 1 30
+lines "a wrong result on all ranks" 1 "shardline: it diverged"
+
 run "$program" refuse-on-one
 expect "a refusal on one rank" nonzero 30
 lines "a refusal on one rank" 1 "shardline: rank 2: no such mesh"

@@ -45,6 +45,62 @@ TEST(Notation, ParsesProductsInEverySpelling) {
   }
 }
 
+/// What a text means, in the canonical form.
+std::string meaning(const std::string& text) { return to_string(parse_product(text)); }
+
+TEST(Notation, ParsesProductsAsTheBookWritesThem) {
+  const std::string product = "C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]";
+  for (const char* text :
+       {"A[I, J_X] *_J B[J_X, K] -> C[I, K]{U_X}", "A[I, J_X] * _J B[J_X, K] -> C[I, K]{U_X}",
+        "A[I, J_X] ·_J B[J_X, K] → C[I, K]{U_X}", "A[I, J_X] ⋅_{J} B[J_X, K] → C[I, K]{U_X}",
+        "A[I, J_X] \\cdot_J B[J_X, K] \\rightarrow C[I, K]\\{U_X\\}",
+        "$\\mathbf{A}[I, J_X] \\cdot_{J} \\mathbf{B}[J_X, K]\\; \\to\\, \\textbf{C}[I, K]~\\{U_{X}\\}$",
+        "**A**[I, J_X] *_J **B**[J_X, K] -> **C**[I, K]{U_X}", "C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]",
+        "A[I,\u2009J_X] \\cdot_{\\text{J}} B[J_X,\u00A0K] -> C[I, K]{U_X}"}) {
+    EXPECT_EQ(meaning(text), product) << text;
+  }
+  EXPECT_EQ(meaning("A[I, J_X] \\cdot_{\\text{LOCAL}} B[J_X, K] \\rightarrow C[I, K]\\{U_X\\}"),
+            "C[I, K]{U_X} = A[I, J_X] *_LOCAL B[J_X, K]");
+  EXPECT_EQ(meaning("x[B] *_{Heads,J} W_{in}[B] × A'[B]"), "x[B] *_{Heads,J} W_in[B] * A'[B]");
+}
+
+TEST(Notation, ParsesCollectivesAsTheBookWritesThem) {
+  const std::string gather = "A[I, J] = AllGather_XY(A[I_XY, J])";
+  for (const char* text :
+       {"\\text{AllGather}_{X,Y}(A[I_{X,Y}, J]) \\rightarrow A[I, J]", "AllGather_XY A[I_XY, J] -> A[I, J]",
+        "\\mathbf{AllGather}_{X,Y} : A[I_XY, J] → A[I, J]", "**AllGather**_{X,Y}([I_XY, J]) -> A[I, J]",
+        "AllGather_XY[I_XY, J] -> A[I, J]", "A[I, J] = AllGather_XY(A[I_XY, J])", "AllGather_XY[I_XY, J] -> [I, J]"}) {
+    EXPECT_EQ(meaning(text), gather) << text;
+  }
+  EXPECT_EQ(meaning("AllToAll_{X,J}(A[I_X, J])"), "AllToAll_XJ(A[I_X, J])");
+  EXPECT_EQ(meaning("AllReduce(C[I]{U_X}) over wire hop"), "AllReduce(C[I]{U_X}) over wire hop");
+  EXPECT_EQ(meaning("\\text{ReduceScatter}_X(A'[I]\\{U_X\\}) -> A'[I_X]"), "A'[I_X] = ReduceScatter_X(A'[I]{U_X})");
+  EXPECT_EQ(meaning("[E_Y, F] -> [E, F]"), "A[E, F] = A[E_Y, F]");
+  EXPECT_FALSE(parse_product("Slice[I] * AllGather[I] -> C[I]").collective);  // arrays of these names
+  EXPECT_EQ(meaning("A[I_X, J]"), "A[I_X, J]");
+}
+
+TEST(Notation, RefusalsOfWhatTheBookWritesPointAtTheCharacter) {
+  EXPECT_EQ(refusal("A[I] ·_J1 B[I]"),
+            "a bare dim is one letter; other names go in braces, as in *_{J1}\n  A[I] ·_J1 B[I]\n          ^");
+  EXPECT_EQ(refusal("A[I] \\cdot_1 B[I]"),
+            "expected the letters of dims, or names in braces, as in *_JK or *_{heads,J}\n  A[I] \\cdot_1 B[I]\n"
+            "             ^");
+  EXPECT_EQ(refusal("A[I] ·_JJ B[I]"),
+            "dim J is given twice; a name of several letters goes in braces, as in *_{heads}\n  A[I] ·_JJ B[I]\n"
+            "          ^");
+  EXPECT_EQ(refusal("[I] * B[I] -> C[I]"), "expected the name of an array here\n  [I] * B[I] -> C[I]\n  ^");
+  EXPECT_EQ(refusal("A[I] → AllGather_X(A[I])"),
+            "expected \"[\" after the name of an array here\n  A[I] → AllGather_X(A[I])\n                    ^");
+  EXPECT_EQ(refusal("AllGather_X(A[I_X] → A[I]"),
+            "expected \")\" after the array here\n  AllGather_X(A[I_X] → A[I]\n                     ^");
+  EXPECT_EQ(refusal("AllGather_X(A[I_X]) * B[I]"),
+            "expected \"->\" and the result, or the end here\n  AllGather_X(A[I_X]) * B[I]\n                      ^");
+  EXPECT_EQ(refusal("\\mathbf{A[I]"), "expected \"}\" after A here\n  \\mathbf{A[I]\n           ^");
+  EXPECT_EQ(refusal("A[I]\\{U_X} · B[I;]"),
+            "expected \",\" or \"]\" after a dim here\n  A[I]\\{U_X} · B[I;]\n                  ^");
+}
+
 TEST(Notation, ParsesChainsAndProductsWithoutResult) {
   const ParsedProduct chain = parse_product("x[B, D] * W_in[D, F] · W_out[F, E] -> y[B, E]");
   EXPECT_EQ(chain.operands.size(), 3U);
@@ -99,6 +155,17 @@ TEST(Notation, ResolvesLowerCaseAxesExactMatchFirst) {
   EXPECT_EQ(printed(resolve(parse_array("A[I]{U_yx}"), upper)), "A[I]{U_XY}");
   const AbstractMesh both({{"X", 2}, {"x", 2}});
   EXPECT_EQ(printed(resolve(parse_array("A[I_x, J_X]"), both)), "A[I_x, J_X]");
+}
+
+TEST(Notation, LettersOfOneWordAreAxesWhereAllOfThemAre) {
+  const AbstractMesh mesh({{"X", 2}, {"Y", 2}, {"Z", 2}});
+  EXPECT_EQ(printed(resolve(parse_array("A[I_{XY}, J]"), mesh)), "A[I_XY, J]");
+  EXPECT_EQ(printed(resolve(parse_array("A[I_{yX}, J_{Z}]"), mesh)), "A[I_YX, J_Z]");
+  EXPECT_EQ(printed(resolve(parse_array("A[I]{U_{ZX}}"), mesh)), "A[I]{U_XZ}");
+  EXPECT_EQ(printed(resolve(parse_array("A[I_{XY}]"), AbstractMesh({{"XY", 2}, {"X", 2}, {"Y", 2}}))), "A[I_{XY}]");
+  EXPECT_EQ(usage_message([&] { resolve(parse_array("A[I_{XQ}]"), mesh); }),
+            "A[I_{XQ}]: dim I is sharded over axis XQ, which mesh {X:2, Y:2, Z:2} does not have");
+  EXPECT_NE(usage_message([&] { resolve(parse_array("A[I_{XX}]"), mesh); }), "nothing was refused");
 }
 
 TEST(Notation, ResolveRefusesWhatTheMeshDoesNotHave) {

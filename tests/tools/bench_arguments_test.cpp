@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/check.h"
+#include "tools/bench_habits.h"
 #include "tools/bench_options.h"
 #include "tools/bench_sizes.h"
+#include "tools/bench_timing.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
@@ -40,13 +42,81 @@ TEST(BenchSizes, SuffixesArePowersOf1024) {
   EXPECT_EQ(parse_size("--bytes", "64M"), 67108864);
   EXPECT_EQ(parse_size("--bytes", "2G"), 2147483648);
   EXPECT_EQ(parse_size("--bytes", "8589934591G"), 9223372035781033984);
-  for (const char* text : {"", "K", "0", "-4", "1k", "1.5K", "1KB", " 1", "0x10", "8589934592G"}) {
+  for (const char* text : {"1K", "1k", "1Ki", "1ki", "1KiB", "1024B", "1024"}) EXPECT_EQ(parse_size("-b", text), 1024);
+  EXPECT_EQ(parse_size("-e", "3m"), 3145728);
+  EXPECT_EQ(parse_size("-e", "2GiB"), 2147483648);
+  EXPECT_EQ(parse_size("--batch-tokens", "4Mi", "tokens"), 4194304);
+  for (const char* text : {"", "K", "0", "-4", "1.5K", "1Kb", "1KIB", "1T", " 1", "1 K", "0x10", "8589934592G"}) {
     EXPECT_EQ(
         refusal([&] { parse_size("--segment", text); }),
         fmt::format("--segment: \"{}\" is not a size: a whole number of bytes, at least 1, or of K, M or G (1024, "
                     "1024^2, 1024^3)",
                     text));
   }
+}
+
+TEST(BenchSizes, WhatMayBeOfTwoSizesIsRefusedByALineThatNamesOne) {
+  const auto bytes = [](const char* text) { return refusal([&] { parse_size("--bytes", text); }); };
+  EXPECT_EQ(bytes("1KB"), "--bytes: \"1KB\" may mean powers of 1000 or of 1024; 1K is in powers of 1024");
+  EXPECT_EQ(bytes("64kB"), "--bytes: \"64kB\" may mean powers of 1000 or of 1024; 64k is in powers of 1024");
+  EXPECT_EQ(bytes("1GB"), "--bytes: \"1GB\" may mean powers of 1000 or of 1024; 1G is in powers of 1024");
+  for (const char* text : {"4MB", "4MiB", "4B"}) {
+    EXPECT_NE(
+        refusal([&] { parse_size("--batch-tokens", text, "tokens"); }).find("is not a size: a whole number of tok"),
+        std::string::npos)
+        << text;
+  }
+}
+
+TEST(BenchSizes, AsNcclTestsTakesThem) {
+  BenchOptions options;
+  options.least_bytes = "1k";
+  options.most_bytes = "1m";
+  EXPECT_EQ(plan(options).counts, (std::vector<Index>{256, 1024, 4096, 16384, 65536, 262144}));
+  options.factor = "32";
+  EXPECT_EQ(plan(options).counts, (std::vector<Index>{256, 8192, 262144}));
+  options.least_bytes.clear();
+  options.factor = "1024";
+  EXPECT_EQ(plan(options).counts, (std::vector<Index>{256, 262144}));
+  options.factor = "1";
+  EXPECT_EQ(refusal([&] { plan(options); }), "-b 1K -e 1m -f 1: factor 1: sizes grow by a whole factor of at least 2");
+  options.most_bytes = "12";
+  EXPECT_EQ(refusal([&] { plan(options); }), "-b 1K -e 12 -f 1: the smallest size, 1K, is above the largest, 12");
+  EXPECT_EQ(plan({}).timing.runs, std::nullopt);
+  options = {};
+  options.iters = "20";
+  EXPECT_EQ(plan(options).timing.runs, 20);
+  for (const char* text : {"0", "-1", "20k", "1000001", "x"}) {
+    options.iters = text;
+    EXPECT_EQ(refusal([&] { plan(options); }), fmt::format("--iters {}: a whole number from 1 to 1000000", text));
+  }
+}
+
+TEST(BenchNames, OfOtherProgramsAreUnderstood) {
+  const auto name = [](const std::string& text) { return collective_name(text); };
+  for (const char* text : {"allreduce", "AllReduce", "all-reduce", "ALL_REDUCE", "all_reduce_perf", "MPI_Allreduce",
+                           "osu_allreduce", "all_reduce"}) {
+    EXPECT_EQ(name(text), "all_reduce") << text;
+  }
+  EXPECT_EQ(name("MPI_Allgather"), "all_gather");
+  EXPECT_EQ(name("alltoall_perf"), "all_to_all");
+  EXPECT_EQ(name("reducescatter"), "reduce_scatter");
+  EXPECT_EQ(name("MPI_Reduce_scatter_block"), "reduce_scatter");
+  EXPECT_EQ(name("Shift"), "shift");
+  for (const char* text : {"", "perf", "mpi", "allgatherv", "Iallreduce", "reduce"}) EXPECT_EQ(name(text), text);
+  EXPECT_EQ(plan(with({"AllGather"})).kinds[0].kind, Kind::all_gather);
+  EXPECT_EQ(refusal([] { plan(with({"allreduce", "all_reduce"})); }), "collective all_reduce is given twice");
+}
+
+TEST(BenchTiming, SamplesAreRunsInARow) {
+  EXPECT_EQ(runs_in_a_row(Seconds(1e-6), Seconds(0.3)), 1000);
+  EXPECT_EQ(runs_in_a_row(Seconds(2e-3), Seconds(0.3)), 1);
+  EXPECT_EQ(runs_in_a_row(Seconds(1e-6), Seconds(1e-4)), 20) << "a fifth of a short budget";
+  EXPECT_EQ(runs_in_a_row(Seconds(0), Seconds(0.3)), 1000000);
+  EXPECT_EQ(dealt_out(20, 4), (std::vector<Index>(5, 4)));
+  EXPECT_EQ(dealt_out(7, 2), (std::vector<Index>{3, 2, 2}));
+  EXPECT_EQ(dealt_out(3, 1000), (std::vector<Index>{3}));
+  EXPECT_EQ(dealt_out(1, 1), (std::vector<Index>{1}));
 }
 
 TEST(BenchSizes, RangesGrowByAFactorAndFillWholeElements) {

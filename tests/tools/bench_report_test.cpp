@@ -3,6 +3,7 @@
 #include "tools/bench_report.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -40,8 +41,9 @@ TEST(Statistics, MedianAndQuantile) {
   EXPECT_EQ(quantile(hundred, 1), 100);
   EXPECT_EQ(quantile(std::vector<double>{7}, 0.99), 7);
   EXPECT_EQ(quantile(std::vector<double>{1, 2, 3, 4, 5}, 0.99), 5);
-  const RowTimes times = summarise({Seconds(3), Seconds(1), Seconds(2), Seconds(9)});
-  EXPECT_EQ(times.runs, 4);
+  const RowTimes times = summarise({.runs = 40, .samples = {Seconds(3), Seconds(1), Seconds(2), Seconds(9)}});
+  EXPECT_EQ(times.runs, 40);
+  EXPECT_EQ(times.samples, 4);
   EXPECT_EQ(times.min, Seconds(1));
   EXPECT_EQ(times.median, Seconds(2.5));
   EXPECT_EQ(times.p99, Seconds(9));
@@ -72,7 +74,8 @@ BenchRow row(Algorithm algorithm, Index count, double seconds) {
   result.carried_by = algorithm;
   result.count = count;
   result.bytes = Bytes(4.0 * static_cast<double>(count));
-  result.times = summarise({Seconds(seconds)});
+  result.times = summarise({.runs = 10, .samples = {Seconds(seconds)}});
+  result.copy = Seconds(5e-6);
   result.algorithm_bandwidth = result.bytes / Seconds(seconds);
   result.bus_bandwidth = bandwidths(result.kind, 4, result.bytes, Seconds(seconds)).bus;
   return result;
@@ -87,6 +90,7 @@ class BenchReport : public testing::Test {
              row(Algorithm::native, 1024, 4e-5)};
     rows_[0].wire_bytes = 1536;
     rows_[0].times_native = 2;
+    rows_[0].memory = "arena";
     rows_[2].times_native = 4;
   }
 
@@ -111,6 +115,11 @@ TEST_F(BenchReport, RecordHasNumbersInUnitsOfSi) {
   EXPECT_DOUBLE_EQ(first["busbw"].get<double>(), 1.536e8);
   EXPECT_TRUE(json["rows"][1]["wire_bytes"].is_null());
   EXPECT_TRUE(json["rows"][1]["predicted_s"].is_null());
+  EXPECT_EQ(first["memory"], "arena");
+  EXPECT_EQ(first["runs"], 10);
+  EXPECT_EQ(first["samples"], 1);
+  EXPECT_DOUBLE_EQ(first["copy_s"].get<double>(), 5e-6);
+  EXPECT_DOUBLE_EQ(json["summary"][0]["best_bandwidth"].get<double>(), 6.144e8);
   EXPECT_EQ(json["summary"][0]["times_native"], 3);
   EXPECT_EQ(json["summary"][0]["sizes"], 2);
   EXPECT_TRUE(json["summary"][1]["times_native"].is_null());
@@ -138,6 +147,28 @@ TEST_F(BenchReport, OneRankHasNoBandwidths) {
   EXPECT_EQ(row_text(plan_, rows_[0]).find("B/s"), std::string::npos);
   EXPECT_NE(row_text(plan_, rows_[0]).find("n/a"), std::string::npos);
   EXPECT_EQ(plot_of(plan_, mesh_, rows_).y.label, "algorithm bandwidth");
+  EXPECT_TRUE(json["summary"][0]["best_bandwidth"].is_null());
+  EXPECT_EQ(summary_text(rows_).find("B/s"), std::string::npos) << summary_text(rows_);
+  EXPECT_NE(summary_text(rows_).find("n/a"), std::string::npos);
+}
+
+TEST_F(BenchReport, ComparisonCountsTheRowsWithAPrediction) {
+  EXPECT_EQ(comparison_text(rows_), "");
+  const auto predict = [&](std::size_t i, double seconds) {
+    rows_[i].predicted.emplace();
+    rows_[i].predicted->time = Seconds(seconds);
+  };
+  predict(0, 1e-5);
+  predict(2, 5e-6);
+  const std::string text = comparison_text(rows_);
+  EXPECT_EQ(text.substr(0, text.find(';')), "measured / predicted is 1.50 in the median of 2 rows with a prediction");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+}
+
+TEST_F(BenchReport, RowsSayWhereTheirArraysLieAndWhatACopyTakes) {
+  EXPECT_NE(row_text(plan_, rows_[0]).find(" arena "), std::string::npos);
+  EXPECT_NE(row_text(plan_, rows_[1]).find(" heap "), std::string::npos);
+  EXPECT_NE(row_text(plan_, rows_[1]).find(" 5.00 us "), std::string::npos);
 }
 
 TEST_F(BenchReport, OneWrongElementIsExitCodeOne) {
@@ -153,13 +184,15 @@ TEST_F(BenchReport, CsvHasALineForEachRow) {
   const std::string text = csv_text(plan_, rows_);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
   EXPECT_EQ(text.substr(0, text.find('\n')),
-            "collective,algorithm,carried_by,axis,ranks,bytes,count,dtype,op,runs,time_s_min,time_s_median,time_s_p99,"
+            "collective,algorithm,carried_by,axis,ranks,bytes,count,dtype,op,memory,runs,samples,time_s_min,time_s_"
+            "median,time_s_p99,"
             "time_s_max,"
-            "algbw,busbw,wire_bytes,predicted_s,ratio,limiter,times_native,wrong");
-  EXPECT_NE(text.find("\nall_reduce,native,native,\"{data,model}\",4,1024,256,f32,sum,1,2e-05,2e-05,2e-05,2e-05,"),
-            std::string::npos)
+            "algbw,busbw,wire_bytes,predicted_s,ratio,limiter,times_native,copy_s,wrong");
+  EXPECT_NE(
+      text.find("\nall_reduce,native,native,\"{data,model}\",4,1024,256,f32,sum,heap,10,1,2e-05,2e-05,2e-05,2e-05,"),
+      std::string::npos)
       << text;
-  EXPECT_NE(text.find(",,,,,,0\n"), std::string::npos);
+  EXPECT_NE(text.find(",,,,,,5e-06,0\n"), std::string::npos);
 }
 
 TEST_F(BenchReport, PlotHasACurveForEachAlgorithmAndTwoGuides) {

@@ -23,6 +23,8 @@ def at(value, pointer):
 measured = machine["measured"]
 assert measured["host"] == host and measured["threads_per_rank"] == 1 and measured["ranks_per_node"] == ranks
 assert measured["mesh"] == f"X={ranks}"
+assert measured.get("busy_with_others") == record["busy_with_others"]
+assert 0 <= measured.get("busy_with_others", 0) <= 1
 for pointer in measured["unreliable"]:
     if not pointer.startswith("/contention"):
         assert at(machine, pointer) >= 0, pointer

@@ -86,7 +86,8 @@ grep -q '"machine_file": null' "$folder/record.json" || complain "a machine file
 if ((ranks != 2)); then finish && exit; fi
 
 # Another machine or another way to use it
-machine elsewhere 1e9 0 "" -e "s/\"host\": \"[^\"]*\"/\"host\": \"elsewhere\"/" -e 's/"threads_per_rank": 1/"threads_per_rank": 77/'
+machine elsewhere 1e9 0 "" -e "s/\"host\": \"[^\"]*\"/\"host\": \"elsewhere\"/" -e 's/"threads_per_rank": 1/"threads_per_rank": 77/' \
+  -e 's/"commit": "some"/"commit": "some", "busy_with_others": 0.25/'
 for command in "bench --counts 1" "matmul '$product' --size $sizes" "train --steps 1" \
   "explain '$product' --mesh X=$ranks --size $sizes"; do
   eval "refused 'elsewhere.json: measured on host elsewhere, this is $host; --other-machine takes' \
@@ -97,6 +98,7 @@ run bench all_gather --counts 1 --seconds 0.001 --threads 1 --mesh "X=$ranks,Y=1
 expect_code 0
 expect_lines err 1 "elsewhere.json was measured on mesh {X:$ranks}, this is {X:$ranks, Y:1}"
 expect_lines err 1 "elsewhere.json was measured with 77 threads per rank, here are 1"
+expect_lines err 1 "elsewhere.json was measured while other work took 0.25 of the cores' time"
 expect_lines err 0 "ranks per node"
 grep -q "was measured with 77 threads per rank, here are 1" "$folder/record.json" || complain "the record has no difference"
 

@@ -45,6 +45,34 @@ expect_lines out 1 "axis X in D: case "
 right 1 "A[I_X, J] * B[J, K_X] * C[K, J] -> D[I, J]" --dtype f64 --hardware v5e
 right 1 "A[I_X, J] * B[I, J_X, K] -> D[K, I]" --dtype bf16 # I is a batch dim
 
+# one array alone, exact: every collective, and one that is printed
+moved() {
+  local size=$sizes
+  sizes="I=37, J=53"
+  right 1 "$@"
+  expect_lines out 1 "correct: every element is exactly what it must be"
+  expect_lines out 1 "whole conversion, "
+  sizes=$size
+}
+if ((ranks > 1)); then
+  moved "A[I_X, J] -> A[I, J]"
+  moved 'A[I_X, J] = AllToAll_{X,I} : A[I, J_X]' --dtype f64
+  moved 'AllReduce_X [I, J]{U_X}' --dtype bf16
+  moved "A[I, J]{U_X} -> A[I_X, J]"
+  moved "A[I, J]{Max_X} -> A[I, J_X]"
+  moved "A[I, J] -> A[I, J_X]" --seed 5
+  moved "A[I, J] -> A[I, J]{U_X}"
+fi
+if ((ranks == 4)); then
+  moved 'A[I_{XY}, J] -> A[I, J_X]' --mesh X=2,Y=2 --show
+  moved "Reshard(A[I_XY, J]) -> A[I_YX, J]" --mesh X=2,Y=2 --report "$folder/page.html"
+  moved "A[I_X, J]{U_Y} -> A[I, J_Y]" --mesh X=2,Y=2 --trace "$folder/trace.json"
+fi
+run matmul "A[I_X, J]" --size I=37,J=53
+expect_code 0
+expect_lines out 1 "nothing to do: the array lies as it is wanted"
+expect_lines out 1 "correct: "
+
 # numbered as explain numbers them
 run explain "A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=$ranks --size "$sizes" --hardware cpu --json "$folder/explain.json"
 expect_code 0

@@ -138,6 +138,25 @@ TEST(Output, WhatIsLostIsRememberedAndTheRestIsWritten) {
   EXPECT_EQ(read_file(folder.path("kept")), "text");
 }
 
+TEST(OutputFiles, ANameThatPromisesAnotherFormatIsRefused) {
+  const std::string folder = testing::TempDir();
+  const auto named = [&](const char* option, const char* content, const std::string& name) {
+    return fault_of({{option, content, folder + "/" + name}});
+  };
+  const std::string start = " " + folder + "/";
+  EXPECT_EQ(named("--plot", "plot", "p.png"),
+            "--plot" + start + "p.png: the plot is written as SVG, not PNG; call it " + folder + "/p.svg");
+  EXPECT_EQ(named("--report", "page", "x.PDF"),
+            "--report" + start + "x.PDF: the page is written as HTML, not PDF; call it " + folder + "/x.html");
+  EXPECT_EQ(named("--json", "record", "rows.csv"),
+            "--json" + start + "rows.csv: the record is written as JSON, not CSV; call it " + folder + "/rows.json");
+  EXPECT_NE(named("--csv", "table", "rows.json"), "");
+  EXPECT_NE(named("--trace", "trace", "t.html"), "");
+  for (const char* name : {"p.svg", "p.SVG", "p", "p.v2", ".png", "png"}) EXPECT_EQ(named("--plot", "plot", name), "");
+  EXPECT_EQ(named("--report", "page", "x.htm"), "");
+  EXPECT_EQ(named("-o", "machine", "m.csv"), "");
+}
+
 TEST(Text, Sentences) {
   EXPECT_EQ(sentence("a b"), "A b.");
   EXPECT_EQ(sentence("A?"), "A?");

@@ -55,12 +55,100 @@ TEST(ProductRules, LowerCaseAxesAndCanonicalText) {
 }
 
 TEST(ProductRules, RefusesWhatIsNoProduct) {
-  EXPECT_EQ(refusal("A[I, J] -> C[I, J]"),
-            "1 operand given; a product takes two or more, as in A[I, J] * B[J, K] -> C[I, K]");
   EXPECT_EQ(refusal("A[I, J] * B[J, K]"),
             "no result given; write -> C[...] after the operands, with the layout wanted");
   EXPECT_EQ(refusal("A[I, J] * A[J, K] -> C[I, K]"),
             "the arrays of a product need names of their own; A is given twice");
+}
+
+TEST(ProductRules, ASubscriptOfTimesIsWhatTheProductSumsOver) {
+  EXPECT_EQ(make("A[I, J_X] *_J B[J, K] -> C[I, K]").to_string(), "A[I, J_X] * B[J, K] -> C[I, K]");
+  EXPECT_EQ(make("A[I, J, K] *_{JK} B[J, K] -> C[I]").to_string(), "A[I, J, K] * B[J, K] -> C[I]");
+  EXPECT_EQ(make("A[I, J, K] *_KJ B[J, K] -> C[I]").to_string(), "A[I, J, K] * B[J, K] -> C[I]");
+  make("A[I, J] *_J B[J, K] *_K D[K, I] -> C[I]");
+  make("A[I, J_X] ·_LOCAL B[J_X, K] -> C[I, K]{U_X}");
+  make("A[I_X, J] ·_LOCAL B[J, K] -> C[I_X, K]");
+  EXPECT_EQ(refusal("A[I, J] *_K B[J, K] -> C[I, K]"), "*_K stands before B[J, K], but that product sums over J");
+  EXPECT_EQ(refusal("A[I, J] *_JK B[J, K] -> C[I, K]"), "*_JK stands before B[J, K], but that product sums over J");
+  EXPECT_EQ(refusal("A[I, J] *_J B[J, K] *_J D[K, I] -> C[I]"),
+            "*_J stands before D[K, I], but that product sums over K");
+  EXPECT_EQ(refusal("A[I] *_I B[I] -> C[I]", {{"I", 4}}), "*_I stands before B[I], but that product sums over no dim");
+  EXPECT_EQ(refusal("A[I, J_X] ·_LOCAL B[J_X, K] -> C[I, K]"),
+            "LOCAL leaves the sum over J owed on X, as in C[...]{U_X}, but the result is C[I, K]");
+}
+
+const std::map<std::string, Index> kTwo{{"I", 4}, {"J", 6}};
+
+std::string conversion(const std::string& text, const std::string& mesh = "X=2,Y=3") {
+  return make(text, kTwo, mesh).to_string();
+}
+
+TEST(ProductRules, OneOperandIsAConversion) {
+  EXPECT_EQ(conversion("A[I_X, J] -> A[I, J]"), "A[I_X, J] -> A[I, J]");
+  EXPECT_EQ(conversion("A[I_X, J]"), "A[I_X, J] -> A[I_X, J]");
+  EXPECT_EQ(conversion("[I, J]{U_X} -> [I, J_X]"), "A[I, J]{U_X} -> A[I, J_X]");
+  EXPECT_EQ(conversion("A[I, J]{Max_XY} -> A[I, J]{Max_Y}"), "A[I, J]{Max_XY} -> A[I, J]{Max_Y}");
+  EXPECT_EQ(refusal("A[I, J] -> C[I, J]", kTwo),
+            "A[I, J] is the only operand, so that it is moved and not computed with: the result is A again, with the "
+            "same dims in the same order, not C[I, J]");
+  EXPECT_EQ(refusal("A[I, J] -> A[J, I]", kTwo),
+            "A[I, J] is the only operand, so that it is moved and not computed with: the result is A again, with the "
+            "same dims in the same order, not A[J, I]");
+  EXPECT_EQ(refusal("A[I, J] -> A[I, J]{Max_X}", kTwo),
+            "A[I, J] cannot become A[I, J]{Max_X}: maxima can only be owed where A owes them");
+  EXPECT_EQ(refusal("A[I, J]{Max_X} -> A[I, J]{U_X}", kTwo),
+            "A[I, J]{Max_X} cannot become A[I, J]{U_X}: maxima can only be owed where A owes them");
+}
+
+TEST(ProductRules, ACollectiveSaysWhatItMakes) {
+  EXPECT_EQ(conversion("AllGather_X(A[I_X, J_Y])"), "A[I_X, J_Y] -> A[I, J_Y]");
+  EXPECT_EQ(conversion("AllGather_{XY}(A[I_X, J_Y])"), "A[I_X, J_Y] -> A[I, J]");
+  EXPECT_EQ(conversion("AllGather(A[I_X, J_Y])"), "A[I_X, J_Y] -> A[I, J]");
+  EXPECT_EQ(conversion("AllGather(A[I_X, J_Y]) -> A[I_X, J]"), "A[I_X, J_Y] -> A[I_X, J]");
+  EXPECT_EQ(conversion("AllGather_x(A[I_xy, J]) -> A[I_y, J]"), "A[I_XY, J] -> A[I_Y, J]");
+  EXPECT_EQ(conversion("AllReduce(A[I, J]{U_X})"), "A[I, J]{U_X} -> A[I, J]");
+  EXPECT_EQ(conversion("A[I_X, J] = AllReduce_Y(A[I_X, J]{U_Y})"), "A[I_X, J]{U_Y} -> A[I_X, J]");
+  EXPECT_EQ(conversion("AllReduceMax_X(A[I, J]{Max_X})"), "A[I, J]{Max_X} -> A[I, J]");
+  EXPECT_EQ(conversion("ReduceScatter_{Y,J} : A[I_X, J]{U_Y}"), "A[I_X, J]{U_Y} -> A[I_X, J_Y]");
+  EXPECT_EQ(conversion("ReduceScatter_X(A[I, J]{U_X}) -> A[I, J_X]"), "A[I, J]{U_X} -> A[I, J_X]");
+  EXPECT_EQ(conversion("AllToAll_{X,J} A[I_X, J]"), "A[I_X, J] -> A[I, J_X]");
+  EXPECT_EQ(conversion("AllToAll_X A[I, J_X] -> A[I_X, J]"), "A[I, J_X] -> A[I_X, J]");
+  EXPECT_EQ(conversion("A[I_X, J] = Slice_X(A[I, J])"), "A[I, J] -> A[I_X, J]");
+  EXPECT_EQ(conversion("A[I, J]{U_X} = Owe_X(A[I, J])"), "A[I, J] -> A[I, J]{U_X}");
+  EXPECT_EQ(conversion("A[I_YX, J] = Reshard_XY(A[I_XY, J])"), "A[I_XY, J] -> A[I_YX, J]");
+}
+
+TEST(ProductRules, RefusesACollectiveThatDoesNotDoIt) {
+  const auto refused = [](const std::string& text) { return refusal(text, kTwo); };
+  EXPECT_EQ(refused("AllGather_X(A[I_X, J]) -> A[I_X, J]"), "AllGather_X of A[I_X, J] makes A[I, J], not A[I_X, J]");
+  EXPECT_EQ(refused("AllGather_Y(A[I_X, J])"), "AllGather_Y of A[I_X, J]: axis Y shards no dim of it");
+  EXPECT_EQ(refused("AllGather_Q(A[I_X, J])"), "AllGather_Q of A[I_X, J]: mesh {X:2, Y:3} has no axis Q");
+  EXPECT_EQ(refused("AllReduce_Y(A[I_X, J]{U_Y}) -> A[I_X, J_Y]"),
+            "AllReduce_Y of A[I_X, J]{U_Y} makes A[I_X, J], not A[I_X, J_Y]");
+  EXPECT_EQ(refused("AllReduce_X(A[I, J])"), "AllReduce_X of A[I, J]: nothing is owed on X");
+  EXPECT_EQ(refused("ReduceScatter_X(A[I, J]{U_X})"),
+            "ReduceScatter_X shards a dim of A[I, J]{U_X}: name it, as in ReduceScatter_{X,J}, or give the result");
+  EXPECT_EQ(refused("ReduceScatter_X(A[I, J]{U_X}) -> A[I, J]"),
+            "ReduceScatter_X of A[I, J]{U_X} does not make A[I, J]");
+  EXPECT_EQ(refused("AllReduceMax_X(A[I, J]{U_X})"),
+            "AllReduceMax_X of A[I, J]{U_X}: maxima that are owed are written {Max_X}");
+  EXPECT_EQ(refused("ReduceScatter_{X,I}(A[I, J]{Max_X})"),
+            "ReduceScatter_{X,I} of A[I, J]{Max_X}: it takes sums; maxima take AllReduceMax");
+  EXPECT_EQ(refused("Slice_X(A[I_X, J]) -> A[I, J_X]"), "Slice_X of A[I_X, J]: it has axis X already");
+  EXPECT_EQ(refused("Reshard_X(A[I_X, J])"), "Reshard_X of A[I_X, J] may make many layouts: give the result");
+  EXPECT_EQ(refused("Reshard_Y(A[I_X, J]) -> A[I, J_X]"),
+            "Reshard_Y of A[I_X, J] does not make A[I, J_X]: a reshard is over all axes of the dims that change, and "
+            "settles no debt");
+}
+
+TEST(ProductRules, RefusesAnotherWireThanTheSumsHave) {
+  const Product product = make("A[I, J] = AllReduce_X(A[I, J]{U_X}) over wire exchange", kTwo);
+  const auto refused = [&](DType dtype) {
+    const roofline::Hardware chip = roofline::hardware_named("v5e", product.mesh, dtype);
+    return usage_message([&] { return product.candidates({.real = dtype}, chip); });
+  };
+  EXPECT_EQ(refused(DType::bf16), "\"over wire exchange\" is written, but sums of bf16 on v5e go over wire hop");
+  EXPECT_EQ(refused(DType::f32), "\"over wire exchange\" is written, but f32 has one wire, which has no name");
 }
 
 TEST(ProductRules, RefusesDimsThatDoNotFit) {

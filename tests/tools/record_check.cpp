@@ -38,8 +38,8 @@ bool ascending(const Json& times, const std::vector<std::string>& keys) {
 
 void check_record(const Json& record, std::size_t candidate) {
   expect_keys(record, "the record",
-              {"schema", "command", "mesh", "machine", "valid_timing", "cases", "program", "operations", "candidates",
-               "max_rel_error", "correct", "predicted_s", "measured_s"});
+              {"schema", "command", "mesh", "machine", "valid_timing", "busy_with_others", "cases", "program",
+               "operations", "candidates", "max_rel_error", "correct", "predicted_s", "measured_s"});
   if (faults > 0) return;
   expect(record["schema"] == "shardline.matmul/1", "schema is not shardline.matmul/1");
   expect(record["command"] == "matmul", "command is not matmul");

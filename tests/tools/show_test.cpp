@@ -202,7 +202,8 @@ std::string random_picture(const CounterRng& random, Index number, Index most_pe
   const AbstractMesh mesh(
       {{"X", 1 + below(most_per_axis)}, {"Y", 1 + below(most_per_axis)}, {"Z", 1 + below(most_per_axis)}});
   const Index rank = 1 + below(4);
-  ArraySpec array{"A", {}, {}, Sharding::replicated(static_cast<std::size_t>(rank)), DType::f32};
+  ArraySpec array{
+      .name = "A", .dims = {}, .shape = {}, .sharding = Sharding::replicated(static_cast<std::size_t>(rank))};
   for (Index d = 0; d < rank; ++d) {
     array.dims.emplace_back(1, static_cast<char>('I' + d));
     array.shape.push_back(1 + below(12));

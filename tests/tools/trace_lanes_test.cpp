@@ -93,9 +93,10 @@ TEST(TraceLanes, CollectivesAreCutWhereTheLastRankEnters) {
   EXPECT_EQ(slices[0].end, at(17));
   EXPECT_EQ(slices[1].begin, at(17));
   EXPECT_EQ(slices[1].end, at(20));
-  EXPECT_EQ(slices[1].arguments.at("measured_us"), 4e6);
+  EXPECT_EQ(slices[1].arguments.at("measured_us"), 3e6);  // as long as it is drawn
+  EXPECT_EQ(slices[1].arguments.at("all_ranks_us"), 4e6);
   EXPECT_EQ(slices[1].arguments.at("predicted_us"), 1e6);
-  EXPECT_EQ(slices[1].arguments.at("ratio"), 4);
+  EXPECT_EQ(slices[1].arguments.at("ratio"), 3);
   EXPECT_EQ(slices[1].arguments.at("wire_bytes"), 40);
   EXPECT_EQ(slices[1].arguments.at("exposed_us"), 3e6);
   EXPECT_EQ(slices[1].arguments.at("limiter"), "link");
@@ -120,11 +121,16 @@ TEST(TraceLanes, PanelsAreSlicesAndWhatRanAsOneIsOne) {
   ASSERT_EQ(panels.size(), 2U);
   EXPECT_EQ(panels[1].end - panels[1].begin, at(3));
   EXPECT_EQ(panels[1].arguments.at("panel"), "2 of 2");
+  EXPECT_EQ(panels[1].arguments.at("measured_us"), 3e6);
+  EXPECT_EQ(panels[1].arguments.at("all_ranks_us"), 4e6);
+  EXPECT_TRUE(panels[1].arguments.at("ratio").is_null());
   const std::vector<Slice>& bundle = lane(events, "axis Y").slices;
   ASSERT_EQ(bundle.size(), 1U);
   EXPECT_EQ(bundle[0].name, "b and 1 more");
   EXPECT_EQ(bundle[0].arguments.at("operations"), (Json{"b", "c"}));
+  EXPECT_EQ(bundle[0].arguments.at("measured_us"), 1e7);
   EXPECT_EQ(bundle[0].arguments.at("predicted_us"), 2e6);
+  EXPECT_EQ(bundle[0].arguments.at("ratio"), 5);
   EXPECT_EQ(bundle[0].arguments.at("exposed_us"), 4e6);
 }
 

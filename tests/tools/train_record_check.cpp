@@ -26,7 +26,8 @@ void expect_numbers(const Json& object, const std::string& name, const std::vect
 Json read(const char* path) { return Json::parse(std::ifstream(path)); }
 
 void check_record(const Json& record, std::size_t steps) {
-  for (const char* key : {"schema", "command", "mesh", "machine", "valid_timing", "steps", "operations", "program"}) {
+  for (const char* key :
+       {"schema", "command", "mesh", "machine", "valid_timing", "busy_with_others", "steps", "operations", "program"}) {
     expect(record.contains(key), std::string("the record has no key ") + key);
   }
   expect_numbers(record, "the record", {"val_loss", "bigram_loss", "parameters", "flops_per_step", "mfu"});

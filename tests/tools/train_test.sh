@@ -39,6 +39,14 @@ run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$f
 expect_code 0
 "$record_check" "$folder/record.json" 2 || complain "the record is not right"
 
+# A run whose last update diverges says so once, on any mesh, and leaves the model as it was.
+cp -r "$folder/model" "$folder/before"
+run train "${model[@]}" "${text[@]}" "${shape[@]}" --steps 1 --lr 1e39 --save "$folder/model"
+expect_code 1
+expect_lines err 1 "after step 1: "
+expect_lines err 1 "training diverged"
+diff -r "$folder/before" "$folder/model" || complain "a run that diverged touched the saved model"
+
 run sample --load "$folder/model" --prompt "line 1" --tokens 20 --seed 1
 expect_code 0
 expect_lines out 1 "line 1"

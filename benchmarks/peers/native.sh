@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Whether `native` of shardline bench takes as long as a plain loop over MPI's call, as a table; exit code 1 where it does not.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+usage() {
+  cat <<'TEXT'
+usage: benchmarks/peers/native.sh [OPTION...]
+  --ranks N    ranks on this machine           (default 2)
+  --rounds N   pairs of bench and loop a row   (default 7)
+  Four collectives of f32, 4 KiB to 64 MiB. The two must agree within 5%, in the median over the rounds of their ratio; the column
+  copy is memcpy of as many bytes as the result has. The machine must have nothing else to do.
+TEXT
+}
+
+refuse() {
+  echo "peers: $1" >&2
+  exit 2
+}
+
+ranks=2 rounds=7
+while (($# > 0)); do
+  case $1 in
+    --help | -h) usage; exit 0 ;;
+    --ranks | --rounds)
+      if (($# < 2)) || [[ ! $2 =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "$1 '${2:-}': a number from 1 is needed"; fi ;;&
+    --ranks) ranks=$2 ;;
+    --rounds) rounds=$2 ;;
+    *) refuse "unknown option '$1'; benchmarks/peers/native.sh --help lists them" ;;
+  esac
+  shift 2
+done
+
+scripts/build.sh release >&2
+launcher=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' build/release/CMakeCache.txt)
+scripts/mpirun.sh "$launcher" "$ranks" build/release/benchmarks/peers/native_loop "$rounds"

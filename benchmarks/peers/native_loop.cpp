@@ -1,0 +1,182 @@
+// Holds `native` of `shardline bench` to what it stands for: a plain loop over MPI's call.
+//
+//   mpirun -n N native_loop [ROUNDS]
+//
+// Four collectives of f32 from 4 KiB to 64 MiB. In every round the row of bench and the loop are measured one after the
+// other, each first in every other round. The loops below are plain MPI on arrays of aligned_alloc, written without
+// this library; arrays of bench are aligned to cache lines too, which some copies are faster for. Prints the medians
+// over the rounds, with the time of memcpy of as many bytes as the result has. Exit code 1 where bench's time differs
+// by more than a twentieth from the loop's, by the median over the rounds of their ratio.
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "runtime/mpi/environment.h"
+#include "tools/bench_rows.h"
+#include "tools/job.h"
+#include "tools/statistics.h"
+
+namespace {
+
+using shardline::Index;
+using shardline::Seconds;
+using shardline::collectives::Algorithm;
+using shardline::collectives::Kind;
+
+constexpr double kAllowed = 0.05;
+constexpr double kSeconds = 0.05;  ///< of the runs of a row or a loop in one round
+constexpr std::size_t kCacheLine = 64;
+
+/// What a rank gives and what it gets.
+struct Arrays {
+  explicit Arrays(int count) {
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float) + kCacheLine;
+    given = static_cast<float*>(std::aligned_alloc(kCacheLine, bytes / kCacheLine * kCacheLine));
+    got = static_cast<float*>(std::aligned_alloc(kCacheLine, bytes / kCacheLine * kCacheLine));
+    for (int i = 0; i < count; ++i) given[i] = got[i] = 1;
+  }
+  ~Arrays() {
+    std::free(given);
+    std::free(got);
+  }
+  Arrays(const Arrays&) = delete;
+  Arrays& operator=(const Arrays&) = delete;
+
+  float* given;
+  float* got;
+};
+
+/// `runs` calls, one after the other; `count` elements as nccl-tests counts them, which the ranks divide.
+void call(Kind kind, const Arrays& arrays, int count, int ranks, Index runs) {
+  const int block = count / ranks;
+  switch (kind) {
+    case Kind::all_gather:
+      for (Index i = 0; i < runs; ++i) {
+        MPI_Allgather(arrays.given, block, MPI_FLOAT, arrays.got, block, MPI_FLOAT, MPI_COMM_WORLD);
+      }
+      return;
+    case Kind::reduce_scatter:
+      for (Index i = 0; i < runs; ++i) {
+        MPI_Reduce_scatter_block(arrays.given, arrays.got, block, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      }
+      return;
+    case Kind::all_reduce:
+      for (Index i = 0; i < runs; ++i) {
+        MPI_Allreduce(arrays.given, arrays.got, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      }
+      return;
+    default:
+      for (Index i = 0; i < runs; ++i) {
+        MPI_Alltoall(arrays.given, block, MPI_FLOAT, arrays.got, block, MPI_FLOAT, MPI_COMM_WORLD);
+      }
+  }
+}
+
+/// The slowest rank's time for a call, of `runs` in a row.
+double time_of_calls(Kind kind, const Arrays& arrays, int count, int ranks, Index runs) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = MPI_Wtime();
+  call(kind, arrays, count, ranks, runs);
+  const double mine = (MPI_Wtime() - begin) / static_cast<double>(runs);
+  double slowest = 0;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+/// The median of loops of about a millisecond each, or of single calls that take longer.
+double time_of_loop(Kind kind, int count, int ranks) {
+  constexpr double kLoop = 1e-3;
+  constexpr int kFewest = 5;
+  const Arrays arrays(count);
+  time_of_calls(kind, arrays, count, ranks, 2);
+  const double each = time_of_calls(kind, arrays, count, ranks, 3);
+  const auto runs = static_cast<Index>(std::ceil(kLoop / each));
+  const int loops = std::max(kFewest, static_cast<int>(kSeconds / (each * static_cast<double>(runs))));
+  std::vector<double> times;
+  for (int i = 0; i < loops; ++i) times.push_back(time_of_calls(kind, arrays, count, ranks, runs));
+  return shardline::tools::median(times);
+}
+
+/// What bench says of one row by `native`.
+class Bench {
+ public:
+  explicit Bench(shardline::tools::Job& job)
+      : job_(job), group_(shardline::tools::group_in_order(job.world(), job.mesh(), job.mesh().axes().axes())) {
+    plan_.axes = job.mesh().axes().axes();
+    plan_.ranks = job.mesh().ranks();
+    plan_.timing.budget = Seconds(kSeconds);
+  }
+
+  shardline::tools::BenchRow row(Kind kind, Index count) {
+    using shardline::tools::BenchMemory;
+    const Index bytes = 2 * count * static_cast<Index>(sizeof(float)) + 2 * static_cast<Index>(kCacheLine);
+    const BenchMemory memory(shardline::Tensor(shardline::DType::i64, {bytes / 8}), "heap");
+    const shardline::tools::BenchSetting setting{
+        .plan = &plan_, .hardware = job_.prices(), .cold = shardline::Bytes(0), .group = &group_};
+    return measure_size(job_, setting, {.kind = kind, .algorithms = {Algorithm::native}}, count, {memory, memory})
+        .at(0);
+  }
+
+ private:
+  shardline::tools::Job& job_;
+  shardline::mpi::Communicator group_;
+  shardline::tools::BenchPlan plan_;
+};
+
+/// Collective over all ranks: one line of the table; true where the two agree.
+bool compare(shardline::tools::Job& job, Bench& bench, Kind kind, Index bytes, int rounds) {
+  const auto ranks = static_cast<int>(job.mesh().ranks());
+  const auto count = static_cast<int>(bytes / static_cast<Index>(sizeof(float)) / ranks * ranks);
+  std::vector<double> ours;
+  std::vector<double> loops;
+  std::vector<double> copies;
+  std::vector<double> ratios;
+  for (int i = 0; i < rounds; ++i) {
+    if (i % 2 == 1) loops.push_back(time_of_loop(kind, count, ranks));
+    const shardline::tools::BenchRow row = bench.row(kind, count);
+    if (i % 2 == 0) loops.push_back(time_of_loop(kind, count, ranks));
+    ours.push_back(row.times.median.value);
+    copies.push_back(row.copy.value);
+    ratios.push_back(ours.back() / loops.back());
+  }
+  // Every rank has the same times, those of the slowest one.
+  const double ratio = shardline::tools::median(ratios);
+  const bool agree = std::abs(ratio - 1) <= kAllowed;
+  const auto text = [](const std::vector<double>& times) {
+    return to_string(Seconds(shardline::tools::median(times)));
+  };
+  job.print(fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8.3f}{}\n", name_of(kind), bytes, text(loops), text(ours),
+                        text(copies), ratio, agree ? "" : "  differs"));
+  return agree;
+}
+
+int compare_all(int rounds) {
+  shardline::tools::Job job({});
+  Bench bench(job);
+  job.introduce();
+  job.print(
+      fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8}\n", "collective", "bytes", "loop", "bench", "copy", "ratio"));
+  bool agree = true;
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all}) {
+    for (Index bytes = 4096; bytes <= (Index{64} << 20); bytes *= 4) {
+      agree = compare(job, bench, kind, bytes, rounds) && agree;
+    }
+  }
+  job.print(agree ? "native of bench is the plain loop, within 5%\n"
+                  : "native of bench is NOT the plain loop within 5%\n");
+  return agree ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const shardline::mpi::Environment environment(&argc, &argv);
+  constexpr int kRounds = 7;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : kRounds;
+  return shardline::mpi::run_guarded([&] { return compare_all(std::max(rounds, 1)); });
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Whether prices rank the ways to compute a product as their times do: every candidate of twenty products runs on 2 ranks,
+# in turns, and for each product the fastest has to be among the two that are priced best.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+usage() {
+  cat <<'TEXT'
+usage: benchmarks/prediction/candidates.sh [--machine FILE] [--runs N] [--tolerance SHARE]
+  --machine FILE      prices of this calibration instead of the built-in ones, by which programs are chosen without one
+  --runs N            timed runs of each candidate, whose median counts                              (default 7)
+  --tolerance SHARE   as fast as the fastest: slower by at most this share                           (default 0.05)
+Prints every candidate with price and time, in the order of prices. Ends with 1 unless for every product one that is as
+fast as the fastest is among the two that are priced best. Takes about two minutes; leave the machine alone meanwhile.
+TEXT
+}
+
+options=()
+while (($# > 0)); do
+  case "$1" in
+    --machine | --runs | --tolerance) options+=("$1" "${2:?"$1 needs a value"}"); shift ;;
+    --help | -h) usage; exit 0 ;;
+    *) echo "candidates: unknown option '$1'" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+
+if [[ ! -f build/release/build.ninja ]]; then scripts/build.sh release >/dev/null; fi
+cmake --build build/release --target candidates_benchmark >/dev/null
+scripts/mpirun.sh mpirun 2 build/release/benchmarks/candidates_benchmark "${options[@]}"

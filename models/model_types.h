@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/shape.h"
+
+namespace shardline {
+
+/// What a key is worth that stands in a configuration as null.
+enum class NullMeans {
+  nothing,  ///< it is not legal
+  derived,  ///< the value follows from other keys: as many key-value heads as heads, hidden_size / heads wide
+};
+
+/// What a model_type of Hugging Face makes of keys of `config.json` that are missing or null.
+struct ModelType {
+  std::string_view name;
+  Index vocab = 0;
+  Index d_model = 0;
+  Index layers = 0;
+  Index heads = 0;
+  Index d_ff = 0;
+  std::optional<Index> kv_heads = {};  ///< of a missing key; none: derived
+  NullMeans null_kv_heads = NullMeans::derived;
+  std::optional<Index> head_dim = {};  ///< of a missing key; none: derived
+  NullMeans null_head_dim = NullMeans::nothing;
+  bool tied = false;
+  std::optional<Index> window = {};   ///< sliding_window of a missing key; none: no window
+  std::string_view differs = {};      ///< how its mathematics differs from LLaMA's; empty: not at all
+  std::string_view not_counted = {};  ///< what of it parameter_count() and prices leave out; empty: nothing
+};
+
+/// The types whose layers are attention with grouped keys and values and a gated MLP of three products.
+const std::vector<ModelType>& model_types();
+
+/// Names, separated by commas: of all types, or of those that run, because their mathematics does not differ.
+std::string model_type_names(bool that_run);
+
+}  // namespace shardline

@@ -1,0 +1,26 @@
+section "Configurations of models"
+sizes='"vocab_size": 256, "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 2, "num_attention_heads": 8'
+config() { printf '{"model_type": "%s", %s%s}\n' "$1" "$sizes" "${2:+, $2}" >"$3"; }
+train="shardline train --steps 1 --model"
+plan="shardline plan --chips 8 --model"
+
+config llama '"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}' partial.json
+row "$train partial.json" "turned all of each head: other mathematics, in silence"
+config llama '"rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 4.0}}' nested.json
+row "$train nested.json" "the same"
+config llama '"text_config": {"hidden_size": 128}' text.json
+row "$train text.json" "left the inner object out in silence"
+config mistral '"sliding_window": 4096, "use_sliding_window": false' window.json
+row "$train window.json" "trained without a window, by a key that \`mistral\` does not have"
+config llama '"hidden_size": 128' twice.json
+row "$train twice.json" "took the last of the two"
+config qwen3 '"num_key_value_heads": 8' qwen3.json
+row "$plan qwen3.json" "took heads for 8 wide, as in \`llama\`" 'model .*'
+row "$plan qwen3.json" "said nothing about what is not counted"
+row "$train qwen3.json" "named no reason"
+config qwen3 '"num_key_value_heads": null, "head_dim": null' null.json
+row "$plan null.json" "took both for missing"
+printf '{%s}\n' "$sizes" >untyped.json
+row "$train untyped.json" "took it for \`llama\`"
+printf '{"model_type": "llama", "hidden_size": 512}\n' >short.json
+row "$plan short.json" "\`vocab_size is missing\`, although the type has a default"

@@ -1,0 +1,5 @@
+# shellcheck shell=bash
+section 'The baseline of `bench`'
+
+row 'mpirun -n 2 shardline bench all_gather --counts 64 --algorithm native --iters 5' \
+  '`native` called MPI_Iallgatherv with packing and bookkeeping around it; where its arrays lie was not said' ' heap +0$'

@@ -1,0 +1,76 @@
+#include "tools/bench_habits.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cctype>
+#include <map>
+#include <vector>
+
+namespace shardline::tools {
+namespace {
+
+/// An option of another program, and what does its work here.
+struct ForeignOption {
+  const char* name;
+  const char* answer;
+};
+
+constexpr const char* kProcesses = "every rank is a process: mpirun -n N shardline bench";
+constexpr const char* kWarmup = "runs for a tenth of --seconds come first and do not count";
+constexpr const char* kChecked = "every result is checked, before and after the timed runs";
+
+constexpr std::array<ForeignOption, 18> kForeignOptions{{
+    {"-t", kProcesses},
+    {"--nthreads", kProcesses},
+    {"-g", kProcesses},
+    {"--ngpus", kProcesses},
+    {"-w", kWarmup},
+    {"--warmup_iters", kWarmup},
+    {"-x", kWarmup},
+    {"--warmup", kWarmup},
+    {"-c", kChecked},
+    {"--check", kChecked},
+    {"--validation", kChecked},
+    {"-d", "--dtype f32, bf16, f64, i32 or i64"},
+    {"--datatype", "--dtype f32, bf16, f64, i32 or i64"},
+    {"-o", "--op sum, max or avg"},
+    {"-m", "sizes are --bytes MIN:MAX[:FACTOR], or -b MIN -e MAX -f FACTOR"},
+    {"--message-size", "sizes are --bytes MIN:MAX[:FACTOR], or -b MIN -e MAX -f FACTOR"},
+    {"-i", "sizes grow by a factor, -f; the number of runs is --iters N"},
+    {"--stepbytes", "sizes grow by a factor, -f; the number of runs is --iters N"},
+}};
+
+bool begins_with(const std::string& text, const std::string& part) { return text.compare(0, part.size(), part) == 0; }
+
+}  // namespace
+
+std::string collective_name(const std::string& text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c != '-' && c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const char* before : {"mpi", "osu"}) {
+    if (begins_with(letters, before)) letters.erase(0, 3);
+  }
+  const std::string behind = "perf";
+  if (letters.size() > behind.size() && letters.substr(letters.size() - behind.size()) == behind) {
+    letters.resize(letters.size() - behind.size());
+  }
+  static const std::map<std::string, std::string> kNames{
+      {"allgather", "all_gather"}, {"reducescatter", "reduce_scatter"}, {"reducescatterblock", "reduce_scatter"},
+      {"allreduce", "all_reduce"}, {"alltoall", "all_to_all"},          {"shift", "shift"}};
+  const auto found = kNames.find(letters);
+  return found == kNames.end() ? text : found->second;
+}
+
+void add_foreign_options(CLI::App& command) {
+  for (const ForeignOption& option : kForeignOptions) {
+    const CLI::callback_t refuse = [option](const CLI::results_t& /*values*/) -> bool {
+      throw CLI::ValidationError(option.name, option.answer);
+    };
+    command.add_option(option.name, refuse, "")->expected(0, 1)->group("");
+  }
+}
+
+}  // namespace shardline::tools

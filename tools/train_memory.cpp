@@ -1,0 +1,64 @@
+#include "tools/train_memory.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "models/auto_strategy.h"
+#include "models/training_memory.h"
+
+namespace shardline::tools {
+namespace {
+
+MemoryNeed need_of(const CountedRun& run, const TrainingOptions& options, const Strategy& strategy,
+                   const AbstractMesh& mesh, Index rank) {
+  const TrainingMemory memory = training_memory(run.config, options, strategy, mesh, rank, run.saves);
+  return {memory.own + run.text, memory.arena};
+}
+
+/// The half, quarter, ... of the batch that fits, and the cheapest strategy under which the whole of it does.
+std::string what_fits(const CountedRun& run, const TrainingOptions& options, const Strategy& strategy,
+                      const AbstractMesh& mesh, const std::function<bool(const MemoryNeed&)>& fits) {
+  std::vector<std::string> ways;
+  TrainingOptions smaller = options;
+  while (ways.empty() && smaller.batch.sequences > 1) {
+    smaller.batch.sequences /= 2;
+    if (fits(need_of(run, smaller, strategy, mesh, 0)))
+      ways.push_back(fmt::format("--batch {}", smaller.batch.sequences));
+  }
+  const Program program = make_training_step(run.config, options.batch, options.adamw).model.program;
+  TrainingOptions by_table = options;
+  by_table.by_price = false;
+  for (const PricedStrategy& each :
+       price_strategies(program, mesh, options.policy, {.real = options.dtype}, options.prices, options.schedule)) {
+    if (!fits(need_of(run, by_table, each.strategy, mesh, 0))) continue;
+    ways.push_back("--strategy " + to_string(each.strategy));
+    break;
+  }
+  if (ways.empty()) return "no smaller --batch and no --strategy would fit; more nodes or a smaller model might";
+  return fmt::format("{} would fit", fmt::join(ways, ", or "));
+}
+
+}  // namespace
+
+Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>& files) {
+  const std::string bytes = mpi::on_root(world, 0, [&] {
+    std::uintmax_t sum = 0;
+    for (const std::string& file : files) {
+      std::error_code failure;
+      const std::uintmax_t size = std::filesystem::file_size(file, failure);
+      if (!failure) sum += size;
+    }
+    return std::to_string(3 * sum);
+  });
+  return Bytes(std::stod(bytes));
+}
+
+void require_memory(const Job& job, const CountedRun& run, const TrainingOptions& options, const Strategy& strategy) {
+  const AbstractMesh& mesh = job.mesh().axes();
+  job.require_memory(fmt::format("train --strategy {}", to_string(strategy)),
+                     need_of(run, options, strategy, mesh, job.mesh().rank()),
+                     [&](const auto& fits) { return what_fits(run, options, strategy, mesh, fits); });
+}
+
+}  // namespace shardline::tools

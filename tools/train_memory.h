@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+
+/// A training run whose memory is counted.
+struct CountedRun {
+  const TransformerConfig& config;
+  Bytes text;          ///< that a rank holds beside its arrays, see text_memory()
+  bool saves = false;  ///< its weights
+};
+
+/// Collective over `world`; rank 0 looks. Bytes that the text of these files takes on a rank: once for good, and twice
+/// more while it is read.
+Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>& files);
+
+/// Collective over all ranks: refuses a run that does not fit, before anything is allocated, and says which smaller
+/// batch and which strategy would fit.
+void require_memory(const Job& job, const CountedRun& run, const TrainingOptions& options, const Strategy& strategy);
+
+}  // namespace shardline::tools

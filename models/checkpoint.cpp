@@ -104,6 +104,8 @@ void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, c
   });
 }
 
+std::vector<std::string> saved_files(const std::string& folder) { return {weights_path(folder), config_path(folder)}; }
+
 Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder) {
   const std::string bytes = mpi::on_root(comm, 0, [&] {
     std::uintmax_t sum = 0;

@@ -29,11 +29,14 @@ struct TrainingNotes {
 };
 
 /// Collective over `comm`; rank 0 writes. `parameter(i)` gives the whole of parameter i on every rank; it is called on
-/// every rank, in order. Throws UsageError on every rank when the folder cannot be made or a file not written. Each
-/// file appears whole or not at all, the weights first.
+/// every rank, in order. Throws on every rank: UsageError when the folder cannot be made or no file in it, ResultError
+/// when a file cannot be written. Each file appears whole or not at all, the weights first.
 void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
                      const Transformer& model, const std::function<Tensor(std::size_t)>& parameter,
                      const TrainingNotes& notes);
+
+/// The files that save_checkpoint() writes.
+std::vector<std::string> saved_files(const std::string& folder);
 
 /// Collective over `comm`; rank 0 looks. Bytes of the files of weights in the folder, which load_checkpoint() holds on
 /// every rank, and on the way, tensor by tensor, several times. 0 where there is no folder.

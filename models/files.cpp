@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
 
 namespace shardline {
 namespace {
@@ -20,10 +21,27 @@ std::string words_of(int error) { return std::generic_category().message(error);
 /// Where a file written to `path` really goes: behind symbolic links, which a rename would replace.
 std::string target_of(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return path;
+  if (!std::filesystem::exists(path, error)) return place_behind_links(path).string();
   require(std::filesystem::is_regular_file(path, error), "{}: not a regular file, so it cannot be replaced whole",
           path);
   return std::filesystem::canonical(path).string();
+}
+
+/// Opens a file beside `path` that was not there before; its name goes to `name`. Negative when it cannot.
+int open_beside(const std::string& path, std::string& name) {
+  constexpr int kTries = 100;
+  int descriptor = -1;
+  for (int i = 0; i < kTries; ++i) {
+    name = fmt::format("{}.{}{}.tmp", path, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0 || errno != EEXIST) break;
+  }
+  return descriptor;
+}
+
+/// What could not be done with the file, and why.
+std::string failure_text(const std::string& path, const char* action) {
+  return fmt::format("{}: cannot be {}: {}", path, action, words_of(errno));
 }
 
 /// So that the name itself survives a power cut. Not every file system can; then the name is as safe as it gets.
@@ -82,10 +100,19 @@ void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {
   usage_error("{}: is a Git LFS pointer, not the file itself; git lfs pull fetches it", path);
 }
 
-WholeFile::WholeFile(const std::string& path)
-    : path_(target_of(path)), temporary_(fmt::format("{}.{}.tmp", path_, ::getpid())) {
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail("created");
+std::filesystem::path place_behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // that Linux follows
+  std::filesystem::path place = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(place, error); ++links) {
+    require(links < kMostLinks, "{}: symbolic links go round in circles", path);
+    place = place.parent_path() / std::filesystem::read_symlink(place, error);
+  }
+  return place;
+}
+
+WholeFile::WholeFile(const std::string& path) : path_(target_of(path)), descriptor_(open_beside(path_, temporary_)) {
+  if (descriptor_ < 0) throw UsageError(failure_text(path_, "created"));
 }
 
 WholeFile::~WholeFile() {
@@ -99,20 +126,18 @@ void WholeFile::write(const void* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t written = ::write(descriptor_, next, bytes);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("written");
+    if (written < 0) throw ResultError(failure_text(path_, "written"));
     next += written;
     bytes -= static_cast<std::size_t>(written);
   }
 }
 
 void WholeFile::commit() {
-  if (::fsync(descriptor_) != 0) fail("written");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("renamed into place");
+  if (::fsync(descriptor_) != 0) throw ResultError(failure_text(path_, "written"));
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw ResultError(failure_text(path_, "renamed into place"));
   ::close(descriptor_);
   descriptor_ = -1;
   sync_folder_of(path_);
 }
-
-void WholeFile::fail(const char* action) const { usage_error("{}: cannot be {}: {}", path_, action, words_of(errno)); }
 
 }  // namespace shardline

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -14,23 +15,27 @@ std::string read_file(const std::string& path);
 /// are its first 1024 bytes or more: a pointer is shorter.
 void refuse_lfs_pointer(const std::string& path, std::string_view bytes);
 
+/// Where a file written to `path` goes: behind symbolic links, also where the last leads to a file that is not there
+/// yet. Throws UsageError where links go round in circles.
+std::filesystem::path place_behind_links(const std::string& path);
+
 /// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which commit() renames to
-/// `path`. Without commit() the temporary file disappears and whatever was at `path` stays. Throws UsageError with the
-/// path and the system's words when the folder cannot be written, the disk is full or `path` is not a regular file.
+/// `path`. Without commit() the temporary file disappears and whatever was at `path` stays. Errors have the path and
+/// the system's words.
 class WholeFile {
  public:
+  /// Throws UsageError when the folder cannot be written or `path` is there and not a regular file.
   explicit WholeFile(const std::string& path);
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
   ~WholeFile();
 
+  /// Throws ResultError when the bytes cannot be written, as on a full disk.
   void write(const void* data, std::size_t bytes);
-  /// Forces the bytes to the disk and gives the file its name.
+  /// Forces the bytes to the disk and gives the file its name. Throws ResultError when it cannot.
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* action) const;
-
   std::string path_;
   std::string temporary_;
   int descriptor_ = -1;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "models/files.h"
@@ -35,6 +36,11 @@ const std::vector<KnownModel>& known_models() {
       {"gpt3", tied(without_gate({50257, 12288, 96, 96, 96, 128, 49152}))},
   };
   return models;
+}
+
+bool is_known_model(const std::string& name) {
+  const std::vector<KnownModel>& known = known_models();
+  return std::any_of(known.begin(), known.end(), [&](const KnownModel& each) { return each.name == name; });
 }
 
 TransformerConfig sizes_of_model(const std::string& model, std::vector<std::string>* remarks) {

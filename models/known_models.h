@@ -17,6 +17,9 @@ struct KnownModel {
 /// tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, gemma-7b and gpt3.
 const std::vector<KnownModel>& known_models();
 
+/// True of the name of one of them.
+bool is_known_model(const std::string& name);
+
 /// The sizes of a known model, or those in the `config.json` at path `model`, whose remarks are added to `remarks`.
 /// Throws UsageError as parse_sizes, or where there is neither, with the nearest names.
 TransformerConfig sizes_of_model(const std::string& model, std::vector<std::string>* remarks = nullptr);

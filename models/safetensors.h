@@ -46,7 +46,8 @@ class SafetensorsFile {
 };
 
 /// Writes the arrays, wider element types first so that each is aligned, to a file that appears whole or not at all.
-/// Throws Error on a repeated name or the reserved one, `__metadata__`, and UsageError when the file cannot be written.
+/// Throws Error on a repeated name or the reserved one, `__metadata__`, and as WholeFile does when the file cannot be
+/// written.
 void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <iterator>
 #include <limits>
 #include <set>
@@ -13,6 +12,7 @@
 #include "program/operations.h"
 #include "program/written_collective.h"
 #include "runtime/base/check.h"
+#include "runtime/base/number.h"
 
 namespace shardline {
 namespace {
@@ -219,12 +219,11 @@ std::map<std::string, Index> parse_sizes(const std::string& text) {
             text, item);
     const std::string dim = trimmed(item.substr(0, equals));
     const std::string number = trimmed(item.substr(equals + 1));
-    Index size = 0;
-    const auto [last, error] = std::from_chars(number.data(), number.data() + number.size(), size);
-    require(error == std::errc() && last == number.data() + number.size(),
-            "size {}: \"{}\" is not a whole number up to {}", dim, number, std::numeric_limits<Index>::max());
-    require(size > 0, "size {}={} is not positive", dim, size);
-    require(sizes.emplace(dim, size).second, "sizes \"{}\": dim {} is given twice", text, dim);
+    const std::optional<Index> size = whole_number<Index>(number);
+    require(size.has_value(), "size {}: \"{}\" is not a whole number up to {}", dim, number,
+            std::numeric_limits<Index>::max());
+    require(*size > 0, "size {}={} is not positive", dim, *size);
+    require(sizes.emplace(dim, *size).second, "sizes \"{}\": dim {} is given twice", text, dim);
     begin = end + 1;
   }
   return sizes;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "runtime/base/check.h"
+#include "runtime/base/number.h"
 
 namespace shardline {
 namespace {
@@ -29,11 +29,9 @@ std::pair<Axis, Index> parse_axis(const std::string& item, const std::string& te
   require(equals != std::string::npos, "mesh \"{}\": \"{}\" is not NAME=SIZE, as in X=2,Y=4", text, item);
   const Axis name = trimmed(item.substr(0, equals));
   const std::string digits = trimmed(item.substr(equals + 1));
-  Index size = 0;
-  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  require(status == std::errc() && end == digits.data() + digits.size(),
-          "mesh \"{}\": size \"{}\" of axis {} is not a whole number", text, digits, name);
-  return {name, size};
+  const std::optional<Index> size = whole_number<Index>(digits);
+  require(size.has_value(), "mesh \"{}\": size \"{}\" of axis {} is not a whole number", text, digits, name);
+  return {name, *size};
 }
 
 }  // namespace

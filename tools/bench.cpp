@@ -124,12 +124,12 @@ std::vector<BenchRow> run(Job& job, const BenchSetting& setting, const BenchMemo
 }
 
 int bench(const BenchOptions& options) {
-  Job job(options.common);
+  CommandFiles files = files_of(options.common);
+  files.outputs.push_back({"--csv", "table", options.csv});
+  files.outputs.push_back({"--plot", "plot", options.plot});
+  files.outputs.push_back({"--report", "page", options.report});
+  Job job(options.common, files);
   const BenchPlan plan = plan_bench(options, job.dtype(), job.mesh().axes());
-  job.require_writable({{"--json", "record", options.common.json},
-                        {"--csv", "table", options.csv},
-                        {"--plot", "plot", options.plot},
-                        {"--report", "page", options.report}});
   const Bytes cold = cold_bytes(job, plan);
   const Room room = room_needed(job, plan, cold);
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "runtime/base/check.h"
 #include "tools/bench_case.h"
 #include "tools/bench_habits.h"
 #include "tools/bench_sizes.h"
+#include "tools/number_option.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
@@ -152,15 +152,15 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command
       .add_option("--segment", options.segment, "Bytes of the pieces that messages are cut into [the library's choice]")
       ->check(not_empty());
-  auto* seconds =
-      command.add_option("--seconds", options.seconds, "Time for the runs of one row, in at least 5 samples")
-          ->capture_default_str();
+  auto* seconds = add_decimal_option(
+      command, {.name = "--seconds", .help = "Time for the runs of one row, in at least 5 samples", .positive = true},
+      options.seconds);
   command.add_option("-n,--iters", options.iters, "Timed runs of one row instead, as nccl-tests takes them")
       ->excludes(seconds)
       ->check(not_empty());
   command.add_flag("--cold", options.cold, "Take other arrays in every run, together twice the last-level cache");
   command.add_option("--plot", options.plot, "Draw bandwidth against size into this SVG file")->check(not_empty());
-  command.add_option("--csv", options.csv, "Write the rows to this file")->check(not_empty());
+  command.add_option("--csv", options.csv, "Write the rows to this file; - is standard output")->check(not_empty());
   add_report_option(command, options.report, "the run");
   add_common_options(command, options.common);
   add_machine_options(command, options.common.machine);
@@ -178,7 +178,6 @@ BenchPlan plan_bench(const BenchOptions& options, DType dtype, const AbstractMes
   plan.op = named(kOps, options.op, "--op");
   plan.wire = named(kWires, options.wire, "--wire");
   plan.segment_bytes = segment_of(options.segment);
-  require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
   plan.timing.budget = Seconds(options.seconds);
   if (!options.iters.empty()) plan.timing.runs = parse_runs(options.iters);
   plan.cold = options.cold;

@@ -1,12 +1,12 @@
 #include "tools/bench_sizes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
 
 #include "runtime/base/check.h"
+#include "runtime/base/number.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
@@ -14,13 +14,6 @@ namespace {
 
 constexpr Index kMost = std::numeric_limits<Index>::max();
 constexpr const char* kFactor = "4";
-
-std::optional<Index> whole_number(const std::string& text) {
-  Index number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// What follows the digits of a size.
 struct Suffix {
@@ -52,7 +45,7 @@ struct RangeText {
 std::vector<Index> sizes_of(const RangeText& range, Index element_size) {
   const Index least = parse_size(range.given, range.least);
   const Index most = parse_size(range.given, range.most);
-  const Index factor = whole_number(range.factor).value_or(0);
+  const Index factor = whole_number<Index>(range.factor).value_or(0);
   require(least <= most, "{}: the smallest size, {}, is above the largest, {}", range.given, range.least, range.most);
   require(factor >= 2, "{}: factor {}: sizes grow by a whole factor of at least 2", range.given, range.factor);
   std::vector<Index> counts;
@@ -67,7 +60,7 @@ std::vector<Index> sizes_of(const RangeText& range, Index element_size) {
 
 Index parse_size(const std::string& option, const std::string& text, const std::string& things) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<Index> number = whole_number(text.substr(0, digits));
+  const std::optional<Index> number = whole_number<Index>(text.substr(0, digits));
   const Suffix suffix = suffix_of(std::string_view(text).substr(digits), things == "bytes");
   require(!number || !suffix.ambiguous, "{}: \"{}\" may mean powers of 1000 or of 1024; {} is in powers of 1024",
           option, text, text.substr(0, text.size() - 1));
@@ -96,7 +89,7 @@ std::vector<Index> sizes_between(const std::string& least, const std::string& mo
 
 Index parse_runs(const std::string& text) {
   constexpr Index kMostRuns = 1000000;
-  const std::optional<Index> runs = whole_number(text);
+  const std::optional<Index> runs = whole_number<Index>(text);
   require(runs && *runs >= 1 && *runs <= kMostRuns, "--iters {}: a whole number from 1 to {}", text, kMostRuns);
   return *runs;
 }
@@ -112,7 +105,7 @@ std::string binary_size(Index bytes) {
 std::vector<Index> parse_counts(const std::string& text) {
   std::vector<Index> counts;
   for (const std::string& part : split(text, ',')) {
-    const std::optional<Index> count = whole_number(part);
+    const std::optional<Index> count = whole_number<Index>(part);
     require(count && *count >= 0, "--counts {}: \"{}\" is not a number of elements: whole, 0 or more, as in 1,7,4096",
             text, part);
     counts.push_back(*count);

@@ -1,13 +1,14 @@
 #include "tools/book.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <map>
 #include <memory>
 
 #include "tools/book_rows.h"
+#include "tools/output.h"
 #include "tools/quiet_record.h"
 #include "tools/text.h"
 
@@ -84,12 +85,13 @@ std::string summary(const std::vector<BookRow>& rows) {
 
 int book(const BookOptions& options) {
   const std::vector<BookRow> rows = rows_of(book_rows(), options.section);
+  check_files(files_of(options.common));
   if (!options.common.json.empty()) {
     Json record = quiet_header("shardline.book/1", "book", AbstractMesh());
     record["rows"] = book_json(rows);
-    write_record(options.common.json, record);
+    write_output(options.common.json, record_text(record));
   }
-  fmt::print("{}", book_text(rows));
+  print(book_text(rows));
   return all_hold(rows) ? 0 : 1;
 }
 

@@ -1,10 +1,9 @@
 #include "tools/calibrate.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <memory>
 
 #include "roofline/calibrate.h"
@@ -13,6 +12,8 @@
 #include "runtime/clock.h"
 #include "tools/busy.h"
 #include "tools/job.h"
+#include "tools/number_option.h"
+#include "tools/output.h"
 #include "tools/text.h"
 #include "tools/version.h"
 
@@ -130,9 +131,9 @@ Json links_json(const roofline::Machine& machine) {
 }
 
 int calibrate(const CalibrateOptions& options) {
-  require(options.seconds > 0 && std::isfinite(options.seconds), "--seconds {}: a positive number", options.seconds);
-  Job job(options.common);
-  job.require_writable({{"-o", "machine", options.output}, {"--json", "record", options.common.json}});
+  CommandFiles files = files_of(options.common);
+  files.outputs.push_back({"-o", "machine", options.output});
+  Job job(options.common, files);
   job.require_memory("calibrate", {roofline::kCalibrationMemory, roofline::kCalibrationShared});
   job.introduce();
   const Seconds begin = now();
@@ -145,7 +146,7 @@ int calibrate(const CalibrateOptions& options) {
   const std::string text = roofline::machine_text(machine);
   job.print(machine_summary(machine, now() - begin) + busy_line(job.other_work().busiest()));
   job.write_file(options.output, text);
-  job.print(fmt::format("written to {}\n", options.output));
+  if (options.output != kStandardOutput && all_is_written()) job.print(fmt::format("written to {}\n", options.output));
   Json record = job.header("shardline.calibrate/1", "calibrate");
   const Json file = Json::parse(text);
   record["gemm"] = file["compute"];
@@ -160,8 +161,12 @@ int calibrate(const CalibrateOptions& options) {
 void add_calibrate(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, for predictions by --machine");
   const auto options = std::make_shared<CalibrateOptions>();
-  command->add_option("-o,--output", options->output, "Write the machine to this file")->check(not_empty())->required();
-  command->add_option("--seconds", options->seconds, "Measure for so long, but everything once")->capture_default_str();
+  command->add_option("-o,--output", options->output, "Write the machine to this file; - is standard output")
+      ->check(not_empty())
+      ->required();
+  add_decimal_option(*command,
+                     {.name = "--seconds", .help = "Measure for so long, but everything once", .positive = true},
+                     options->seconds);
   add_mesh_options(*command, options->common);
   add_json_option(*command, options->common);
   command->footer(kFooter);

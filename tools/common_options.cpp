@@ -2,10 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
+#include <limits>
 
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
+#include "tools/number_option.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
@@ -15,14 +16,6 @@ std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
   std::vector<std::string> names;
   for (const DType dtype : dtypes) names.emplace_back(name_of(dtype));
   return names;
-}
-
-/// CLI11 itself takes -1 for 2^64 - 1, and anything larger too.
-std::string seed_fault(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  const bool whole = status == std::errc() && end == text.data() + text.size();
-  return whole ? "" : fmt::format("{} is not a whole number from 0 to 18446744073709551615", text);
 }
 
 }  // namespace
@@ -41,13 +34,18 @@ DType dtype_of(const CommonOptions& options) {
   usage_error("--dtype {}: {} are known", options.dtype, listed(names_of(options.dtypes)));
 }
 
+CommandFiles files_of(const CommonOptions& options) {
+  return {.inputs = {{"--machine", "machine", options.machine.file}}, .outputs = {{"--json", "record", options.json}}};
+}
+
 CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options) {
   return command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
       ->capture_default_str();
 }
 
 void add_json_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--json", options.json, "Write the record of the run to this file")->check(not_empty());
+  command.add_option("--json", options.json, "Write the record of the run to this file; - is standard output")
+      ->check(not_empty());
 }
 
 CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose) {
@@ -64,16 +62,20 @@ void add_show_option(CLI::App& command, bool& show) {
 void add_mesh_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--mesh", options.mesh, "Mesh axes and their sizes, major first, as in X=2,Y=4 [X=<ranks>]")
       ->check(not_empty());
-  command.add_option("--threads", options.threads, "BLAS threads of a rank [cores of the node / its ranks]");
+  add_whole_option(command, {.name = "--threads", .help = "BLAS threads of a rank [cores of the node / its ranks]"},
+                   options.threads);
   command.add_flag("!--no-memory-check", options.memory_check, "Start although memory will not suffice");
 }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   add_mesh_options(command, options);
   add_dtype_option(command, options);
-  command.add_option("--seed", options.seed, "Seed of everything drawn at random")
-      ->check(CLI::Validator(seed_fault, ""))
-      ->capture_default_str();
+  add_whole_option(command,
+                   {.name = "--seed",
+                    .help = "Seed of everything drawn at random",
+                    .least = 0,
+                    .most = std::numeric_limits<std::uint64_t>::max()},
+                   options.seed);
   add_json_option(command, options);
 }
 
@@ -96,10 +98,13 @@ void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_train
       .add_option("--overlap", flags.overlap,
                   "on: between nodes collectives go on while the ranks compute; off: each begins and ends at its place")
       ->capture_default_str();
-  command
-      .add_option("--prefetch", flags.prefetch,
-                  "Layers by which weights are gathered ahead and gradients reduced behind, where they overlap")
-      ->capture_default_str();
+  add_whole_option(
+      command,
+      {.name = "--prefetch",
+       .help = "Layers by which weights are gathered ahead and gradients reduced behind, where they overlap",
+       .least = 0,
+       .most = 1000},
+      flags.prefetch);
 }
 
 void add_trace_option(CLI::App& command, std::string& path) {

@@ -8,6 +8,7 @@
 #include "runtime/base/dtype.h"
 #include "tools/command.h"
 #include "tools/machine_option.h"
+#include "tools/output_files.h"
 #include "tools/schedule_options.h"
 
 namespace shardline::tools {
@@ -26,6 +27,9 @@ struct CommonOptions {
 
 /// The element type of --dtype; throws UsageError that lists those the subcommand takes.
 DType dtype_of(const CommonOptions& options);
+
+/// The files of --machine and --json.
+CommandFiles files_of(const CommonOptions& options);
 
 /// Refuses an empty argument, which a shell makes of a variable that is not set.
 CLI::Validator not_empty();

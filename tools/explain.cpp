@@ -11,6 +11,7 @@
 #include "program/timeline.h"
 #include "roofline/catalogue.h"
 #include "runtime/base/check.h"
+#include "tools/output.h"
 #include "tools/product_report.h"
 #include "tools/quiet_record.h"
 #include "tools/show.h"
@@ -138,17 +139,18 @@ Json record_of(const Product& product, const std::vector<Candidate>& candidates,
 }
 
 int explain(const ExplainOptions& options) {
+  check_files(files_of(options.common));
   const AbstractMesh mesh = AbstractMesh::parse(options.common.mesh);
   const Product product = make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh);
   const Prices prices = prices_of(options, product);
   const std::vector<Candidate> candidates = product.candidates(prices.types, prices.hardware);
   const ProgramSchedule scheduled = schedule(candidates[0].program, prices.types, prices.hardware, {});
   if (!options.common.json.empty()) {
-    write_record(options.common.json, record_of(product, candidates, prices, scheduled));
+    write_output(options.common.json, record_text(record_of(product, candidates, prices, scheduled)));
   }
-  for (const std::string& difference : differences_of(prices, mesh)) fmt::print(stderr, "shardline: {}\n", difference);
-  fmt::print("{}\n{}{}{}", describe(prices, mesh), derivation_text(product, candidates, 1, scheduled, prices.dtype),
-             options.show ? pictures(candidates[0].program, prices.types) + "\n" : "", candidates_text(candidates));
+  for (const std::string& difference : differences_of(prices, mesh)) note(difference);
+  print(describe(prices, mesh) + "\n" + derivation_text(product, candidates, 1, scheduled, prices.dtype) +
+        (options.show ? pictures(candidates[0].program, prices.types) + "\n" : "") + candidates_text(candidates));
   return 0;
 }
 

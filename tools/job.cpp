@@ -3,13 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "models/files.h"
 #include "program/multiply.h"
 #include "roofline/calibrate.h"
 #include "runtime/base/check.h"
-#include "tools/text.h"
+#include "tools/output.h"
 #include "tools/version.h"
 
 namespace shardline::tools {
@@ -17,6 +16,16 @@ namespace {
 
 AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& world) {
   return options.mesh.empty() ? AbstractMesh({{"X", world.size()}}) : AbstractMesh::parse(options.mesh);
+}
+
+/// Collective over all ranks, whose communicator it returns: rank 0 checks the files of the command.
+mpi::Communicator world_with(const CommandFiles& files) {
+  mpi::Communicator world = mpi::Communicator::world();
+  mpi::on_root(world, 0, [&] {
+    check_files(files);
+    return std::string();
+  });
+  return world;
 }
 
 /// Collective over `world`: what the file of --machine says, read by rank 0.
@@ -63,16 +72,15 @@ std::string record_text(const Json& record) {
   return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Job::Job(const CommonOptions& options)
+Job::Job(const CommonOptions& options, const CommandFiles& files)
     : options_(options),
       dtype_(dtype_of(options)),
-      world_(mpi::Communicator::world()),
+      world_(world_with(files)),
       mesh_(mesh_of(options, world_), world_),
       engine_(mesh_),
       machine_(share_machine(world_, options.threads)),
       other_work_(world_),
       given_(read_machine(options.machine, world_, machine_)) {
-  require_writable({{"--json", "record", options_.json}});
   if (!given_) return;
   predictions_ = roofline::hardware_of(given_->machine, mesh_.axes(), arithmetic());
   if (given_->machine.tuning) engine_.set_tuning(*given_->machine.tuning);
@@ -124,13 +132,11 @@ void Job::introduce() const {
 }
 
 void Job::print(const std::string& text) const {
-  if (!root()) return;
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  if (root()) tools::print(text);
 }
 
 void Job::note(const std::string& text) const {
-  if (root()) fmt::print(stderr, "shardline: {}\n", text);
+  if (root()) tools::note(text);
 }
 
 Json Job::header(const std::string& schema, const std::string& command) const {
@@ -156,26 +162,10 @@ Json Job::header(const std::string& schema, const std::string& command) const {
   return header;
 }
 
-void Job::require_writable(const std::vector<OutputFile>& files) const {
-  mpi::on_root(world_, 0, [&] {
-    tools::require_writable(files);
-    return std::string();
-  });
-}
-
 void Job::write_file(const std::string& path, const std::string& text) const {
-  if (path.empty()) return;
-  mpi::on_root(world_, 0, [&] {
-    WholeFile file(path);
-    file.write(text.data(), text.size());
-    file.commit();
-    return std::string();
-  });
+  if (root()) write_output(path, text);
 }
 
-void Job::write_json(const Json& record) const {
-  if (options_.json.empty()) return;
-  write_file(options_.json, record_text(record));
-}
+void Job::write_json(const Json& record) const { write_file(options_.json, record_text(record)); }
 
 }  // namespace shardline::tools

@@ -33,10 +33,11 @@ std::string record_text(const Json& record);
 /// The ranks at work on one subcommand: world communicator, mesh, engine, threads and the record of the run.
 class Job {
  public:
-  /// Collective over all ranks. Throws UsageError, on all ranks, when the axes of the mesh do not multiply to the
-  /// number of ranks, on an unknown dtype, when the record cannot be written, and when the file of --machine cannot be
-  /// read, is of another host, or lacks figures of the dtype or the link of an axis.
-  explicit Job(const CommonOptions& options);
+  /// Collective over all ranks. Throws UsageError, on all ranks, first as check_files() does, of `files` that start
+  /// with files_of(`options`); then when the axes of the mesh do not multiply to the number of ranks, on an unknown
+  /// dtype, and when the file of --machine cannot be read, is of another host, or lacks figures of the dtype or the
+  /// link of an axis.
+  Job(const CommonOptions& options, const CommandFiles& files);
 
   /// True on the rank that prints.
   bool root() const { return world_.rank() == 0; }
@@ -68,7 +69,7 @@ class Job {
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
-  /// Prints to standard output from rank 0 and flushes.
+  /// Prints results from rank 0, as print() of tools/output.h does.
   void print(const std::string& text) const;
   /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
   void note(const std::string& text) const;
@@ -76,14 +77,9 @@ class Job {
   /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing,
   /// busy_with_others.
   Json header(const std::string& schema, const std::string& command) const;
-  /// Collective over all ranks: throws UsageError on all ranks where one of the files cannot be written by rank 0 or
-  /// two are the same. An empty path stands for no file, here and below.
-  void require_writable(const std::vector<OutputFile>& files) const;
-  /// Collective over all ranks: writes rank 0's `text` to the file, whole. Throws UsageError on all ranks when it
-  /// cannot.
+  /// Writes rank 0's `text` to the file as write_output() does; an empty path stands for no file.
   void write_file(const std::string& path, const std::string& text) const;
-  /// Collective over all ranks: writes the record to the file of --json, whole; nothing when there is none. Throws
-  /// UsageError on all ranks when it cannot.
+  /// Writes rank 0's record to the file of --json; nothing when there is none.
   void write_json(const Json& record) const;
 
  private:

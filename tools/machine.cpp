@@ -54,7 +54,6 @@ std::string host_name() {
 }
 
 Machine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
-  require(!threads || *threads >= 1, "--threads {}: a rank has at least 1 thread", threads.value_or(0));
   const mpi::Communicator node = world.split_by_node();
   const int cores = mpi::cores_of(node);
   constexpr int kThreadsPerCore = 4;  // beyond any use: each costs the BLAS memory, and the kernel's patience

@@ -3,9 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <memory>
 #include <sstream>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "runtime/base/launcher.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
+#include "tools/arguments.h"
 #include "tools/bench.h"
 #include "tools/book.h"
 #include "tools/calibrate.h"
@@ -21,6 +21,7 @@
 #include "tools/explain.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
+#include "tools/output.h"
 #include "tools/plan.h"
 #include "tools/sample.h"
 #include "tools/text.h"
@@ -42,6 +43,10 @@ std::string command_names(const CLI::App& app) {
   return listed(names);
 }
 
+std::string no_command(const CLI::App& app, const std::string& name) {
+  return fmt::format("there is no command '{}'; there are {}", name, command_names(app));
+}
+
 /// True of the commands that do not start MPI.
 bool is_quiet(const std::string& command) { return command == "explain" || command == "plan" || command == "book"; }
 
@@ -49,9 +54,9 @@ bool is_quiet(const std::string& command) { return command == "explain" || comma
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with('-')) {
-    return fmt::format("there is no command '{}'; there are {}", unknown[0], command_names(app));
+    return no_command(app, as_typed(unknown[0]));
   }
-  std::string text = error.what();
+  std::string text = as_typed(error.what());
   for (char& c : text) c = c == '\n' ? ' ' : c;
   const auto commands = app.get_subcommands();
   return fmt::format("{}; see shardline {}--help", text, commands.empty() ? "" : commands[0]->get_name() + " ");
@@ -70,6 +75,23 @@ struct Request {
   bool alone = false;  ///< run with one rank although a launcher says that there are more
 };
 
+/// Adds `help`, which does for a command what its --help does.
+void add_help(CLI::App& app, Request& request) {
+  CLI::App* command = app.add_subcommand("help", "Print the help of a command");
+  const auto name = std::make_shared<std::string>();
+  command->add_option("COMMAND", *name, "Of the commands above [all of them, a line each]");
+  command->callback([&app, &request, name] {
+    const std::vector<CLI::App*> asked =
+        app.get_subcommands([&](const CLI::App* each) { return each->get_name() == *name; });
+    if (!name->empty() && asked.empty()) {
+      request.fault = no_command(app, *name);
+    } else {
+      request.text = name->empty() ? app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal)
+                                   : asked[0]->help(app.get_name());
+    }
+  });
+}
+
 Request parse(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
@@ -86,9 +108,10 @@ Request parse(int argc, char** argv) {
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     if (!is_quiet(command->get_name())) add_alone_option(*command, request.alone);
   }
+  add_help(app, request);
   try {
-    app.parse(argc, argv);
-    if (request.run == nullptr && request.quiet == nullptr) request.fault = "no command given; see shardline --help";
+    parse_as_typed(app, {argv + 1, argv + argc});
+    if (app.get_subcommands().empty()) request.fault = "no command given; see shardline --help";
   } catch (const CLI::Success& asked) {  // --help or --version
     std::ostringstream text;
     app.exit(asked, text, text);
@@ -100,22 +123,22 @@ Request parse(int argc, char** argv) {
   return request;
 }
 
+/// The exit code of a command that returned `code`: success means that all it had to say has arrived.
+int exit_code_of(int code) { return all_is_written() || code != 0 ? code : 1; }
+
 /// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
 /// a launcher would end the one that prints before it has said why.
 int run_quietly(const Request& request) {
   if (!launched_first(std::getenv)) return 0;
-  const auto complain = [](const std::exception& error) { std::cerr << "shardline: " << error.what() << std::endl; };
   try {
     if (!request.fault.empty()) throw UsageError(request.fault);
-    std::fputs(request.text.c_str(), stdout);
-    const int code = request.quiet == nullptr ? 0 : request.quiet();
-    if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
-    return code;
+    print(request.text);
+    return exit_code_of(request.quiet == nullptr ? 0 : request.quiet());
   } catch (const UsageError& error) {
-    complain(error);
+    note(error.what());
     return 2;
   } catch (const std::exception& error) {
-    complain(error);
+    note(error.what());
     return 1;
   }
 }
@@ -124,7 +147,7 @@ int run_quietly(const Request& request) {
 /// them prints; the others wait until that is read, since the launcher may end the job when the first of them ends.
 int refuse_launcher(const LauncherFault& fault) {
   if (fault.reports) {
-    std::cerr << "shardline: " << fault.message << std::endl;
+    note(fault.message);
   } else {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
@@ -137,13 +160,14 @@ int run_on_ranks(int argc, char** argv, const Request& request) {
   const mpi::Environment environment(&argc, &argv);
   const bool must_not_be_alone = !request.alone && !fault.message.empty();
   if (must_not_be_alone && mpi::Communicator::world().size() == 1) return refuse_launcher(fault);
-  return mpi::run_guarded(request.run);
+  return mpi::run_guarded([&] { return exit_code_of(request.run()); });
 }
 
 }  // namespace
 }  // namespace shardline::tools
 
 int main(int argc, char** argv) {
+  shardline::tools::hold_standard_streams();
   shardline::tools::keep_freed_memory();
   const shardline::tools::Request request = shardline::tools::parse(argc, argv);
   if (request.run == nullptr) return shardline::tools::run_quietly(request);

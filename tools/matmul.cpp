@@ -14,6 +14,7 @@
 #include "runtime/base/check.h"
 #include "runtime/interrupt.h"
 #include "tools/matmul_report.h"
+#include "tools/number_option.h"
 #include "tools/product_report.h"
 #include "tools/schedule_options.h"
 #include "tools/show.h"
@@ -135,7 +136,10 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
 int matmul(const MatmulOptions& options) {
   const ParsedProduct parsed = parse_product(options.expression);
   const std::map<std::string, Index> sizes = parse_sizes(options.sizes);
-  Job job(options.common);
+  CommandFiles files = files_of(options.common);
+  add_trace_files(files, options.trace);
+  files.outputs.push_back({"--report", "page", options.report});
+  Job job(options.common, files);
   const Product product = make_product(parsed, sizes, job.mesh().axes());
   const ElementTypes types = product_types(product, job.dtype());
   const roofline::Hardware prices = job.prices();
@@ -143,16 +147,12 @@ int matmul(const MatmulOptions& options) {
   std::vector<Candidate> candidates =
       product.candidates(types, ours ? prices : roofline::hardware_named(options.hardware, product.mesh, types.real));
   const auto count = static_cast<Index>(candidates.size());
-  require(options.choose >= 1 && options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose,
-          count);
+  require(options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose, count);
   const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
   check(chosen);
   ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
   job.require_memory(product.to_string(), need_of(product, chosen, scheduled, job.dtype()),
                      [](const auto&) { return "smaller dims or more nodes would need less"; });
-  job.require_writable({{"--json", "record", options.common.json},
-                        {"--trace", "trace", options.trace},
-                        {"--report", "page", options.report}});
 
   job.introduce();
   if (job.dtype() == DType::bf16 && !product.converts()) {
@@ -212,10 +212,11 @@ void add_matmul(CLI::App& app, Command& run) {
                    "it is wanted, as in \"A[I_X, J] -> A[I, J]\"")
       ->required();
   command->add_option("--size", options->sizes, "Size of every dim, as in I=1024,J=1024,K=1024")->required();
-  command
-      ->add_option("--choose", options->choose,
-                   "Run the candidate of this number, as explain with the same --hardware or --machine lists them")
-      ->capture_default_str();
+  add_whole_option(
+      *command,
+      {.name = "--choose",
+       .help = "Run the candidate of this number, as explain with the same --hardware or --machine lists them"},
+      options->choose);
   add_schedule_options(*command, options->schedule, false);
   add_show_option(*command, options->show);
   add_trace_option(*command, options->trace);

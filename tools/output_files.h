@@ -5,18 +5,27 @@
 
 namespace shardline::tools {
 
-/// A file that a command writes.
-struct OutputFile {
-  const char* option;   ///< by which it was asked for: "--json"
-  const char* content;  ///< "record"
+/// A file that a command reads or writes.
+struct NamedFile {
+  std::string option;   ///< by which it was named: "--json"
+  std::string content;  ///< "record"
   std::string path;     ///< empty for none
 };
 
-/// Throws UsageError that names both options where two of `files` are the same file, as WholeFile does where one
-/// cannot be written, and where the name of one ends as those of another format do: --plot p.png.
-void require_writable(const std::vector<OutputFile>& files);
+/// The files of a command, named before it does anything.
+struct CommandFiles {
+  std::vector<NamedFile> inputs = {};
+  std::vector<NamedFile> input_folders = {};  ///< in which nothing is written
+  std::vector<NamedFile> outputs = {};        ///< "-" is standard output
+  /// Written later if at all, so that nobody tries beforehand whether they can be; "-" is a name.
+  std::vector<NamedFile> more_outputs = {};
+};
 
-/// Throws UsageError where one of `files` is also one that the command reads.
-void refuse_inputs(const std::vector<OutputFile>& inputs, const std::vector<OutputFile>& files);
+/// Throws UsageError, before any file is touched, where an output is one of the inputs, lies in one of the input
+/// folders, is another output or the file that standard output goes to, or has a name that ends as those of another
+/// format do: --plot p.png. Files count as the same by whatever way they are reached. After that throws as WholeFile
+/// does where one of `outputs` cannot be written. Where "-" is one of them, text goes to standard error from here on.
+/// Of the ranks of a job, rank 0 calls this.
+void check_files(const CommandFiles& files);
 
 }  // namespace shardline::tools

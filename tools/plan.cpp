@@ -5,7 +5,10 @@
 
 #include <memory>
 
+#include "models/known_models.h"
 #include "runtime/base/check.h"
+#include "tools/number_option.h"
+#include "tools/output.h"
 #include "tools/output_files.h"
 #include "tools/plan_answer.h"
 #include "tools/plan_page.h"
@@ -15,14 +18,15 @@ namespace shardline::tools {
 namespace {
 
 int plan(const PlanOptions& options) {
-  refuse_inputs({{"--model", "model", options.model}, {"--machine", "machine", options.common.machine.file}},
-                {{"--json", "record", options.common.json}, {"--report", "page", options.report}});
-  require_writable({{"--json", "record", options.common.json}, {"--report", "page", options.report}});
+  CommandFiles files = files_of(options.common);
+  if (!is_known_model(options.model)) files.inputs.push_back({"--model", "model", options.model});
+  files.outputs.push_back({"--report", "page", options.report});
+  check_files(files);
   const PlanAnswer answer = answer_of(options);
-  for (const std::string& remark : answer.question.remarks) fmt::print(stderr, "shardline: {}\n", remark);
-  if (!options.common.json.empty()) write_record(options.common.json, plan_record(answer));
-  if (!options.report.empty()) write_text(options.report, to_html(plan_page(answer)));
-  fmt::print("{}", plan_text(answer));
+  for (const std::string& remark : answer.question.remarks) note(remark);
+  if (!options.common.json.empty()) write_output(options.common.json, record_text(plan_record(answer)));
+  if (!options.report.empty()) write_output(options.report, to_html(plan_page(answer)));
+  print(plan_text(answer));
   return 0;
 }
 
@@ -42,28 +46,41 @@ is started and nothing is run.)";
 void add_machine(CLI::App& command, PlanOptions& options) {
   add_machine_options(command, options.common.machine)
       ->excludes(add_hardware_option(command, options.hardware, "Plan for"));
-  command.add_option("--chips", options.chips,
-                     "Chips in all; meshes of the largest power of two not above them are searched");
+  add_whole_option(command,
+                   {.name = "--chips",
+                    .help = "Chips in all; meshes of the largest power of two not above them are searched",
+                    .most = kMostChips},
+                   options.chips);
   command.add_option("--mesh", options.common.mesh, "One mesh and the torus axes of each axis, as in X=2048:2,Y=4:1")
       ->check(not_empty());
   command.add_option("--torus", options.torus, "The torus, as in 16x20x28: mesh axes take whole axes of it")
       ->check(not_empty());
   command.add_option("--strategy", options.strategy, "Only this one, with --mesh, as in fsdp=X,tp=Y (default: all)")
       ->check(not_empty());
-  command.add_option("--pods", options.pods, "Pods that the chips are in, joined by their hosts' network")
-      ->capture_default_str();
+  add_whole_option(
+      command,
+      {.name = "--pods", .help = "Pods that the chips are in, joined by their hosts' network", .most = kMostChips},
+      options.pods);
 }
 
 void add_training(CLI::App& command, PlanOptions& options) {
   command.add_option("--batch-tokens", options.batch_tokens, "Tokens of a batch; suffixes K, M, G are powers of 1024")
       ->capture_default_str();
-  command.add_option("--seq", options.sequence, "Tokens of a sequence")->capture_default_str();
-  command.add_option("--tokens", options.tokens, "Tokens to train on, as in 15e12")->capture_default_str();
-  command.add_option("--utilisation", options.utilisation, "Share of the peak that training reaches")
-      ->capture_default_str();
-  command.add_option("--price-per-hour", options.price_per_hour, "Of a chip, in any currency");
-  command.add_option("--stages", options.stages, "Stages of the pipeline in the closed form (default: 8 or fewer)");
-  command.add_option("--microbatches", options.microbatches, "Microbatches that go through it (default: 32 or fewer)");
+  add_whole_option(command, {.name = "--seq", .help = "Tokens of a sequence"}, options.sequence);
+  add_decimal_option(command,
+                     {.name = "--tokens", .help = "Tokens to train on, as in 15e12", .positive = true, .most = 1e18},
+                     options.tokens);
+  add_decimal_option(
+      command, {.name = "--utilisation", .help = "Share of the peak that training reaches", .least = 0.001, .most = 1},
+      options.utilisation);
+  add_decimal_option(command, {.name = "--price-per-hour", .help = "Of a chip, in any currency; 0: not known"},
+                     options.price_per_hour);
+  add_whole_option(command,
+                   {.name = "--stages", .help = "Stages of the pipeline in the closed form (default: 8 or fewer)"},
+                   options.stages);
+  add_whole_option(command,
+                   {.name = "--microbatches", .help = "Microbatches that go through it (default: 32 or fewer)"},
+                   options.microbatches);
 }
 
 }  // namespace

@@ -3,29 +3,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "models/files.h"
 #include "models/known_models.h"
 #include "roofline/torus.h"
 #include "runtime/base/check.h"
+#include "runtime/base/number.h"
 #include "tools/bench_sizes.h"
 #include "tools/text.h"
 
 namespace shardline::tools {
 namespace {
 
-constexpr Index kMostChips = Index{1} << 24;
 constexpr Index kMostTokens = Index{1} << 36;
 constexpr Index kMostSequence = Index{1} << 20;
 
 Index positive(const std::string& option, const std::string& text) {
-  Index number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  require(status == std::errc() && end == text.data() + text.size() && number >= 1,
-          "{}: \"{}\" is not a whole number of at least 1", option, text);
-  return number;
+  const std::optional<Index> number = whole_number<Index>(text);
+  require(number && *number >= 1, "{}: \"{}\" is not a whole number of at least 1", option, text);
+  return *number;
 }
 
 /// "X=2048:2,Y=4:1": a mesh, and how many torus axes its axes are given.
@@ -48,15 +44,7 @@ std::vector<Index> parse_torus(const std::string& text) {
   return torus;
 }
 
-void check_numbers(const PlanOptions& options) {
-  require(options.chips.value_or(1) >= 1 && options.chips.value_or(1) <= kMostChips, "--chips {}: from 1 to {}",
-          options.chips.value_or(1), kMostChips);
-  require(options.tokens > 0 && options.tokens <= 1e18, "--tokens {}: a positive number, at most 1e18", options.tokens);
-  require(options.utilisation >= 0.001 && options.utilisation <= 1, "--utilisation {}: from 0.001 to 1",
-          options.utilisation);
-  require(options.price_per_hour >= 0 && std::isfinite(options.price_per_hour),
-          "--price-per-hour {}: not a price of a chip", options.price_per_hour);
-  require(options.pods >= 1 && options.pods <= kMostChips, "--pods {}: from 1 to {}", options.pods, kMostChips);
+void check_machine(const PlanOptions& options) {
   require(options.chips.value_or(0) % options.pods == 0, "--chips {}: not a multiple of --pods {}",
           options.chips.value_or(0), options.pods);
   require(options.strategy.empty() || !options.common.mesh.empty(), "--strategy {}: needs --mesh, whose axes it names",
@@ -70,9 +58,8 @@ void put_batch(PlanQuestion& question, const PlanOptions& options) {
   const Index tokens = parse_size("--batch-tokens", options.batch_tokens, "tokens");
   require(tokens <= kMostTokens, "--batch-tokens {}: at most {}", options.batch_tokens, kMostTokens);
   require(tokens % options.pods == 0, "--batch-tokens {}: not a multiple of --pods {}", tokens, options.pods);
-  require(options.sequence >= 1 && options.sequence <= std::min(tokens, kMostSequence),
-          "--seq {}: from 1 to {}, as the batch has {} tokens", options.sequence, std::min(tokens, kMostSequence),
-          tokens);
+  require(options.sequence <= std::min(tokens, kMostSequence), "--seq {}: from 1 to {}, as the batch has {} tokens",
+          options.sequence, std::min(tokens, kMostSequence), tokens);
   question.run.tokens = tokens;
   question.run.sequence = options.sequence;
 }
@@ -171,13 +158,13 @@ void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const P
   const Index layers = question.run.config.layers;
   const Index most = roofline::power_of_two_below(std::min(layers, closed.mesh_chips()));
   closed.stages = options.stages.value_or(std::min<Index>(8, most));
-  require(closed.stages >= 1 && closed.stages <= most && closed.stages == roofline::power_of_two_below(closed.stages),
+  require(closed.stages <= most && closed.stages == roofline::power_of_two_below(closed.stages),
           "--stages {}: a power of two from 1 to {}, of {} layers on {} chips", closed.stages, most, layers,
           closed.mesh_chips());
   const Index sequences = question.run.tokens / question.run.sequence;
   closed.microbatches = options.microbatches.value_or(std::min<Index>(32, sequences));
-  require(closed.microbatches >= 1 && closed.microbatches <= sequences,
-          "--microbatches {}: from 1 to {}, the sequences of a batch", closed.microbatches, sequences);
+  require(closed.microbatches <= sequences, "--microbatches {}: from 1 to {}, the sequences of a batch",
+          closed.microbatches, sequences);
 }
 
 /// How many torus axes FSDP and tensor parallelism have: as the mesh or torus that was given, or all but one for FSDP.
@@ -265,7 +252,7 @@ roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
 }
 
 PlanQuestion question_of(const PlanOptions& options) {
-  check_numbers(options);
+  check_machine(options);
   PlanQuestion question;
   question.run.config = sizes_of_model(options.model, &question.remarks);
   const MachineFlags& flags = options.common.machine;

@@ -12,6 +12,8 @@
 
 namespace shardline::tools {
 
+constexpr Index kMostChips = Index{1} << 24;
+
 /// What people type.
 struct PlanOptions {
   CommonOptions common;

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/gemm.h"
-#include "models/files.h"
 #include "runtime/mpi/environment.h"
 #include "tools/version.h"
 
@@ -24,13 +23,5 @@ Json quiet_header(const std::string& schema, const std::string& command, const A
           {"valid_timing", false},
           {"valid_timing_reason", "nothing was run"}};
 }
-
-void write_text(const std::string& path, const std::string& text) {
-  WholeFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
-
-void write_record(const std::string& path, const Json& record) { write_text(path, record_text(record)); }
 
 }  // namespace shardline::tools

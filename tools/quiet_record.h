@@ -11,10 +11,4 @@ namespace shardline::tools {
 /// without MPI null, and `valid_timing` false.
 Json quiet_header(const std::string& schema, const std::string& command, const AbstractMesh& mesh);
 
-/// Writes the text to the file, whole. Throws UsageError when it cannot.
-void write_text(const std::string& path, const std::string& text);
-
-/// Writes the record to the file, whole. Throws UsageError when it cannot.
-void write_record(const std::string& path, const Json& record);
-
 }  // namespace shardline::tools

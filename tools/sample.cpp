@@ -21,6 +21,7 @@
 #include "runtime/finite.h"
 #include "tools/job.h"
 #include "tools/load_memory.h"
+#include "tools/number_option.h"
 
 namespace shardline::tools {
 namespace {
@@ -42,9 +43,6 @@ sequences it was trained on.)";
 
 void check_options(const SampleOptions& options) {
   require(!options.prompt.empty(), "--prompt is empty: give at least one byte to continue");
-  require(options.tokens >= 0, "--tokens {}: at least 0", options.tokens);
-  require(options.temperature >= 0 && std::isfinite(options.temperature), "--temperature {}: 0 or more",
-          options.temperature);
   require(options.common.dtype != "bf16", "--dtype bf16: sampling runs in f32 or f64");
 }
 
@@ -145,7 +143,9 @@ char draw(const std::vector<double>& logits, double temperature, double uniform)
 
 int sample(const SampleOptions& options) {
   check_options(options);
-  Job job(options.common);
+  CommandFiles files = files_of(options.common);
+  files.input_folders.push_back({"--load", "model", options.load});
+  Job job(options.common, files);
   require_memory_to_load(job, options.load);
   const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
@@ -179,8 +179,8 @@ void add_sample(CLI::App& app, Command& run) {
   command->add_option("--load", options->load, "Folder of the model: config.json and weights, in one file or several")
       ->required();
   command->add_option("--prompt", options->prompt, "Text to continue")->required();
-  command->add_option("--tokens", options->tokens, "Bytes to add")->capture_default_str();
-  command->add_option("--temperature", options->temperature, "0 takes the likeliest byte")->capture_default_str();
+  add_whole_option(*command, {.name = "--tokens", .help = "Bytes to add", .least = 0}, options->tokens);
+  add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest byte"}, options->temperature);
   command->add_option("--strategy", options->strategy, "Roles on mesh axes, as for train");
   command->footer(kFooter);
   command->callback([options, &run] { run = [options] { return sample(*options); }; });

@@ -9,7 +9,6 @@ namespace shardline::tools {
 ScheduleOptions schedule_options(const ScheduleFlags& flags) {
   using Fuse = ScheduleOptions::Fuse;
   require(flags.overlap == "on" || flags.overlap == "off", "--overlap {}: on or off", flags.overlap);
-  require(flags.prefetch >= 0 && flags.prefetch <= 1000, "--prefetch {}: 0 to 1000 layers", flags.prefetch);
   require(flags.fuse == "auto" || flags.fuse == "on" || flags.fuse == "off", "--fuse {}: auto, on or off", flags.fuse);
   ScheduleOptions options;
   options.overlap = flags.overlap == "on";

@@ -4,11 +4,13 @@
 
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "models/files.h"
 #include "runtime/base/check.h"
 #include "runtime/mpi/request.h"
 #include "tools/machine.h"
+#include "tools/output.h"
 #include "tools/trace_check.h"
 
 namespace shardline::tools {
@@ -22,6 +24,9 @@ Index total(const mpi::Communicator& comm, Index mine) {
 
 void append(WholeFile& file, const std::string& text) { file.write(text.data(), text.size()); }
 
+/// The file that a rank leaves which does not come to the end.
+std::string part_of(const std::string& path, int rank) { return fmt::format("{}.rank{}.part", path, rank); }
+
 /// What each span took on this rank alone.
 std::vector<JointTime> own_times(const std::vector<Span>& spans, const ClockAlignment& clock, Index rank) {
   std::vector<JointTime> times;
@@ -30,6 +35,15 @@ std::vector<JointTime> own_times(const std::vector<Span>& spans, const ClockAlig
 }
 
 }  // namespace
+
+void add_trace_files(CommandFiles& files, const std::string& path) {
+  if (path.empty()) return;
+  require(path != kStandardOutput, "--trace -: a trace is read back, so it needs a file; ./- is one of that name");
+  files.outputs.push_back({"--trace", "trace", path});
+  for (int rank = 0; rank < mpi::Communicator::world().size(); ++rank) {
+    files.more_outputs.push_back({"--trace", "trace", part_of(path, rank)});
+  }
+}
 
 Tracing::Tracing(Job& job, std::string path, const Trace& trace)
     : job_(job),
@@ -43,7 +57,7 @@ Tracing::~Tracing() {
   if (std::uncaught_exceptions() > exceptions_ && !written_) leave_part();
 }
 
-std::string Tracing::part_path() const { return fmt::format("{}.rank{}.part", path_, job_.world().rank()); }
+std::string Tracing::part_path() const { return part_of(path_, job_.world().rank()); }
 
 RankTitle Tracing::title() const {
   const Mesh& mesh = job_.mesh();
@@ -95,7 +109,8 @@ Json Tracing::other_data(const std::string& command, const std::vector<const Rec
 }
 
 /// Collective over all ranks: rank 0 writes what stands before and after the ranks' texts, and those one by one.
-void Tracing::write_file(const Json& other_data, const std::shared_ptr<const std::string>& mine) const {
+/// Returns why the file cannot be written, on all ranks; the texts are received all the same.
+std::string Tracing::write_file(const Json& other_data, const std::shared_ptr<const std::string>& mine) const {
   const mpi::Communicator& comm = job_.world();
   const std::vector<double> sizes = comm.all_gather(static_cast<double>(mine->size()));
   const int tag = comm.next_tag();
@@ -104,20 +119,35 @@ void Tracing::write_file(const Json& other_data, const std::shared_ptr<const std
     const auto* bytes = reinterpret_cast<const std::byte*>(mine->data());
     sent = mpi::isend(comm, {bytes, static_cast<Index>(mine->size()), mine}, {0, tag});
   }
-  mpi::on_root(comm, 0, [&] {
-    WholeFile file(path_);
-    append(file, text_before(other_data) + *mine);
+  const std::string fault = mpi::on_root(comm, 0, [&] {
+    std::string failure;
+    const auto attempt = [&failure](const auto& step) {
+      if (!failure.empty()) return;
+      try {
+        step();
+      } catch (const Error& error) {
+        failure = error.what();
+      }
+    };
+    std::optional<WholeFile> file;
+    attempt([&] {
+      file.emplace(path_);
+      append(*file, text_before(other_data) + *mine);
+    });
     for (int rank = 1; rank < comm.size(); ++rank) {
       std::string text(static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]), '\0');
       auto* bytes = reinterpret_cast<std::byte*>(text.data());
       mpi::irecv(comm, {bytes, static_cast<Index>(text.size()), nullptr}, {rank, tag}).wait();
-      append(file, ",\n" + text);
+      attempt([&] { append(*file, ",\n" + text); });
     }
-    append(file, text_after());
-    file.commit();
-    return std::string();
+    attempt([&] {
+      append(*file, text_after());
+      file->commit();
+    });
+    return failure;
   });
   sent.wait();
+  return fault;
 }
 
 bool Tracing::write(const std::string& command) {
@@ -127,9 +157,13 @@ bool Tracing::write(const std::string& command) {
   story.joint = joint_times(trace_.labels(), spans_of(story.runs), trace_.clock(), job_.engine());
   story.zero = earliest(comm, story.runs.empty() ? begin_ : trace_.clock().common(story.runs.front()->time.begin));
   TraceCount count;
-  write_file(other_data(command, story.runs),
-             std::make_shared<const std::string>(text_of(title(), events_of(story), count)));
+  const std::string unwritten = write_file(
+      other_data(command, story.runs), std::make_shared<const std::string>(text_of(title(), events_of(story), count)));
   written_ = true;
+  if (!unwritten.empty()) {
+    job_.note(unwritten);
+    return false;
+  }
   std::remove(part_path().c_str());  // left at a signal, or by an earlier run
 
   const TraceCount all{total(comm, count.processes), total(comm, count.slices), total(comm, count.arrows)};

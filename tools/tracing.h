@@ -10,6 +10,9 @@
 
 namespace shardline::tools {
 
+/// Adds the file of --trace, and for each rank of the job the one that it may leave.
+void add_trace_files(CommandFiles& files, const std::string& path);
+
 /// The trace of a command: what the ranks do is recorded while it runs and written to one file at its end. A rank that
 /// does not come to the end, because of an error or a signal, leaves what it has in a file of its own, PATH.rankN.part.
 class Tracing {
@@ -27,8 +30,7 @@ class Tracing {
   /// Writes what this rank has recorded to a file of its own, and says so. Calls no MPI and never throws.
   void leave_part() noexcept;
   /// Collective over all ranks, with nothing in flight: writes the file of all ranks, whole, reads it back and checks
-  /// it. False, with a line that says why, when it is not right. Throws UsageError on all ranks when it cannot be
-  /// written.
+  /// it. False, with a line that says why, when it is not right or cannot be written.
   bool write(const std::string& command);
 
  private:
@@ -36,7 +38,7 @@ class Tracing {
   std::string part_path() const;
   std::vector<const Recording::Run*> runs_of_all() const;
   Json other_data(const std::string& command, const std::vector<const Recording::Run*>& runs) const;
-  void write_file(const Json& other_data, const std::shared_ptr<const std::string>& mine) const;
+  std::string write_file(const Json& other_data, const std::shared_ptr<const std::string>& mine) const;
 
   Job& job_;
   std::string path_;

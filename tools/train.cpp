@@ -23,6 +23,7 @@
 #include "runtime/interrupt.h"
 #include "tools/job.h"
 #include "tools/load_memory.h"
+#include "tools/number_option.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"
@@ -58,26 +59,21 @@ Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "
 every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
 fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
-/// One line of ours for a number that cannot be.
+/// One line of ours for numbers that cannot be together.
 void check_options(const TrainOptions& options) {
-  require(options.steps >= 1, "--steps {}: at least 1", options.steps);
-  require(options.batch >= 1, "--batch {}: at least 1 sequence", options.batch);
-  require(options.sequence >= 1, "--seq {}: at least 1 token", options.sequence);
   constexpr double kMostTokens = 1e12;  // of which no product of sizes overflows
   require(static_cast<double>(options.batch) * static_cast<double>(options.sequence) <= kMostTokens,
           "--batch {}, --seq {}: at most {:.0f} tokens a step", options.batch, options.sequence, kMostTokens);
-  require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "--lr {}: a positive number",
-          options.learning_rate);
   require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
 }
 
 /// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
-std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& given) {
+std::vector<std::string> corpus(const std::vector<std::string>& given) {
   if (!given.empty()) return given;
-  const std::string found = mpi::on_root(job.world(), 0, [&] {
+  const std::string found = mpi::on_root(mpi::Communicator::world(), 0, [] {
     const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
     if (text.skipped > 0) {
-      job.note(
+      note(
           fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
                       "read, names with a newline",
                       text.skipped, SHARDLINE_SOURCE_DIR));
@@ -87,6 +83,19 @@ std::vector<std::string> corpus(const Job& job, const std::vector<std::string>& 
   std::vector<std::string> files;
   std::stringstream lines(found);
   for (std::string line; std::getline(lines, line);) files.push_back(line);
+  return files;
+}
+
+CommandFiles files_of(const TrainOptions& options, const std::vector<std::string>& texts) {
+  CommandFiles files = files_of(options.common);
+  if (options.model != "tiny") files.inputs.push_back({"--model", "model", options.model});
+  for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
+  if (!options.load.empty()) files.input_folders.push_back({"--load", "model", options.load});
+  add_trace_files(files, options.trace);
+  files.outputs.push_back({"--report", "page", options.report});
+  if (!options.save.empty()) {
+    for (const std::string& path : saved_files(options.save)) files.more_outputs.push_back({"--save", "model", path});
+  }
   return files;
 }
 
@@ -304,25 +313,22 @@ std::string choice_text(const Choice& choice) {
 }
 
 int train(const TrainOptions& options) {
-  check_options(options);
+  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
   schedule_options(options.schedule);
-  Job job(options.common);
+  const std::vector<std::string> texts = corpus(options.data);
+  Job job(options.common, files_of(options, texts));
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
-  const std::vector<std::string> files = corpus(job, options.data);
-  const Bytes text = text_memory(job.world(), files);
+  const Bytes text = text_memory(job.world(), texts);
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, text + start.held, training);
   const Strategy& strategy = choice.strategy;
   require_memory(job, {start.config, text, !options.save.empty()}, training, strategy);
-  const ByteData data(files, options.sequence, job.seed(), [&](const std::string& path) {
+  const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
-  job.require_writable({{"--json", "record", options.common.json},
-                        {"--trace", "trace", options.trace},
-                        {"--report", "page", options.report}});
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
   Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
@@ -368,10 +374,11 @@ void add_train(CLI::App& app, Command& run) {
   CLI::Option* model = command->add_option("--model", options->model, "tiny, or a Hugging Face config.json");
   model->capture_default_str();
   command->add_option("--data", options->data, "Text files; default this project's sources and documentation");
-  command->add_option("--steps", options->steps, "Training steps")->capture_default_str();
-  command->add_option("--batch", options->batch, "Sequences per step over all ranks")->capture_default_str();
-  command->add_option("--seq", options->sequence, "Tokens per sequence")->capture_default_str();
-  command->add_option("--lr", options->learning_rate, "Learning rate after warm-up")->capture_default_str();
+  add_whole_option(*command, {.name = "--steps", .help = "Training steps"}, options->steps);
+  add_whole_option(*command, {.name = "--batch", .help = "Sequences per step over all ranks"}, options->batch);
+  add_whole_option(*command, {.name = "--seq", .help = "Tokens per sequence"}, options->sequence);
+  add_decimal_option(*command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
+                     options->learning_rate);
   command->add_flag("--keep-parameters", options->keep_parameters, "Keep gathered weights for the backward pass");
   command->add_flag("--regather-activations", options->regather_activations,
                     "Gather activations again in the backward pass");

@@ -37,15 +37,17 @@ struct Ending {
 struct Outcome {
   bool all_ended = false;  ///< every rank has an Ending
   int first = 0;           ///< lowest rank that has one; the number of ranks when none has
+  int code = 0;            ///< largest that a rank returned
 };
 
 /// Collective over `comm`. A rank that did not throw waits for the others, however long they work; a rank that threw
-/// (`ended`) gives up after kAgreementTimeout, when some rank must be waiting for it elsewhere, and gets nothing.
-std::optional<Outcome> agree(const Communicator& comm, bool ended) {
-  const std::array<int, 2> mine{ended ? 1 : 0, ended ? comm.rank() : comm.size()};
-  std::array<int, 2> least{};
+/// (`ended`) instead of returning `code` gives up after kAgreementTimeout, when some rank must be waiting for it
+/// elsewhere, and gets nothing.
+std::optional<Outcome> agree(const Communicator& comm, bool ended, int code) {
+  const std::array<int, 3> mine{ended ? 1 : 0, ended ? comm.rank() : comm.size(), -code};
+  std::array<int, 3> least{};
   MPI_Request request = MPI_REQUEST_NULL;
-  SHARDLINE_MPI(MPI_Iallreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, comm.get(), &request));
+  SHARDLINE_MPI(MPI_Iallreduce(mine.data(), least.data(), 3, MPI_INT, MPI_MIN, comm.get(), &request));
   const auto deadline = std::chrono::steady_clock::now() + kAgreementTimeout;
   int done = 0;
   SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -54,11 +56,14 @@ std::optional<Outcome> agree(const Communicator& comm, bool ended) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     SHARDLINE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
   }
-  return Outcome{least[0] == 1, least[1]};
+  return Outcome{least[0] == 1, least[1], -least[2]};
 }
 
+/// Says it on standard error, if that can be written.
+void complain(const std::string& message) { std::fputs(fmt::format("shardline: {}\n", message).c_str(), stderr); }
+
 [[noreturn]] void end_job(int rank, const std::string& message, int code) {
-  fmt::print(stderr, "shardline: rank {}: {}\n", rank, message);
+  complain(fmt::format("rank {}: {}", rank, message));
   std::fflush(stderr);
   std::fflush(stdout);
   std::this_thread::sleep_for(kReadingTime);
@@ -68,16 +73,16 @@ std::optional<Outcome> agree(const Communicator& comm, bool ended) {
 
 /// Collective over `comm`: what run_guarded() does once the body has ended without an Error of another kind.
 int conclude(const Communicator& comm, int code, const std::optional<Ending>& ending) {
-  const std::optional<Outcome> outcome = agree(comm, ending.has_value());
+  const std::optional<Outcome> outcome = agree(comm, ending.has_value(), code);
   if (!outcome) end_job(comm.rank(), ending->message, ending->code);
-  if (outcome->first == comm.size()) return code;
+  if (outcome->first == comm.size()) return outcome->code;
   if (!outcome->all_ended) {
     if (comm.rank() == outcome->first) end_job(comm.rank(), ending->message, ending->code);
     // The first rank that threw prints and ends the job; this one must not get ahead of its message.
     std::this_thread::sleep_for(kAgreementTimeout);
     end_job(comm.rank(), fmt::format("rank {} ended the job", outcome->first), kFailure);
   }
-  if (comm.rank() == 0) fmt::print(stderr, "shardline: {}\n", ending->message);
+  if (comm.rank() == 0) complain(ending->message);
   return ending->code;
 }
 

@@ -15,11 +15,11 @@ class Environment {
   Environment& operator=(const Environment&) = delete;
 };
 
-/// Runs `body` as the whole of a process's work and returns its exit code. A UsageError that every rank throws is
-/// printed once, by world rank 0, and gives exit code 2 on every rank; a ResultError likewise gives 1. Any other
-/// exception prints rank and message and ends the whole job with MPI_Abort. One of the two thrown on some ranks only
-/// ends the job too, so that no rank is left waiting: code that can fail on one rank alone must agree first (see
-/// on_root()).
+/// Runs `body` as the whole of a process's work and returns its exit code: on every rank the largest that `body`
+/// returned on any. A UsageError that every rank throws is printed once, by world rank 0, and gives exit code 2 on
+/// every rank; a ResultError likewise gives 1. Any other exception prints rank and message and ends the whole job with
+/// MPI_Abort. One of the two thrown on some ranks only ends the job too, so that no rank is left waiting: code that can
+/// fail on one rank alone must agree first (see on_root()).
 int run_guarded(const std::function<int()>& body);
 
 /// MPI library name and version on one line.

@@ -53,6 +53,22 @@ TEST(Files, ASymbolicLinkKeepsPointing) {
   EXPECT_EQ(read_file(folder.path("real")), "new");
 }
 
+TEST(Files, ALinkToNoFileYetGetsOne) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("real", folder.path("link"));
+  write_whole(folder.path("link"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link")));
+  EXPECT_EQ(read_file(folder.path("real")), "new");
+}
+
+TEST(Files, ATemporaryFileTakesNobodysName) {
+  const TemporaryFolder folder;
+  const std::string taken = folder.write(fmt::format("f.{}.tmp", ::getpid()), "of somebody else");
+  write_whole(folder.path("f"), "new");
+  EXPECT_EQ(read_file(taken), "of somebody else");
+  EXPECT_EQ(read_file(folder.path("f")), "new");
+}
+
 TEST(Files, RefusalsNameTheFile) {
   const TemporaryFolder folder;
   EXPECT_EQ(usage_error_of([&] { read_file(folder.path("none")); }), folder.path("none") + ": no such file");

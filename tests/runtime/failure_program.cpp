@@ -1,5 +1,6 @@
 // Fails on purpose, in the way its argument names; failure_test.sh looks at how the job ends.
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -27,7 +28,7 @@ int run(const std::string& way) {
     return 0;
   }
   world.barrier();
-  return way == "return-3" ? 3 : 0;
+  return way == "return-3" || (way == "return-3-on-one" && last) ? 3 : 0;
 }
 
 }  // namespace
@@ -35,5 +36,7 @@ int run(const std::string& way) {
 int main(int argc, char** argv) {
   const shardline::mpi::Environment environment(&argc, &argv);
   const std::string way = argc > 1 ? argv[1] : "";
-  return shardline::mpi::run_guarded([&] { return run(way); });
+  const int code = shardline::mpi::run_guarded([&] { return run(way); });
+  if (way == "return-3-on-one") std::printf("ended with %d\n", code);
+  return code;
 }

@@ -48,6 +48,10 @@ expect "success" 0 30
 run "$program" return-3
 expect "a returned code" 3 30
 
+run "$program" return-3-on-one
+expect "a code returned on one rank" 3 30
+lines "a code returned on one rank" 3 "ended with 3"
+
 run "$program" throw-on-one
 expect "an exception on one rank" nonzero 30
 lines "an exception on one rank" 1 "shardline: rank 2: the disk is on fire"

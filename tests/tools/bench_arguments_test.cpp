@@ -181,9 +181,6 @@ TEST(BenchPlan, RefusalsNameTheThing) {
   options.segment = "2G";
   EXPECT_EQ(refusal([&] { plan(options); }), "--segment 2G: from 1 byte to 1G");
   options = {};
-  options.seconds = -1;
-  EXPECT_EQ(refusal([&] { plan(options); }), "--seconds -1: a positive number");
-  options = {};
   options.op = "avg";
   EXPECT_EQ(refusal([&] { plan(options, DType::i64); }), "--op avg: averages are of f32, f64 and bf16, not i64");
   options.op = "min";

@@ -42,6 +42,6 @@ expect_lines err 1 "figures of machine $(uname -n), $machine, hash "
 
 refused "$folder/none/machine.json: cannot be created" calibrate -o "$folder/none/machine.json"
 refused "--seconds 0: a positive number" calibrate -o "$machine" --seconds 0
-refused "--json $machine: the machine of -o goes there" calibrate -o "$machine" --json "$machine"
+refused "-o $machine: the record of --json goes there" calibrate -o "$machine" --json "$machine"
 refused "--output is required" calibrate
 finish

@@ -45,14 +45,14 @@ refused "the result C[I, K]{U_X} cannot owe on X" matmul "A[I_X, J] * B[J, K] ->
 refused "--choose 1000: there are candidates 1 to " matmul "$good" --size $sizes --choose 1000
 refused " for the 2 ranks on a node, but " matmul "$good" --size I=1000000,J=1000000,K=1000000
 refused "--dtype f16: f32, bf16 and f64 are known" matmul "$good" --size $sizes --dtype f16
-refused "--threads 0" matmul "$good" --size $sizes --threads 0
+refused "--threads 0: a whole number of at least 1" matmul "$good" --size $sizes --threads 0
 refused "$folder/nowhere/record.json" matmul "$good" --size $sizes --json "$folder/nowhere/record.json"
 refused "--dtype int8: nothing is run in int8, explain alone prices it; f32, bf16 and f64 are known here" \
   matmul "$good" --size $sizes --dtype int8
 refused "--dtype i32: f32, bf16 and f64 are known" matmul "$good" --size $sizes --dtype i32
 refused "--threads 100000: at most " matmul "$good" --size $sizes --threads 100000
-refused "--seed: -1 is not a whole number from 0" matmul "$good" --size $sizes --seed -1
-refused "--seed: 18446744073709551616 is not" matmul "$good" --size $sizes --seed 18446744073709551616
+refused "--seed -1: a whole number from 0 to 18446744073709551615" matmul "$good" --size $sizes --seed -1
+refused "--seed 18446744073709551616: a whole number from 0" matmul "$good" --size $sizes --seed 18446744073709551616
 refused "--json: it is empty" matmul "$good" --size $sizes --json ""
 refused "--mesh: it is empty" matmul "$good" --size $sizes --mesh ""
 refused "--hardware" matmul "$good" --size $sizes --hardware

@@ -64,7 +64,7 @@ refused "$folder/empty: is empty" train "${model[@]}" --data "$folder/empty"
 refused "sequences of 9999 tokens need" train "${model[@]}" "${text[@]}" --seq 9999
 refused "--model excludes --load" train "${small[@]}" --load "$folder/model"
 refused "cannot make the folder" train "${small[@]}" --save /proc/nowhere
-refused "--steps 0: at least 1" train "${model[@]}" "${text[@]}" --steps 0
+refused "--steps 0: a whole number of at least 1" train "${model[@]}" "${text[@]}" --steps 0
 refused "--dtype bf16" train "${small[@]}" --dtype bf16
 refused "$folder/nothing" train "${text[@]}" --model "$folder/nothing"
 sed 's/"num_key_value_heads": 3/"num_key_value_heads": 4/' "$folder/config.json" >"$folder/heads.json"

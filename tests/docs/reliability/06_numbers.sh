@@ -1,0 +1,13 @@
+# What was typed is what is read.
+section "Numbers and names"
+printf 'a text of one line, which is long enough to train on and to hold out a tenth of it\n%.0s' {1..9} >'[x]'
+product='"A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=4 --size I=8,J=8,K=8'
+row "shardline plan --model llama3-8b --chips 0100" "an octal number: a plan for 64 chips" 'on [0-9]+ chips'
+row "shardline plan --model llama3-8b --chips 08" "refused, since 08 is no octal number" 'on [0-9]+ chips'
+row "shardline plan --model llama3-8b --chips 0x40" "taken as 64"
+row "shardline train --lr 0x1p-9" "taken as 0.001953125"
+row "shardline train --steps=" "the next argument was taken as the number"
+row "shardline train --data '[x]' --steps 1 --batch 1 --seq 8" \
+  "\`x: no such file\`: the name was taken as a list of names" 'step +1  loss'
+row "shardline explain $product --json - 2>text | grep -c schema" "a file called \`-\` was written" '^1$'
+checked "the text for people went to standard error" grep -q "T_math" text

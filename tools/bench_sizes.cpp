@@ -96,7 +96,7 @@ Index parse_runs(const std::string& text) {
 
 std::string binary_size(Index bytes) {
   for (const char suffix : {'G', 'M', 'K'}) {
-    const Index unit = unit_of(suffix);
+    const Index unit = suffix_of({&suffix, 1}, true).unit;
     if (bytes >= unit && bytes % unit == 0) return fmt::format("{}{}", bytes / unit, suffix);
   }
   return fmt::format("{}", bytes);

@@ -24,6 +24,7 @@
 #include "tools/job.h"
 #include "tools/load_memory.h"
 #include "tools/number_option.h"
+#include "tools/output.h"
 #include "tools/report.h"
 #include "tools/schedule_options.h"
 #include "tools/timeline.h"

@@ -141,7 +141,7 @@ TEST(Output, WhatIsLostIsRememberedAndTheRestIsWritten) {
 TEST(OutputFiles, ANameThatPromisesAnotherFormatIsRefused) {
   const std::string folder = testing::TempDir();
   const auto named = [&](const char* option, const char* content, const std::string& name) {
-    return fault_of({{option, content, folder + "/" + name}});
+    return fault_of({.outputs = {{option, content, folder + "/" + name}}});
   };
   const std::string start = " " + folder + "/";
   EXPECT_EQ(named("--plot", "plot", "p.png"),

@@ -49,7 +49,10 @@ if $new; then
 fi
 
 launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then
+  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  export CCACHE_BASEDIR=$PWD  # so that one checkout finds what another has compiled
+fi
 cmake --preset "$preset" "${launcher[@]}" "${parts[@]}" "$@" --log-level=WARNING
 targets=()
 if $command_only; then

@@ -314,7 +314,7 @@ std::string choice_text(const Choice& choice) {
 }
 
 int train(const TrainOptions& options) {
-  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
+  check_options(options);
   schedule_options(options.schedule);
   const std::vector<std::string> texts = corpus(options.data);
   Job job(options.common, files_of(options, texts));

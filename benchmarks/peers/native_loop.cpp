@@ -156,7 +156,7 @@ bool compare(shardline::tools::Job& job, Bench& bench, Kind kind, Index bytes, i
 }
 
 int compare_all(int rounds) {
-  shardline::tools::Job job({});
+  shardline::tools::Job job({}, {});
   Bench bench(job);
   job.introduce();
   job.print(

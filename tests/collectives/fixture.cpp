@@ -36,7 +36,10 @@ void fill(Tensor& tensor, const std::function<double(Index)>& value) {
       return fill_as<std::int32_t>(tensor, value);
     case DType::i64:
       return fill_as<std::int64_t>(tensor, value);
+    case DType::int8:
+      break;  // nothing is computed in it
   }
+  FAIL() << "no values of " << name_of(tensor.dtype());
 }
 
 double element(const Tensor& tensor, Index i) {
@@ -51,7 +54,10 @@ double element(const Tensor& tensor, Index i) {
       return tensor.view<std::int32_t>()[i];
     case DType::i64:
       return static_cast<double>(tensor.view<std::int64_t>()[i]);
+    case DType::int8:
+      break;
   }
+  ADD_FAILURE() << "no values of " << name_of(tensor.dtype());
   return 0;
 }
 

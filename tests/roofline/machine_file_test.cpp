@@ -146,8 +146,17 @@ const char* const kWhole = R"({
 TEST(MachineFile, EveryKeyMeansWhatItSays) {
   const Machine machine = parse_machine(kWhole, "machine.json");
   Machine expected{.name = "two boxes"};
-  expected.measured = {"box1", "2026-01-31T12:00:00Z",          "X=2,Y=4", 2, 4, 4, 1, "some BLAS", "some MPI",
-                       "abc",  {"/resources/network/latency_s"}};
+  expected.measured = {.host = "box1",
+                       .date = "2026-01-31T12:00:00Z",
+                       .mesh = "X=2,Y=4",
+                       .nodes = 2,
+                       .cores = 4,
+                       .ranks_per_node = 4,
+                       .threads_per_rank = 1,
+                       .blas = "some BLAS",
+                       .mpi = "some MPI",
+                       .commit = "abc",
+                       .unreliable = {"/resources/network/latency_s"}};
   std::vector<FlopsPerSecond> rates;
   for (const double rate : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.5}) rates.emplace_back(rate);
   expected.compute[DType::f32] = {

@@ -9,5 +9,5 @@ row 'mpirun -n 2 shardline bench all_gather --bytes 65536G' \
   "memory of the machine counted, not that of a group above the own one, and not what is free" 'sizes up to [0-9]*'
 row '(ulimit -v 3000000; mpirun -n 2 shardline matmul "A[I, J] * B[J, K] -> C[I, K]" --size I=16384,J=16384,K=16384)' \
   'exit code 1: `rank 0: std::bad_alloc`' 'for each rank, but ulimit -v leaves'
-row 'mpirun -n 2 shardline matmul "A[I, J] * B[J, K] -> C[I, K]" --size I=1000000000,J=1000000000,K=8' \
+row 'mpirun -n 2 shardline matmul "A[I, J] * B[J, K] -> C[I, K]" --size I=10000000,J=10000000,K=8' \
   "refused by the memory that is installed, used or not" '--no-memory-check goes on all the same'

@@ -18,7 +18,8 @@ namespace {
 struct State {
   bool keep_for_a_file = false;
   bool file_lost = false;
-  int print_error = 0;  ///< errno of the first print that failed
+  const char* lost_stream = nullptr;  ///< the first of the two that could not be written
+  int print_error = 0;                ///< errno of that
   bool told = false;
 };
 
@@ -32,7 +33,9 @@ void put(std::FILE* stream, const std::string& text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
   if (std::fflush(stream) == 0 && written) return;
-  if (state().print_error == 0) state().print_error = errno == 0 ? EIO : errno;
+  if (state().lost_stream != nullptr) return;
+  state().lost_stream = stream == stdout ? "standard output" : "standard error";
+  state().print_error = errno == 0 ? EIO : errno;
 }
 
 }  // namespace
@@ -66,13 +69,11 @@ void write_output(const std::string& path, const std::string& text) {
 
 bool all_is_written() {
   State& all = state();
-  if (all.print_error != 0 && !all.told) {
-    note(fmt::format("{} cannot be written: {}",
-                     all.keep_for_a_file ? "standard output or standard error" : "standard output",
-                     std::generic_category().message(all.print_error)));
+  if (all.lost_stream != nullptr && !all.told) {
+    note(fmt::format("{} cannot be written: {}", all.lost_stream, std::generic_category().message(all.print_error)));
     all.told = true;
   }
-  return all.print_error == 0 && !all.file_lost;
+  return all.lost_stream == nullptr && !all.file_lost;
 }
 
 }  // namespace shardline::tools

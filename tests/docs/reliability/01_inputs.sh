@@ -14,7 +14,7 @@ row "shardline train --model config.json --json config.json" "the record took th
 row "shardline matmul $product --machine machine.json --json machine.json" "the record took the place of the measured machine"
 row "shardline sample --load model --prompt x --json model/config.json" "the model could not be loaded again"
 row "shardline train --load model --save model" "the weights that the run started from were gone"
-row "shardline calibrate -o machine.json --json machine.json" "refused, only after other work"
+row "shardline train --data t.rank0.part --trace t" "the text was removed, as a part of the trace that an earlier run had left"
 checked "the text is as it was" cmp c.txt kept.txt
 checked "the machine is as it was" grep -qx '{}' machine.json
 checked "the model is as it was" grep -qx '{}' model/config.json

@@ -156,6 +156,7 @@ TEST(MachineFile, EveryKeyMeansWhatItSays) {
                        .blas = "some BLAS",
                        .mpi = "some MPI",
                        .commit = "abc",
+                       .busy_with_others = 0.25,
                        .unreliable = {"/resources/network/latency_s"}};
   std::vector<FlopsPerSecond> rates;
   for (const double rate : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.5}) rates.emplace_back(rate);

@@ -54,6 +54,12 @@ std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
   return axes;
 }
 
+/// What a rank passes on round rings: every piece but one, while a rank that sends its own, largest piece to each of
+/// the others sends more, and one that receives from each what it adds receives more.
+Bytes passed_round(const Collective& collective) {
+  return collective.received.value > 0 ? std::min(collective.sent, collective.received) : collective.sent;
+}
+
 /// Between neighbours.
 Transfer over_torus(const Collective& collective, const std::vector<Link>& links, CostMode mode) {
   Transfer transfer{.local = local_bytes(collective), .kept = copying(collective.kept), .reach = collective.reach};
@@ -65,7 +71,8 @@ Transfer over_torus(const Collective& collective, const std::vector<Link>& links
   }
   const bool wraps = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.two_way; });
   const bool whole = mode == CostMode::book_limit && wraps;
-  transfer.wire = (whole ? whole_of(collective.sent, collective.ranks) : collective.sent) * (slowest / total);
+  const Bytes passed = passed_round(collective);
+  transfer.wire = (whole ? whole_of(passed, collective.ranks) : passed) * (slowest / total);
   if (!collective.scatters) return transfer;
 
   const Bytes held = whole_of(collective.sent, collective.ranks);
@@ -114,6 +121,7 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
 
   // Within each torus, and between those of a switch what is left of the array there.
   const Bytes whole = whole_of(collective.sent, collective.ranks);
+  part.received = Bytes(0);
   part.sent = collective.scatters ? whole : whole / static_cast<double>(element_count(torus_ranks));
   part.sent = part_of(part.sent, switched_ranks);
   Transfer transfer = through_switch(part, hardware.cost_mode);

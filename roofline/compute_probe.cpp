@@ -1,6 +1,8 @@
 #include "roofline/compute_probe.h"
 
-#include "kernels/gemm.h"
+#include <array>
+
+#include "kernels/einsum.h"
 #include "roofline/kernel_probe.h"
 #include "roofline/repeat.h"
 #include "runtime/base/check.h"
@@ -18,9 +20,10 @@ class Products {
         b_(static_cast<std::size_t>(largest * largest), T(0.25)),
         c_(static_cast<std::size_t>(largest * largest)) {}
 
+  /// As programs do it, with what an einsum does around a matrix product.
   void run(Index m, Index n, Index k) {
-    const kernels::GemmShape shape{kernels::Transpose::no, kernels::Transpose::no, m, n, k, k, n, n};
-    kernels::gemm<T>(shape, T(1), a_.data(), b_.data(), T(0), c_.data());
+    const std::array<kernels::Operand<T>, 2> operands{{{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
+    kernels::einsum<T>(operands, {c_.data(), {m, n}}, {0, 2});
   }
 
  private:

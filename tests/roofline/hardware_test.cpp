@@ -181,6 +181,17 @@ TEST(MachineView, RingsGoBothWaysWithMoreThanTwo) {
   EXPECT_NEAR(collective_price(gather, {"Y"}, hardware).time.value, 2 + 2, 1e-12);
 }
 
+/// Of 5 rows over 4 ranks the first has two: by a switch it sends them to 3 others, round a ring it passes on 4 rows.
+TEST(TransferPrice, UnevenPiecesRoundARing) {
+  const Collective gather{.ranks = {4}, .sent = Bytes(60), .received = Bytes(40)};
+  const Hardware ring = hardware_of(machine(), AbstractMesh::parse("Y=4"), DType::f32);
+  EXPECT_NEAR(collective_price(gather, {"Y"}, ring).time.value, 2 + 40 / 15.0, 1e-12);
+  Machine switched = machine();
+  switched.resources["wire"].kind = ResourceKind::switched;
+  const Hardware hub = hardware_of(switched, AbstractMesh::parse("Y=4"), DType::f32);
+  EXPECT_NEAR(collective_price(gather, {"Y"}, hub).time.value, 3 + 60 / 10.0, 1e-12);
+}
+
 TEST(MachineView, NamesWhatIsMissing) {
   EXPECT_EQ(usage_message([] { hardware_of(machine(), AbstractMesh::parse("Z=2"), DType::f32); }),
             "machine m has no link for axis Z; it has links for X, Y");

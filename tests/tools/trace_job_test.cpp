@@ -45,7 +45,7 @@ collectives::Tuning always(Algorithm algorithm) {
 /// A folder of rank 0 that all ranks know.
 class TracedTraining : public testing::Test {
  protected:
-  TracedTraining() : job(CommonOptions{}), path(job.world().broadcast(folder.path("t"), 0)) {}
+  TracedTraining() : job(CommonOptions{}, {}), path(job.world().broadcast(folder.path("t"), 0)) {}
 
   std::unique_ptr<Trainer> trainer(const std::string& strategy, const ScheduleOptions& schedule) {
     TrainingOptions options;
@@ -119,7 +119,7 @@ TEST_F(TracedTraining, OverTwoAxes) {
   if (job.world().size() != 4) GTEST_SKIP() << "needs 4 ranks";
   CommonOptions options;
   options.mesh = "X=2,Y=2";
-  Job torus(options);
+  Job torus(options, {});
   torus.engine().set_tuning(always(Algorithm::ring));
   TrainingOptions training;
   training.batch = {4, 7};

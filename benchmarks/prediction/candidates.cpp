@@ -66,7 +66,7 @@ const std::vector<Question>& questions() {
       {"A[I_X, J] * B[J, K_X] -> C[I, K]", "I=2048,J=64,K=2048"},
       {"A[I, J]{U_X} * B[J, K] -> C[I, K]", "I=2048,J=2048,K=32"},
       {"A[I, J]{U_X} * B[J, K] -> C[I_X, K]", "I=64,J=2048,K=2048"},
-      {"A[I, J] * B[J, K] -> C[I, K]{U_X}", "I=2048,J=32,K=2048"},
+      {"A[I, J_X] * B[J, K] -> C[I, K]{U_X}", "I=64,J=4096,K=2048"},
       {"A[I, J] * B[J, K] -> C[I_X, K]", "I=2048,J=2048,K=64", DType::bf16},
       {"A[I_X, J] * B[J_X, K] -> C[I, K]", "I=1024,J=1024,K=1024", DType::bf16},
   };

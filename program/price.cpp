@@ -108,6 +108,7 @@ ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimat
     price.comms += loads.comms();
     price.total += loads.total();
   }
+  if (program.program.operations.empty()) price.total = price.sum;  // each step converts what the last one made
   price.cores = all.cores();
   price.links = all.links();
   price.limiter = limiter_of(program, price, first);

@@ -42,7 +42,7 @@ for text in '\text{AllGather}_Y([E_Y, F]) \rightarrow [E, F]' "A[E_Y, F] -> A[E,
   alone explain "$text" --mesh X=8,Y=4 --size E=2048,F=8192 --json "$folder/record.json"
   expect_code 0
   expect_lines out 1 "A[E_Y, F]: 8.39 MB (8388608 B) on each rank, 268 MB (268435456 B) on all 32, 8 times the size"
-  expect_lines out 1 "        1    562 us        0 s    562 us   25.2 MB  link     AllGather_Y(A[E_Y, F])"
+  expect_lines out 1 "        1    562 us       0 s    562 us   25.2 MB  link     AllGather_Y(A[E_Y, F])"
   grep -q '"cases": \[\]' "$folder/record.json" || complain "a conversion has cases"
 done
 alone explain "A[I_{XY}, J]" --mesh X=2,Y=8,Z=2 --size I=128,J=2048 --dtype int8

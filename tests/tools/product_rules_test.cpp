@@ -118,6 +118,16 @@ TEST(ProductRules, ACollectiveSaysWhatItMakes) {
   EXPECT_EQ(conversion("A[I_YX, J] = Reshard_XY(A[I_XY, J])"), "A[I_XY, J] -> A[I_YX, J]");
 }
 
+TEST(ProductRules, StepsOfAConversionAddUp) {
+  const Product product = make("AllGather_XY(A[I_X, J_Y])", kTwo);
+  const roofline::Hardware chip = roofline::hardware_named("v5e", product.mesh, DType::bf16);
+  const std::vector<Candidate> ways = product.candidates({.real = DType::bf16}, chip);
+  ASSERT_EQ(ways.size(), 1U);
+  ASSERT_EQ(ways[0].price.steps.size(), 2U);
+  EXPECT_EQ(ways[0].price.total, ways[0].price.steps[0].price.time + ways[0].price.steps[1].price.time);
+  EXPECT_GT(ways[0].price.total, ways[0].price.comms);  // which is that of the busiest link
+}
+
 TEST(ProductRules, RefusesACollectiveThatDoesNotDoIt) {
   const auto refused = [](const std::string& text) { return refusal(text, kTwo); };
   EXPECT_EQ(refused("AllGather_X(A[I_X, J]) -> A[I_X, J]"), "AllGather_X of A[I_X, J] makes A[I, J], not A[I_X, J]");
@@ -133,7 +143,7 @@ TEST(ProductRules, RefusesACollectiveThatDoesNotDoIt) {
   EXPECT_EQ(refused("AllReduceMax_X(A[I, J]{U_X})"),
             "AllReduceMax_X of A[I, J]{U_X}: maxima that are owed are written {Max_X}");
   EXPECT_EQ(refused("ReduceScatter_{X,I}(A[I, J]{Max_X})"),
-            "ReduceScatter_{X,I} of A[I, J]{Max_X}: it takes sums; maxima take AllReduceMax");
+            "ReduceScatter_XI of A[I, J]{Max_X}: it takes sums; maxima take AllReduceMax");
   EXPECT_EQ(refused("Slice_X(A[I_X, J]) -> A[I, J_X]"), "Slice_X of A[I_X, J]: it has axis X already");
   EXPECT_EQ(refused("Reshard_X(A[I_X, J])"), "Reshard_X of A[I_X, J] may make many layouts: give the result");
   EXPECT_EQ(refused("Reshard_Y(A[I_X, J]) -> A[I, J_X]"),

@@ -164,11 +164,15 @@ void attend_head(const Heads& heads, const Head<T>& head, RowBlock<T>& block) {
   }
 }
 
-/// Visible pairs of query and key over all query heads.
+/// Visible pairs of query and key over all query heads. The first queries see no key, the last ones all; between them
+/// each sees one more than the query before.
 double visible_pairs(const Heads& heads) {
-  double pairs = 0;
-  for (Index t = 0; t < heads.T; ++t) pairs += static_cast<double>(heads.visible(t));
-  return pairs * static_cast<double>(heads.B * heads.K * heads.G);
+  const Index before = heads.options.query_begin + 1 - heads.options.key_begin;  // keys before the end of query 0
+  const Index first = std::clamp<Index>(-before, 0, heads.T);
+  const Index end = std::clamp<Index>(heads.S - before, first, heads.T);
+  const auto rising = static_cast<double>(end - first) * static_cast<double>(2 * before + first + end - 1) / 2;
+  const auto full = static_cast<double>(heads.T - end) * static_cast<double>(heads.S);
+  return (rising + full) * static_cast<double>(heads.B * heads.K * heads.G);
 }
 
 Cost attention_cost_of(const Heads& heads, double products, Index query_arrays, Index key_arrays, Index element_size) {

@@ -226,5 +226,21 @@ TEST(AttentionCostTest, CountsVisiblePairs) {
   EXPECT_EQ(backward.bytes, Bytes(4 * (4 * 192 + 4 * 128 + 24)));
 }
 
+TEST(AttentionCostTest, CountsPairsWhereverTheBlocksLie) {
+  const Index queries = 5;
+  const Index keys = 4;
+  for (Index query_begin = 0; query_begin < 12; ++query_begin) {
+    for (Index key_begin = 0; key_begin < 12; ++key_begin) {
+      Index pairs = 0;
+      for (Index q = query_begin; q < query_begin + queries; ++q) {
+        for (Index k = key_begin; k < key_begin + keys; ++k) pairs += k <= q ? 1 : 0;
+      }
+      const AttentionOptions options{.query_begin = query_begin, .key_begin = key_begin};
+      const Cost cost = attention_cost({1, queries, 1, 1, 8}, {1, keys, 1, 8}, options, 4);
+      EXPECT_EQ(cost.flops, Flops(static_cast<double>(4 * 8 * pairs))) << query_begin << " " << key_begin;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shardline::kernels

@@ -126,9 +126,9 @@ TrainingStep make_training_step(const TransformerConfig& config, const BatchShap
   std::vector<ArrayId> squares;
   for (const ArrayId w : wanted) {
     step.gradients.push_back(gradients.at(w));
-    squares.push_back(sum_squares(p, "|d" + p.array(w).name + "|^2", gradients.at(w)));
+    squares.push_back(sum_squares(p, "d" + p.array(w).name + ".squares", gradients.at(w)));
   }
-  arrays.norm_squared = add(p, "norm^2", squares, Role::whole);
+  arrays.norm_squared = add(p, "norm.squares", squares, Role::whole);
   arrays.learning_rate = p.add_input("learning_rate", {}, Role::whole);
   arrays.step = p.add_input("step", {}, Role::whole);
   p.outputs.push_back(arrays.norm_squared);

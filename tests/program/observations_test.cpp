@@ -75,7 +75,7 @@ TEST(Observations, TheGradientNormIsOneAllReduce) {
     const RankProgram program = partitioned(step.model.program, "X=2,Y=2", strategy);
     const std::vector<Step> reductions = of_kind(program, StepKind::all_reduce, Pass::update);
     ASSERT_EQ(reductions.size(), 1U) << strategy;
-    EXPECT_EQ(to_string(program, reductions[0]), "norm^2[] = AllReduce_XY(norm^2[]{U_XY})") << strategy;
+    EXPECT_EQ(to_string(program, reductions[0]), "norm.squares[] = AllReduce_XY(norm.squares[]{U_XY})") << strategy;
     EXPECT_TRUE(of_kind(program, StepKind::reduce_scatter, Pass::update).empty()) << strategy;
   }
   const RankProgram replicated = partitioned(step.model.program, "X=2", "dp");

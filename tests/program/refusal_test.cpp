@@ -202,7 +202,7 @@ TEST_F(Refusal, ReshardsNameEveryAxisThatMovesAndKeepDebts) {
   EXPECT_EQ(converting({StepKind::reshard, {"X"}, -1, -1}, "A[I_X, J]{U_Y}", "A[I, J_X]"),
             "the result is not what the step makes: A[I, J_X] = Reshard_X(A[I_X, J]{U_Y})");
   EXPECT_EQ(converting({StepKind::reshard, {}, -1, -1}, "A[I_X, J]", "A[I_X, J]"),
-            "names no axis: A[I_X, J] = Reshard_(A[I_X, J])");
+            "names no axis: A[I_X, J] = Reshard(A[I_X, J])");
 }
 
 TEST_F(Refusal, UndeclaredOutputsOweNothing) {

@@ -359,7 +359,8 @@ TEST(MachineFile, RefusesOtherTypes) {
   EXPECT_EQ(refusal_with("/memory/caches", Json::array()),
             "machine.json: memory.caches is []: an array of at least one value");
   EXPECT_EQ(refusal_with("/memory/caches/0", {1, 2}), "machine.json: memory.caches[0] is an array: an object");
-  EXPECT_EQ(refusal_with("/compute", Json::object()), "machine.json: compute is {}: at least one of f32, f64, bf16, int8");
+  EXPECT_EQ(refusal_with("/compute", Json::object()),
+            "machine.json: compute is {}: at least one of f32, f64, bf16, int8");
   EXPECT_EQ(refusal_with("/axes", Json::object()), "machine.json: axes is {}: at least one key");
   EXPECT_EQ(refusal_with("/name", ""), "machine.json: name is \"\": a text");
   EXPECT_EQ(refusal_with("/measured/host", 5), "machine.json: measured.host is 5: a text");

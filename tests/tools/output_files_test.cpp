@@ -96,7 +96,7 @@ TEST(OutputFiles, NoFileIsWrittenTwice) {
   EXPECT_EQ(fault(file, file + "2"), "");
   EXPECT_EQ(fault(file, file), "--report " + file + ": the trace of --trace goes there");
   EXPECT_NE(fault(file, folder.path("./f")), "");
-  EXPECT_NE(fault(folder.path("../" + fs::path(folder.path()).filename().string() + "/f"), file), "");
+  EXPECT_NE(fault(folder.path("../" + fs::path(folder.path()).parent_path().filename().string() + "/f"), file), "");
   EXPECT_EQ(fault("", ""), "");
   EXPECT_FALSE(fs::exists(file));
 }

@@ -249,7 +249,7 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
 }
 
 /// One element of one rank's block; every rank learns of it.
-TEST(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
+TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   const Mesh mesh(AbstractMesh::parse("X=2,Y=2"), mpi::Communicator::world());
   collectives::Engine engine(mesh);
   TrainingOptions options = small_options(DType::f32);

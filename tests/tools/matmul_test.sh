@@ -54,7 +54,7 @@ moved() {
   expect_lines out 1 "whole conversion, "
   sizes=$size
 }
-if ((ranks > 1)); then
+if ((ranks == 2)); then
   moved "A[I_X, J] -> A[I, J]"
   moved 'A[I_X, J] = AllToAll_{X,I} : A[I, J_X]' --dtype f64
   moved 'AllReduce_X [I, J]{U_X}' --dtype bf16
@@ -80,7 +80,7 @@ run matmul "A[I, J_X] * B[J_X, K] -> C[I, K]" --size "$sizes" --hardware cpu --j
 for key in cases program candidates; do
   "$record_check" --same "$folder/explain.json" "$folder/matmul.json" $key || complain "explain has other $key"
 done
-if ((ranks > 1)); then
+if ((ranks == 2)); then
   right 3 "A[I, J_X] * B[J_X, K] -> C[I, K]" --choose 3
   expect_lines out 1 "candidate 3 of "
 fi

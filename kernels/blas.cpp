@@ -101,6 +101,9 @@ void check_room(int threads) {
   munmap(room, bytes);
 }
 
+/// The BLAS has taken the memory that it works in. Each process starts it from one thread.
+bool has_memory = false;
+
 /// A product that is large enough for the BLAS to take its memory, which it keeps.
 void take_memory() {
   constexpr int kSize = 128;
@@ -123,11 +126,11 @@ void start_blas_threads(int threads) {
   check_room(threads);
   loaded.set_num_threads(threads);
   take_memory();
+  has_memory = true;
 }
 
 const Blas& blas_for_products() {
-  static const bool ready = (start_blas_threads(blas().get_num_threads()), true);
-  static_cast<void>(ready);
+  if (!has_memory) start_blas_threads(blas().get_num_threads());
   return blas();
 }
 

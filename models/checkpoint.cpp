@@ -1,13 +1,14 @@
 #include "models/checkpoint.h"
 
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "models/files.h"
 #include "models/weight_files.h"
 #include "runtime/base/check.h"
+#include "runtime/base/number.h"
 
 namespace shardline {
 namespace {
@@ -57,11 +58,10 @@ Tensor to_stored(const ModelParameter& parameter, const Tensor& whole) {
 Index parse_sequence(const WeightFiles& files) {
   const std::string text = files.metadata(kSequenceKey);
   if (text.empty()) return 0;
-  Index sequence = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), sequence);
-  require(status == std::errc() && end == text.data() + text.size() && sequence >= 1,
-          "{}: {} is \"{}\"; it must be a whole number of at least 1", files.path(), kSequenceKey, text);
-  return sequence;
+  const std::optional<Index> sequence = whole_number<Index>(text);
+  require(sequence && *sequence >= 1, "{}: {} is \"{}\"; it must be a whole number of at least 1", files.path(),
+          kSequenceKey, text);
+  return *sequence;
 }
 
 /// The tensor's element type and bytes, for sending to ranks that know its shape.

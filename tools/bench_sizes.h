@@ -16,11 +16,12 @@ Index parse_size(const std::string& option, const std::string& text, const std::
 /// in elements of `element_size` bytes, rounded up, and none twice. Throws UsageError on anything else.
 std::vector<Index> parse_byte_range(const std::string& text, Index element_size);
 
-/// A number of bytes as parse_size() takes it: "64M", "1000".
-std::string binary_size(Index bytes);
 /// The same for sizes given as nccl-tests takes them: -b MIN -e MAX -f FACTOR.
 std::vector<Index> sizes_between(const std::string& least, const std::string& most, const std::string& factor,
                                  Index element_size);
+
+/// A number of bytes as parse_size() takes it: "64M", "1000".
+std::string binary_size(Index bytes);
 
 /// The number of --iters. Throws UsageError on anything but a whole number from 1 to 1000000.
 Index parse_runs(const std::string& text);

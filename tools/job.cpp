@@ -43,7 +43,7 @@ constexpr Bytes kReserved{160e6};
 std::vector<MemoryBound> memory_bounds_left() {
   std::vector<MemoryBound> bounds = memory_bounds();
   for (MemoryBound& bound : bounds) {
-    if (bound.own) bound.left = std::max(Bytes(0), bound.left - kReserved);
+    if (bound.name == "ulimit -v") bound.left = std::max(Bytes(0), bound.left - kReserved);
   }
   return bounds;
 }
@@ -118,7 +118,9 @@ void Job::require_memory(const std::string& what, const MemoryNeed& need, const 
                               : fmt::format("the {} rank{} on a node", found->ranks, found->ranks == 1 ? "" : "s");
   usage_error("{} needs {} for {}, but {} leaves {}: {}; --no-memory-check goes on all the same", what,
               to_string(found->needed), who, found->bound, to_string(found->left),
-              advice ? advice(fits) : "more must be free");
+              !fits({}) ? "the command alone needs that much"
+              : advice  ? advice(fits)
+                        : "more must be free");
 }
 
 void Job::introduce() const {

@@ -27,7 +27,9 @@ std::string sentence(std::string text) {
 std::string plain_number(double number) {
   constexpr double kFiveDigits = 1e4;
   const bool whole = number == std::floor(number) || std::abs(number) >= kFiveDigits;
-  return whole ? fmt::format("{:.0f}", number) : fmt::format("{:.5g}", number);
+  if (whole) return fmt::format("{:.0f}", number);
+  constexpr double kFirstWithExponent = 1e-4;
+  return std::abs(number) < kFirstWithExponent ? fmt::format("{:.9f}", number) : fmt::format("{:.5g}", number);
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {

@@ -8,10 +8,11 @@ namespace shardline::tools {
 /// "a", "a and b", "a, b and c", with `last` between the last two.
 std::string listed(const std::vector<std::string>& words, const std::string& last = "and");
 
-/// `text` with a capital at its begin and a full stop at its end.
+/// `text` with a capital at its beginning and a full stop at its end.
 std::string sentence(std::string text);
 
-/// A number of any size without an exponent, of fractions as many digits as five in all leave: "262144", "1048.6".
+/// The number without an exponent: "262144" when it is whole or at least 10000, otherwise with five digits, "1048.6";
+/// below 0.0001 with nine decimal places.
 std::string plain_number(double number);
 
 /// The parts of `text` between separators, without the blanks around them; one empty part for an empty text.

@@ -166,8 +166,8 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
     const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps));
     if (warm && !progress.interrupted) trainer.forget_times();
     if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
-      throw ResultError(
-          fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, result.loss, result.grad_norm, kDiverged));
+      throw ResultError(fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, loss_number(result.loss),
+                                    loss_number(result.grad_norm), kDiverged));
     }
     if (step % shown_every == 0 || step + 1 == options.steps || progress.interrupted) {
       job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
@@ -325,7 +325,7 @@ int train(const TrainOptions& options) {
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, text + start.held, training);
   const Strategy& strategy = choice.strategy;
-  require_memory(job, {start.config, text, !options.save.empty()}, training, strategy);
+  require_memory(job, {.config = start.config, .text = text, .saves = !options.save.empty()}, training, strategy);
   const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });

@@ -11,7 +11,7 @@ namespace {
 struct Word {
   const char* shown;    ///< as its explanation begins
   const char* written;  ///< as it stands in the text, where no letter or digit stands before it or after it
-  const char* kind;     ///< the same in a table of kinds, at the begin of a line; null for none
+  const char* kind;     ///< the same in a table of kinds, at the beginning of a line; null for none
   const char* meaning;
 };
 
@@ -20,7 +20,7 @@ constexpr std::array kWords = {
          "what computing takes on the busiest rank; where memory binds, what its reads and writes take"},
     Word{"T_comms", "T_comms", nullptr, "what moving data between ranks takes on the busiest link"},
     Word{"exposed", "exposed", nullptr,
-         "the time that a rank did nothing but start a collective or wait for it, for ranks that come late as well"},
+         "time in which a rank only started a collective or waited for it; waiting for ranks that are late counts"},
     Word{"Reshard", "Reshard_", "reshard ",
          "the ranks exchange blocks until each has those of the new sharding; no single other collective does that"},
     Word{"Owe", "Owe_", "owe ",

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <cstring>
 #include <optional>
+
+#include "runtime/base/number.h"
 
 namespace shardline {
 namespace {
@@ -29,11 +29,7 @@ constexpr std::array<Launcher, 5> kLaunchers{{
 /// Nothing where the variable is not set or is no number.
 std::optional<int> number(const Variables& variables, const char* name) {
   const char* text = variables(name);
-  if (text == nullptr) return std::nullopt;
-  int value = 0;
-  const auto [end, status] = std::from_chars(text, text + std::strlen(text), value);
-  if (status != std::errc() || *end != '\0') return std::nullopt;
-  return value;
+  return text == nullptr ? std::nullopt : whole_number<int>(text);
 }
 
 /// How many processes a launcher says that it has started.
@@ -60,7 +56,7 @@ std::optional<Claim> claim_of(const Launcher& launcher, const Variables& variabl
 
 bool launched_first(const Variables& variables) {
   for (const Launcher& launcher : kLaunchers) {
-    if (variables(launcher.rank) != nullptr) return number(variables, launcher.rank) == 0;
+    if (const std::optional<int> rank = number(variables, launcher.rank)) return *rank == 0;
   }
   return true;
 }

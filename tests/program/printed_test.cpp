@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 #include "program/print.h"
@@ -106,11 +107,13 @@ TEST(PrintedLines, OfConversionsParse) {
     for (const std::string& to : layouts) {
       const AbstractMesh& mesh =
           from.find("data") == std::string::npos && from.find("model") == std::string::npos ? letters : names;
+      std::optional<Product> product;
       try {
-        const Product product = make_product(parse_product(from + " -> " + to), {{"I", 5}, {"J", 6}}, mesh);
-        expect_parses(product.candidates({.real = DType::bf16}, bandwidth_bound(mesh)).at(0).program, seen);
+        product = make_product(parse_product(from + " -> " + to), {{"I", 5}, {"J", 6}}, mesh);
       } catch (const UsageError&) {  // an axis used twice, or of the other mesh
+        continue;
       }
+      expect_parses(product->candidates({.real = DType::bf16}, bandwidth_bound(mesh)).at(0).program, seen);
     }
   }
   EXPECT_EQ(seen.conversions.size(), 7U);

@@ -77,6 +77,8 @@ TEST(Launcher, TheFirstProcessOfEveryLauncherPrints) {
   for (const char* rank : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}) {
     EXPECT_TRUE(launched_first(in({{rank, "0"}}))) << rank;
     EXPECT_FALSE(launched_first(in({{rank, "1"}}))) << rank;
+    EXPECT_TRUE(launched_first(in({{rank, ""}}))) << rank;
+    EXPECT_TRUE(launched_first(in({{rank, "first"}}))) << rank;
   }
   EXPECT_TRUE(launched_first(in({})));
   EXPECT_TRUE(launched_first(in({{"OMPI_COMM_WORLD_RANK", "0"}, {"SLURM_PROCID", "1"}})));

@@ -68,7 +68,7 @@ hash=$(sed -n 's/.*"hash": "\(.*\)".*/\1/p' "$folder/record.json")
 grep -qa "\"shardline_machine\":\"$hash\"" "$folder/model/model.safetensors" || complain "the model does not name the machine"
 run explain "$reduction" --mesh "X=$ranks" --size $sizes --machine "$folder/idle.json" --json "$folder/explain.json"
 expect_code 0
-expect_lines out 1 "machine idle: matmul "
+expect_lines out 1 "machine idle, f32: matmul "
 "$record_check" "$folder/explain.json" idle "$host" || complain "the record of explain is not right"
 
 # 12 * 8 * 8 products and sums over the ranks, at 1024 FLOP/s, and half a second

@@ -44,6 +44,7 @@ TEST(PlainNumber, HasNoExponent) {
   EXPECT_EQ(plain_number(1048.576), "1048.6");
   EXPECT_EQ(plain_number(262143.75), "262144");
   EXPECT_EQ(plain_number(0.25), "0.25");
+  EXPECT_EQ(plain_number(0.00001), "0.000010000");
   EXPECT_EQ(plain_number(0), "0");
   EXPECT_EQ(plain_number(-100000), "-100000");
 }

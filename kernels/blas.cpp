@@ -85,11 +85,13 @@ void try_threads(int count) {
 void check_room(int threads) {
   constexpr std::size_t kOfThread = std::size_t{128} << 20;  // what OpenBLAS packs the blocks of a thread into
   const std::size_t bytes = static_cast<std::size_t>(threads) * kOfThread;
-  void* room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Writable, so that a limit on data counts it too; nothing touches it.
+  constexpr int kKind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kKind, -1, 0);
   if (room == MAP_FAILED) {
     throw Error(
         fmt::format("the BLAS needs {} MiB of address space for {} thread{}, more than the limit of this process "
-                    "leaves (ulimit -v)",
+                    "leaves (ulimit -v, ulimit -d)",
                     bytes >> 20, threads, threads == 1 ? "" : "s"));
   }
   try {

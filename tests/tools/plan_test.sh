@@ -68,7 +68,7 @@ done
 refused_alone 'nearest are llama3-8b' --model llama3-7b --chips 8
 refused_alone 'nearest are v5p, v5e' --model llama3-8b --hardware v5x --chips 8
 refused_alone 'give --chips N' --model llama3-8b
-refused_alone '--chips 0: from 1 to 16777216' --model llama3-8b --chips 0
+refused_alone '--chips 0: a whole number from 1 to 16777216' --model llama3-8b --chips 0
 refused_alone '16x20x28 has 8960' --model llama3-8b --torus 16x20x28 --chips 100
 refused_alone 'no whole axes of torus 16x20x28 make' --model llama3-8b --torus 16x20x28 --mesh X=2240,Y=4
 refused_alone 'v5p has 3' --model llama3-8b --mesh X=8:2,Y=4:2
@@ -83,7 +83,7 @@ refused_alone '--utilisation 1.5' --model llama3-8b --chips 8 --utilisation 1.5
 refused_alone 'unknown role "zero9"' --model llama3-8b --mesh X=8 --strategy zero9=X
 refused_alone '--seq 4096: from 1 to 1024' --model llama3-8b --chips 8 --batch-tokens 1K
 refused_alone 'it has at most 256; --pods' --model llama3-8b --hardware v5e --chips 512
-refused_alone '--chips 99999999: from 1 to 16777216' --model llama3-8b --chips 99999999
+refused_alone '--chips 99999999: a whole number from 1 to 16777216' --model llama3-8b --chips 99999999
 refused_alone 'splits sequences' --model llama3-8b --mesh Y=8 --strategy tp_seq=Y
 refused_alone '--stages 3: a power of two from 1 to 32' --model llama3-8b --chips 64 --stages 3
 refused_alone 'no torus axes' --model llama3-8b --hardware h100 --mesh X=4:2
@@ -110,7 +110,8 @@ for role in dp zero1 fsdp tp; do
   expect_code 0
   "$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
 done
-refused_alone 'no link for axis X or Y' --model tiny --machine <(sed 's/"X"/"A"/' "$folder/machine.json") --chips 2
+sed 's/"X"/"A"/' "$folder/machine.json" >"$folder/other_axis.json"
+refused_alone 'no link for axis X or Y' --model tiny --machine "$folder/other_axis.json" --chips 2
 
 alone plan --model tiny --chips 1 --batch-tokens 128K --report "$folder/plan.html" --json "$record"
 expect_code 0

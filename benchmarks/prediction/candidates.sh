@@ -11,7 +11,7 @@ usage: benchmarks/prediction/candidates.sh [--machine FILE] [--runs N] [--tolera
   --runs N            timed runs of each candidate, whose median counts                              (default 7)
   --tolerance SHARE   as fast as the fastest: slower by at most this share                           (default 0.05)
 Prints every candidate with price and time, in the order of prices. Ends with 1 unless for every product one that is as
-fast as the fastest is among the two that are priced best. Takes about two minutes; leave the machine alone meanwhile.
+fast as the fastest is among the two that are priced best, or within 1% of their prices. Takes about two minutes; leave the machine alone meanwhile.
 TEXT
 }
 

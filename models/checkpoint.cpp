@@ -9,6 +9,8 @@
 #include "models/weight_files.h"
 #include "runtime/base/check.h"
 #include "runtime/base/number.h"
+#include "runtime/base/result_error.h"
+#include "runtime/finite.h"
 
 namespace shardline {
 namespace {
@@ -141,8 +143,12 @@ Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& fol
   return checkpoint;
 }
 
-Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array) {
-  const Tensor& stored = checkpoint.tensors.at(parameter.checkpoint_name);
+Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array, DType dtype) {
+  const Tensor stored = checkpoint.tensors.at(parameter.checkpoint_name).as(dtype);
+  if (!non_finite(stored).empty()) {
+    throw ResultError(fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help",
+                                  parameter.checkpoint_name, name_of(dtype)));
+  }
   return parameter.input_dims == 0 ? stored : transposed(stored).reshaped(array.shape);
 }
 

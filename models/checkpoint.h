@@ -48,7 +48,8 @@ Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder)
 /// model uses for it, may be there. Throws ResultError when a tensor holds NaN or infinity.
 Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder);
 
-/// A parameter in the dims of the program, from its stored form.
-Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array);
+/// A parameter in the dims of the program and elements of `dtype`, from its stored form. Throws ResultError when an
+/// element is too large for `dtype`.
+Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array, DType dtype);
 
 }  // namespace shardline

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "models/config_keys.h"
 #include "models/model_types.h"
 #include "models/strict_json.h"
 #include "runtime/base/check.h"
@@ -18,6 +19,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Index kLargestSize = 2147483647;
+constexpr Index kMostLayers = 10000;
+constexpr double kMostParameters = 1e15;
 constexpr int kDeepestConfig = 16;
 
 /// Reads the keys of one configuration; every message names the file and the key.
@@ -47,9 +50,10 @@ class Reader {
   /// A size; `missing` without the key.
   Index size(const char* key, Index missing) const {
     if (is_missing(key)) return missing;
+    const Index most = key == std::string_view("num_hidden_layers") ? kMostLayers : kLargestSize;
     const Json& value = object_.at(key);
-    if (!value.is_number_integer() || value < 1 || value > kLargestSize) {
-      refuse(key, value, fmt::format("it must be a whole number from 1 to {}", kLargestSize));
+    if (!value.is_number_integer() || value < 1 || value > most) {
+      refuse(key, value, fmt::format("it must be a whole number from 1 to {}", most));
     }
     return value.get<Index>();
   }
@@ -60,11 +64,13 @@ class Reader {
     return size(key, missing);
   }
 
-  double positive(const Json& object, const char* key, double missing) const {
+  /// A number from the least that f32 has in full to `most`.
+  double positive(const Json& object, const char* key, double missing, double most) const {
+    constexpr double kLeast = std::numeric_limits<float>::min();
     if (!object.contains(key)) return missing;
     const Json& value = object.at(key);
-    if (!value.is_number() || !(value.get<double>() > 0) || !std::isfinite(value.get<double>())) {
-      refuse(key, value, "it must be a positive number");
+    if (!value.is_number() || !(value.get<double>() >= kLeast) || value.get<double>() > most) {
+      refuse(key, value, fmt::format("it must be a positive number from {:.2g} to {:g}", kLeast, most));
     }
     return value.get<double>();
   }
@@ -98,56 +104,14 @@ struct Difference {
   std::string legal;
 };
 
-/// Keys that change nothing while they have a certain value, or are null.
-struct HarmlessValue {
-  const char* key;
-  Json value = {};
-};
-
-const std::vector<HarmlessValue>& harmless_values() {
-  static const std::vector<HarmlessValue> values = {
-      {"hidden_act", "silu"},
-      {"partial_rotary_factor", 1},
-      {"attention_bias", false},
-      {"mlp_bias", false},
-      {"quantization_config", {}},
-      {"attn_logit_softcapping", {}},
-      {"final_logit_softcapping", {}},
-      {"embedding_multiplier", 1},
-      {"residual_multiplier", 1},
-      {"logits_scaling", 1},
-      {"attention_multiplier", {}},
-      {"query_pre_attn_scalar", {}},
-      {"logit_scale", 1},
-      {"scale_emb", 1},
-      {"final_logit_softcap", {}},
-      {"logits_soft_cap", {}},
-      {"clip_qkv", {}},
-      {"qkv_bias", false},
-      {"use_bias", false},
-      {"attention_output_bias", false},
-      {"rotary_pct", 1},
-      {"rotary_dim", {}},
-      {"alibi", false},
-      {"use_qk_norm", false},
-      {"is_causal", true},
-      {"use_parallel_residual", false},
-      {"attention_chunk_size", {}},
-      {"num_experts_per_tok", {}},
-  };
-  return values;
-}
-
-/// Whether the key is the name of a dropout.
-bool names_dropout(const std::string& key) {
-  return key.find("dropout") != std::string::npos || key.ends_with("_pdrop");
-}
-
-/// Objects that say nothing about the mathematics, or are looked into by themselves.
-bool is_known_object(const std::string& key) {
-  constexpr std::array kKnown = {"rope_parameters", "rope_scaling", "quantization_config", "id2label",
-                                 "label2id",        "auto_map",     "task_specific_params"};
-  return std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end();
+/// Keys that parse_config() reads, or looks into, by themselves.
+bool is_read(std::string_view key) {
+  constexpr auto kRead = std::to_array<std::string_view>(
+      {"model_type",          "vocab_size",        "hidden_size",       "num_hidden_layers",   "num_attention_heads",
+       "num_key_value_heads", "head_dim",          "intermediate_size", "tie_word_embeddings", "rms_norm_eps",
+       "rope_theta",          "initializer_range", "rope_scaling",      "rope_parameters",     "sliding_window",
+       "use_sliding_window",  "layer_types",       "num_local_experts", "num_experts",         "n_routed_experts"});
+  return std::find(kRead.begin(), kRead.end(), key) != kRead.end();
 }
 
 /// Rotary positions as one object. Its other keys are those of scaled positions, or hold objects by kind of layer.
@@ -186,22 +150,40 @@ void look_at_window(const Reader& reader, std::vector<Difference>& found) {
   const Json& layers = reader.object().at("layer_types");
   const bool full = layers.is_array() && std::all_of(layers.begin(), layers.end(),
                                                      [](const Json& each) { return each == "full_attention"; });
-  if (!full) found.push_back({"layer_types", layers, "only \"full_attention\" of all layers is implemented"});
+  if (!full) {
+    found.push_back({"layer_types", layers, "only \"full_attention\" of all layers is implemented"});
+  } else if (const Index count = reader.size("num_hidden_layers", reader.type().layers);
+             static_cast<Index>(layers.size()) != count) {
+    found.push_back({"layer_types", layers, fmt::format("num_hidden_layers is {}, and each layer has one", count)});
+  }
+}
+
+/// Keys that are there with another value than the one that changes nothing.
+void look_at_values(const Reader& reader, std::vector<Difference>& found) {
+  for (const auto& [key, harmless, refuses_null] : harmless_values()) {
+    const auto entry = reader.object().find(key);
+    if (entry == reader.object().end() || *entry == harmless) continue;
+    if (refuses_null ? entry->is_null() || !entry->empty() : !entry->empty()) {
+      found.push_back({std::string(key), *entry, fmt::format("only {} is implemented", shown(harmless))});
+    }
+  }
+}
+
+bool is_harmless_value(std::string_view key) {
+  return std::any_of(harmless_values().begin(), harmless_values().end(),
+                     [&](const HarmlessValue& each) { return each.key == key; });
 }
 
 /// All that parse_config() refuses and that changes no size.
 std::vector<Difference> other_mathematics(const Reader& reader) {
   std::vector<Difference> found;
-  for (const auto& [key, harmless] : harmless_values()) {
-    if (!reader.has(key) || reader.object().at(key).empty() || reader.object().at(key) == harmless) continue;
-    found.push_back({key, reader.object().at(key), fmt::format("only {} is implemented", shown(harmless))});
-  }
+  look_at_values(reader, found);
   for (const auto& [key, value] : reader.object().items()) {
-    if (names_dropout(key) && !value.is_null() && value != 0) {
+    if (value.empty() || is_read(key) || says_no_mathematics(key) || is_harmless_value(key)) continue;
+    if (!names_dropout(key)) {
+      found.push_back({key, value, "this key is not known; if it says nothing about the mathematics, take it out"});
+    } else if (value != 0) {
       found.push_back({key, value, "there is no dropout here, only 0"});
-    }
-    if (value.is_object() && !value.empty() && !is_known_object(key)) {
-      found.push_back({key, value, "what is in this object is not known"});
     }
   }
   look_at_window(reader, found);
@@ -212,10 +194,11 @@ std::vector<Difference> other_mathematics(const Reader& reader) {
 
 /// rope_scaling, when there is something in it, stands in front of rope_parameters, and both of the key outside.
 double read_rope_theta(const Reader& reader) {
-  const double outside = reader.positive(reader.object(), "rope_theta", TransformerConfig{}.rope_theta);
+  constexpr double kMost = 1e30;  // powers of it are taken in f32
+  const double outside = reader.positive(reader.object(), "rope_theta", TransformerConfig{}.rope_theta, kMost);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (reader.has(key) && !reader.object().at(key).empty()) {
-      return reader.positive(reader.object().at(key), "rope_theta", outside);
+      return reader.positive(reader.object().at(key), "rope_theta", outside, kMost);
     }
   }
   return outside;
@@ -261,6 +244,13 @@ ReadConfig read_sizes(Reader& reader) {
   config.head_dim = read_head_dim(reader, config.d_model, config.heads);
   config.d_ff = reader.noted_size("intermediate_size", type.d_ff);
   config.tied = reader.flag("tie_word_embeddings", type.tied);
+  const double parameters =
+      2.0 * static_cast<double>(config.vocab) * static_cast<double>(config.d_model) +
+      static_cast<double>(config.layers) * static_cast<double>(config.d_model) *
+          (2.0 * static_cast<double>(config.head_dim) * static_cast<double>(config.heads + config.kv_heads) +
+           3.0 * static_cast<double>(config.d_ff));
+  require(parameters <= kMostParameters, "{}: that is {:.2g} parameters; at most {:g} are counted", reader.name(),
+          parameters, kMostParameters);
   if (!reader.missing().empty()) {
     read.remarks.push_back(fmt::format("{}: what is missing is as in {}: {}", reader.name(), type.name,
                                        fmt::join(reader.missing(), ", ")));
@@ -292,9 +282,9 @@ ReadConfig parse_config(std::string_view json_text, std::string_view name) {
   if (!other.empty()) reader.refuse(other[0].key, other[0].value, other[0].legal);
   ReadConfig read = read_sizes(reader);
   TransformerConfig& config = read.config;
-  config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps);
+  config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps, 1);
   config.rope_theta = read_rope_theta(reader);
-  config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range);
+  config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range, 100);
   return read;
 }
 

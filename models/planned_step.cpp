@@ -12,7 +12,7 @@ namespace shardline {
 namespace {
 
 /// Layers of the larger of the two programs from whose difference the others are counted.
-constexpr Index kLayers = 3;
+constexpr Index kPricedLayers = 3;
 
 /// Bytes that rank 0 holds of the inputs of this role.
 Bytes held(const RankProgram& program, const ElementTypes& types, Role role) {
@@ -90,8 +90,8 @@ PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& 
 
 StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
   const Index layers = run.config.layers;
-  if (layers > kLayers) models_.push_back(model_of(kLayers - 1));
-  models_.push_back(model_of(std::min(layers, kLayers)));
+  if (layers > kPricedLayers) models_.push_back(model_of(kPricedLayers - 1));
+  models_.push_back(model_of(std::min(layers, kPricedLayers)));
 }
 
 StepPlanner::Model StepPlanner::model_of(Index layers) const {
@@ -132,7 +132,7 @@ PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strateg
   };
   Sums all = sums_of(models_.back());
   if (models_.size() > 1) {
-    all = all.continued(sums_of(models_[0]), static_cast<double>(run_.config.layers - kLayers));
+    all = all.continued(sums_of(models_[0]), static_cast<double>(run_.config.layers - kPricedLayers));
   }
   return step_of(all, mesh, strategy);
 }
@@ -140,7 +140,7 @@ PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strateg
 std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
                                             const roofline::Hardware& hardware) const {
   // A step of the longest program counts once, and once more for each layer beyond; one of the shorter is taken away.
-  const double further = models_.size() > 1 ? static_cast<double>(run_.config.layers - kLayers) : 0;
+  const double further = models_.size() > 1 ? static_cast<double>(run_.config.layers - kPricedLayers) : 0;
   std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
   std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, Seconds>> limits;
   for (std::size_t m = 0; m < models_.size(); ++m) {

@@ -80,9 +80,10 @@ bool same_bytes(const WeightFiles& files, const std::string& a, const std::strin
 std::string unused(const std::string& name, const TransformerConfig& config) {
   if (name == kOutput && config.tied) return name + " (tie_word_embeddings is true, and it is not the embedding)";
   if (name.ends_with(".bias")) return name + " (biases are not implemented)";
-  constexpr std::string_view kLayers = "model.layers.";
+  constexpr std::string_view kLayerPrefix = "model.layers.";
   Index layer = 0;
-  if (name.starts_with(kLayers)) std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
+  if (name.starts_with(kLayerPrefix))
+    std::from_chars(name.data() + kLayerPrefix.size(), name.data() + name.size(), layer);
   if (layer >= config.layers) return fmt::format("{} (num_hidden_layers is {})", name, config.layers);
   return name;
 }

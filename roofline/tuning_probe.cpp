@@ -20,7 +20,7 @@ using collectives::Kind;
 using collectives::LinkKind;
 using collectives::Tuning;
 
-constexpr std::array kKinds{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce};
+constexpr std::array kAcrossNetworks{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce};
 constexpr std::array<Index, 5> kSmall{Index{1} << 10, Index{4} << 10, Index{16} << 10, Index{64} << 10,
                                       Index{256} << 10};
 constexpr Index kLarge = Index{1} << 20;
@@ -103,7 +103,7 @@ Tuning probe_tuning(const Mesh& mesh, Seconds budget) {
       continue;
     }
     Engine engine(mesh);
-    for (const Kind kind : kKinds) add_network_rules(engine, axis, kind, budget, rules);
+    for (const Kind kind : kAcrossNetworks) add_network_rules(engine, axis, kind, budget, rules);
   }
   // Rules hold up to so many ranks, so those of fewer come first; the built-in serve what was not measured.
   std::stable_sort(rules.begin(), rules.end(),

@@ -55,7 +55,10 @@ AbstractMesh AbstractMesh::parse(const std::string& text) {
     axes.push_back(parse_axis(trimmed(text.substr(begin, end - begin)), text));
     begin = end + 1;
   }
-  return AbstractMesh(std::move(axes));
+  AbstractMesh mesh(axes);
+  constexpr Index kMostRanks = Index{1} << 24;
+  require(mesh.ranks() <= kMostRanks, "mesh \"{}\" has {} ranks; at most {}", text, mesh.ranks(), kMostRanks);
+  return mesh;
 }
 
 std::size_t AbstractMesh::position(const Axis& axis) const {

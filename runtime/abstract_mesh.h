@@ -21,7 +21,7 @@ class AbstractMesh {
   /// Throws UsageError on a repeated or illegal axis name (letters, digits and `_`, starting with a letter) or a size
   /// below 1.
   explicit AbstractMesh(const std::vector<std::pair<Axis, Index>>& axes);
-  /// Parses "X=2,Y=4", blanks allowed; throws UsageError that shows what was given.
+  /// Parses "X=2,Y=4", blanks allowed; throws UsageError that shows what was given, also beyond 2^24 ranks.
   static AbstractMesh parse(const std::string& text);
 
   const Axes& axes() const { return names_; }

@@ -30,7 +30,7 @@ new=true
 if [[ -f "$tree/build.ninja" ]]; then new=false; fi
 if $command_only; then
   check+=(--command)
-  if $new; then parts=(-DSHARDLINE_TESTS=OFF -DSHARDLINE_BENCHMARKS=OFF -DSHARDLINE_EXAMPLES=OFF); fi
+  if $new; then parts=(-DSHARDLINE_UNITY=ON -DSHARDLINE_TESTS=OFF -DSHARDLINE_BENCHMARKS=OFF -DSHARDLINE_EXAMPLES=OFF); fi
 elif ! $new && grep -q '^SHARDLINE_TESTS:BOOL=OFF' "$tree/CMakeCache.txt"; then
   new=true
   parts=(-DSHARDLINE_TESTS=ON -DSHARDLINE_BENCHMARKS=ON -DSHARDLINE_EXAMPLES=ON)

@@ -9,10 +9,10 @@
 namespace shardline::tools {
 namespace {
 
-constexpr double kLine = 1.35 * kRoomyLetters;
+constexpr double kBarLine = 1.35 * kRoomyLetters;
 constexpr double kBar = 9;
 constexpr double kGap = 12;  ///< between one name's bars and the next name
-constexpr double kLegendLine = 1.6 * kRoomyLetters;
+constexpr double kBarLegendLine = 1.6 * kRoomyLetters;
 
 constexpr Paint kOfPrediction = {.fill = &kMuted, .as = "fill-opacity='0.55'"};
 
@@ -35,7 +35,7 @@ std::string value_text(const Bars& bars) {
 }
 
 std::string legend(bool measured) {
-  const double y = 0.5 * kLegendLine;
+  const double y = 0.5 * kBarLegendLine;
   const auto name = [&](double x, const std::string& text) {
     return svg_text({x, y + 0.35 * kLetters}, Anchor::start, text, kMuted);
   };
@@ -60,7 +60,7 @@ std::string bars_svg(const std::vector<Bars>& bars) {
   }
   const double unit = most > 0 ? kFigureWidth / most : 0;
   std::string elements = legend(measured);
-  double y = kLegendLine;
+  double y = kBarLegendLine;
   for (const Bars& each : bars) {
     const std::string title = fmt::format("{}: {}", each.name, times_text(each.predicted, each.measured));
     const std::string value = value_text(each);
@@ -68,7 +68,7 @@ std::string bars_svg(const std::vector<Bars>& bars) {
     elements += "<g class='bars'>\n";
     elements += svg_text({0, baseline}, Anchor::start, cut(each.name, kFigureWidth - roomy_width(value) - kGap));
     elements += svg_text({kFigureWidth, baseline}, Anchor::end, value, kMuted);
-    y += kLine;
+    y += kBarLine;
     elements += svg_box({0, y, unit * each.predicted.value, kBar}, kOfPrediction, title);
     y += kBar + 2;
     if (each.measured) {

@@ -82,7 +82,8 @@ Room room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
     const Room each = room_of(job, plan, count, cold);
     room = {.ours = std::max(room.ours, each.ours), .heap = std::max(room.heap, each.heap)};
   }
-  job.require_memory(fmt::format("bench of {}", to_string(size)), countable ? need_of(room) : MemoryNeed{size, size},
+  job.require_memory(fmt::format("bench of {}", to_string(size)),
+                     countable ? need_of(room) : MemoryNeed{.own = size, .shared = size},
                      [&](const auto& fits) { return largest_that_fits(job, plan, size, cold, fits); });
   require(countable, "{} a row: at most {}", to_string(size), to_string(kBeyondAnyMachine));
   return room;
@@ -150,7 +151,7 @@ int bench(const BenchOptions& options) {
   return exit_code(rows);
 }
 
-constexpr const char* kFooter = R"(
+constexpr const char* kBenchFooter = R"(
 Example: all_gather and reduce_scatter over the four ranks of axis X, by what the library chooses, by a one-way ring and by
 the MPI library.
 
@@ -171,7 +172,7 @@ void add_bench(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("bench", "Measure the bandwidth of collectives, every result checked");
   const auto options = std::make_shared<BenchOptions>();
   add_bench_options(*command, *options);
-  command->footer(kFooter);
+  command->footer(kBenchFooter);
   command->callback([options, &run] { run = [options] { return bench(*options); }; });
 }
 

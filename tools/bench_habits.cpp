@@ -41,8 +41,6 @@ constexpr std::array<ForeignOption, 18> kForeignOptions{{
     {"--stepbytes", "sizes grow by a factor, -f; the number of runs is --iters N"},
 }};
 
-bool begins_with(const std::string& text, const std::string& part) { return text.compare(0, part.size(), part) == 0; }
-
 }  // namespace
 
 std::string collective_name(const std::string& text) {
@@ -51,7 +49,7 @@ std::string collective_name(const std::string& text) {
     if (c != '-' && c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   for (const char* before : {"mpi", "osu"}) {
-    if (begins_with(letters, before)) letters.erase(0, 3);
+    if (letters.starts_with(before)) letters.erase(0, 3);
   }
   const std::string behind = "perf";
   if (letters.size() > behind.size() && letters.substr(letters.size() - behind.size()) == behind) {

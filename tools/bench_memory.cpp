@@ -11,8 +11,8 @@ namespace {
 
 /// The room of an array: its bytes up to a whole number of cache lines.
 Index room(Index elements, DType dtype) {
-  constexpr Index kLine = 64;
-  return (elements * size_of(dtype) + kLine - 1) / kLine * kLine;
+  constexpr Index kCacheLine = 64;
+  return (elements * size_of(dtype) + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
 /// `layout` with as many pairs as it takes to fill `cold` bytes.

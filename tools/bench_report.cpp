@@ -19,14 +19,14 @@ namespace {
 
 constexpr const char* kNone = "n/a";
 constexpr std::size_t kWorstListed = 5;  ///< rows that are listed by their ratio
-constexpr const char* kLine =
+constexpr const char* kRowFormat =
     "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>7} {:<8}{:>9}{:>10} "
     "{:<6}{:>7}\n";
 
 const char* op_of(const BenchPlan& plan, const BenchRow& row) { return reduces(row.kind) ? name_of(plan.op) : "-"; }
 
 template <class T>
-std::string shown(const std::optional<T>& quantity) {
+std::string or_none(const std::optional<T>& quantity) {
   return quantity ? to_string(*quantity) : kNone;
 }
 
@@ -158,7 +158,7 @@ Table table_of(const std::vector<BenchRow>& rows) {
     table.rows.push_back(
         {std::string(name_of(row.kind)), algorithm_text(row), fmt::format("{}", static_cast<Index>(row.bytes.value)),
          to_string(row.times.median), to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
-         row.bus_bandwidth ? to_string(row.algorithm_bandwidth) : kNone, shown(row.bus_bandwidth),
+         row.bus_bandwidth ? to_string(row.algorithm_bandwidth) : kNone, or_none(row.bus_bandwidth),
          row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()), limiter_text(row),
          ratio_text(row.times_native), to_string(row.copy), row.memory, std::to_string(row.wrong)});
   }
@@ -242,20 +242,20 @@ std::string header_text(const BenchPlan& plan, const AbstractMesh& mesh) {
   std::string text = fmt::format("# mesh {}, over {} ({} rank{}), {}{}; times of the slowest rank\n", mesh.to_string(),
                                  to_string(plan.axes), plan.ranks, plan.ranks == 1 ? "" : "s", name_of(plan.dtype),
                                  plan.cold ? ", cold caches" : "");
-  return text + fmt::format(fmt::runtime(kLine), "collective", "algorithm", "bytes", "count", "type", "op", "median",
-                            "min", "p99", "max", "algbw", "busbw", "wire", "predicted", "ratio", "limiter", "x native",
-                            "copy", "memory", "wrong");
+  return text + fmt::format(fmt::runtime(kRowFormat), "collective", "algorithm", "bytes", "count", "type", "op",
+                            "median", "min", "p99", "max", "algbw", "busbw", "wire", "predicted", "ratio", "limiter",
+                            "x native", "copy", "memory", "wrong");
 }
 
 std::string row_text(const BenchPlan& plan, const BenchRow& row) {
   const bool alone = !row.bus_bandwidth;
-  return fmt::format(fmt::runtime(kLine), name_of(row.kind), algorithm_text(row), static_cast<Index>(row.bytes.value),
-                     row.count, name_of(plan.dtype), op_of(plan, row), to_string(row.times.median),
-                     to_string(row.times.min), to_string(row.times.p99), to_string(row.times.max),
-                     alone ? kNone : to_string(row.algorithm_bandwidth), shown(row.bus_bandwidth),
-                     row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
-                     row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()), limiter_text(row),
-                     ratio_text(row.times_native), to_string(row.copy), row.memory, row.wrong);
+  return fmt::format(
+      fmt::runtime(kRowFormat), name_of(row.kind), algorithm_text(row), static_cast<Index>(row.bytes.value), row.count,
+      name_of(plan.dtype), op_of(plan, row), to_string(row.times.median), to_string(row.times.min),
+      to_string(row.times.p99), to_string(row.times.max), alone ? kNone : to_string(row.algorithm_bandwidth),
+      or_none(row.bus_bandwidth), row.wire_bytes ? to_string(Bytes(static_cast<double>(*row.wire_bytes))) : kNone,
+      row.predicted ? to_string(row.predicted->time) : kNone, ratio_text(row.ratio()), limiter_text(row),
+      ratio_text(row.times_native), to_string(row.copy), row.memory, row.wrong);
 }
 
 std::string summary_text(const std::vector<BenchRow>& rows) {
@@ -263,7 +263,7 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
                                  "times faster than native (median over sizes)");
   for (const BenchSummary& summary : summarise(rows)) {
     text += fmt::format("{:<15}{:<14}{:>6}{:>16}  {}\n", name_of(summary.kind), name_of(summary.algorithm),
-                        summary.sizes, shown(summary.best), ratio_text(summary.times_native));
+                        summary.sizes, or_none(summary.best), ratio_text(summary.times_native));
   }
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](const BenchRow& row) { return row.wrong > 0; });
   return text + (wrong == 0 ? fmt::format("all {} rows are right\n", rows.size())
@@ -331,7 +331,8 @@ Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<
   plot.title = fmt::format("{} over {} of mesh {}, {} rank{}", name_of(plan.dtype), to_string(plan.axes),
                            mesh.to_string(), plan.ranks, plan.ranks == 1 ? "" : "s");
   plot.x = {"size (bytes as nccl-tests counts them)", Scaling::binary, size_tick};
-  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "algorithm bandwidth", Scaling::decimal, rate_tick};
+  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "size / time of one rank's copy; no bandwidth of a link",
+            Scaling::decimal, rate_tick};
   for (const BenchSummary& summary : summarise(rows)) {
     PlotCurve curve{fmt::format("{} {}", name_of(summary.kind), name_of(summary.algorithm)),
                     {},

@@ -95,7 +95,7 @@ int book(const BookOptions& options) {
   return all_hold(rows) ? 0 : 1;
 }
 
-constexpr const char* kExample = R"(
+constexpr const char* kBookExample = R"(
 Example: how long a gather takes that the book measures, too.
 
   shardline book --section 3.2
@@ -152,7 +152,7 @@ void add_book(CLI::App& app, Command& run) {
   command->add_option("--section", options->section, "Only sections that begin so, as in 5.1, 2.4ex (exercise) or S")
       ->check(not_empty());
   add_json_option(*command, options->common);
-  command->footer(kExample);
+  command->footer(kBookExample);
   command->callback([options, &run] { run = [options] { return book(*options); }; });
 }
 

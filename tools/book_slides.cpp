@@ -8,7 +8,7 @@
 namespace shardline::tools {
 namespace {
 
-constexpr Seconds kDay{86400};
+constexpr Seconds kADay{86400};
 
 /// Years that each machine takes to train a model of so many FLOPs.
 std::vector<BookRow> years_rows(const std::string& model, Flops work, const std::vector<std::string>& books) {
@@ -33,7 +33,7 @@ BookRow days_row(const std::string& model, Flops work, const std::string& book) 
           .quantity = "PetaFLOP-days of training " + model,
           .formula = "N / (P * 86400)",
           .names = {{"N", work.value}, {"P", 1e15}},
-          .value = work / FlopsPerSecond(1e15) / kDay,
+          .value = work / FlopsPerSecond(1e15) / kADay,
           .unit = "PF-days",
           .book = book};
 }
@@ -60,7 +60,7 @@ std::vector<BookRow> batch_rows() {
            .verdict = Verdict::exercise}};
 }
 
-std::vector<BookRow> layout_rows() {
+std::vector<BookRow> slide_layout_rows() {
   const AbstractMesh mesh = AbstractMesh::parse("X=4,Y=8,Z=2");
   const ParsedArray array = resolve(parse_array("A[I_XY, J]"), mesh);
   const auto device = 2 * static_cast<double>(element_count(largest_local_shape({256, 2048}, array.sharding, mesh)));
@@ -146,7 +146,7 @@ std::vector<BookRow> slide_rows() {
   for (const auto& some : {years_rows("Llama-3 405B", llama, {"66780.82", "25042.81", "1309.43", "601.03"}),
                            {days_row("GPT-3", gpt3, "6064"), days_row("Llama-3 405B", llama, "438750")},
                            batch_rows(),
-                           layout_rows()}) {
+                           slide_layout_rows()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;

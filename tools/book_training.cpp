@@ -21,7 +21,7 @@ ChipRates v5p_rates() {
   return {v5p.matmul, v5p.link * 2};
 }
 
-std::vector<BookRow> intensity_rows() {
+std::vector<BookRow> training_intensity_rows() {
   const Chip& v5p = roofline::chip_named("v5p");
   const double intensity = v5p_rates().intensity();
   const Names names = {{"C", v5p.matmul.value}, {"w", v5p.link.value}};
@@ -247,7 +247,7 @@ std::vector<BookRow> traffic_rows() {
 std::vector<BookRow> training_rows() {
   std::vector<BookRow> rows;
   for (const auto& some :
-       {intensity_rows(), fsdp_rows(), mixed_rows(), between_pods(), traffic_rows(), llama2_rows()}) {
+       {training_intensity_rows(), fsdp_rows(), mixed_rows(), between_pods(), traffic_rows(), llama2_rows()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;

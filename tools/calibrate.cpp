@@ -26,7 +26,7 @@ struct CalibrateOptions {
   double seconds = 50;
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCalibrateFooter = R"(
 Example: measures two ranks of this machine and what joins them, then predicts by that.
 
   mpirun -n 2 shardline calibrate -o machine.json
@@ -134,7 +134,7 @@ int calibrate(const CalibrateOptions& options) {
   CommandFiles files = files_of(options.common);
   files.outputs.push_back({"-o", "machine", options.output});
   Job job(options.common, files);
-  job.require_memory("calibrate", {roofline::kCalibrationMemory, roofline::kCalibrationShared});
+  job.require_memory("calibrate", {.own = roofline::kCalibrationMemory, .shared = roofline::kCalibrationShared});
   job.introduce();
   const Seconds begin = now();
   job.other_work().begin();
@@ -169,7 +169,7 @@ void add_calibrate(CLI::App& app, Command& run) {
                      options->seconds);
   add_mesh_options(*command, options->common);
   add_json_option(*command, options->common);
-  command->footer(kFooter);
+  command->footer(kCalibrateFooter);
   command->callback([options, &run] { run = [options] { return calibrate(*options); }; });
 }
 

@@ -154,7 +154,7 @@ int explain(const ExplainOptions& options) {
   return 0;
 }
 
-constexpr const char* kExample = R"(
+constexpr const char* kExplainExample = R"(
 Example: on a torus of 16 v5e chips, gathering the weight moves D*F elements where reducing the output moves 2*B*F, so
 the smaller batch reduces.
 
@@ -190,7 +190,7 @@ void add_explain(CLI::App& app, Command& run) {
   options->common.dtypes = {DType::f32, DType::bf16, DType::f64, DType::int8};
   add_dtype_option(*command, options->common)->default_str("bf16 on a chip, f32 otherwise");
   add_json_option(*command, options->common);
-  command->footer(kExample);
+  command->footer(kExplainExample);
   command->callback([options, &run] { run = [options] { return explain(*options); }; });
 }
 

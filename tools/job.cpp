@@ -104,8 +104,8 @@ const roofline::Hardware& Job::predictions() {
 MemoryNeed Job::with_predictions(const MemoryNeed& need) const {
   constexpr Bytes kProgram{16e6};  // what MPI and BLAS take when they are first used; measured: 6 MB
   const Bytes shared = world_.size() > 1 ? roofline::kCalibrationShared : Bytes(0);
-  const MemoryNeed before = given_ ? MemoryNeed{} : MemoryNeed{roofline::kCalibrationMemory, shared};
-  return larger(need, before) + MemoryNeed{kProgram, Bytes(0)};
+  const MemoryNeed before = given_ ? MemoryNeed{} : MemoryNeed{.own = roofline::kCalibrationMemory, .shared = shared};
+  return larger(need, before) + MemoryNeed{.own = kProgram, .shared = Bytes(0)};
 }
 
 void Job::require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice) const {

@@ -19,8 +19,8 @@ constexpr std::array kDirections = {Direction{1, 0, Anchor::start},      Directi
                                     Direction{-0.8, -0.8, Anchor::end},  Direction{-0.8, 0.8, Anchor::end}};
 
 constexpr double kHeight = 1.1 * kRoomyLetters;
-constexpr double kNear = 8;  ///< of a point's own label
-constexpr double kStep = 7;  ///< by which it moves away until it finds room
+constexpr double kNearest = 8;  ///< of a point's own label
+constexpr double kStep = 7;     ///< by which it moves away until it finds room
 constexpr double kApart = 20;
 
 /// The box of a text of `width` in `direction` from `point`, `distance` away.
@@ -57,7 +57,7 @@ bool LabelLayout::is_free(const Box& box) const {
 
 std::optional<LabelLayout::Label> LabelLayout::place(Place point, const std::string& text, double reach) {
   const double width = roomy_width(text) + 4;
-  for (double distance = kNear; distance <= reach; distance += kStep) {
+  for (double distance = kNearest; distance <= reach; distance += kStep) {
     for (const Direction& direction : kDirections) {
       const Box box = box_at(point, direction, distance, width);
       if (!is_free(box)) continue;

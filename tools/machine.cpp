@@ -20,7 +20,7 @@ namespace shardline::tools {
 namespace {
 
 /// For a shell: in single quotes where it has letters that mean something there.
-std::string quoted(const std::string& argument) {
+std::string for_a_shell(const std::string& argument) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;
   };
@@ -44,7 +44,8 @@ std::string utc_now() {
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline");
   std::string line;
-  for (std::string argument; std::getline(file, argument, '\0');) line += (line.empty() ? "" : " ") + quoted(argument);
+  for (std::string argument; std::getline(file, argument, '\0');)
+    line += (line.empty() ? "" : " ") + for_a_shell(argument);
   return line;
 }
 

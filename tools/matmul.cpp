@@ -56,7 +56,7 @@ MemoryNeed need_of(const Product& product, const RankProgram& program, const Pro
   const ElementTypes types = product_types(product, dtype);
   const Liveness liveness(program, schedule);
   const Bytes peak = liveness.peak(types, 0);
-  if (peak > kBeyondAnyMachine) return {peak, Bytes(0)};
+  if (peak > kBeyondAnyMachine) return {.own = peak, .shared = Bytes(0)};
   // Operands are made one after the other and may then move to the arena; the check comes last.
   Bytes largest;
   for (const ArrayId operand : product.operands) {
@@ -64,8 +64,8 @@ MemoryNeed need_of(const Product& product, const RankProgram& program, const Pro
     largest = std::max(largest, Bytes(static_cast<double>(elements * size_of(types.of(program.program, operand)))));
   }
   const ArenaPlan plan = plan_arena(program, types, liveness);
-  return {heap_peak(plan, liveness, types, 0) + std::max(largest, memory_of_check(product, types.real)),
-          Bytes(static_cast<double>(plan.total_bytes()))};
+  return {.own = heap_peak(plan, liveness, types, 0) + std::max(largest, memory_of_check(product, types.real)),
+          .shared = Bytes(static_cast<double>(plan.total_bytes()))};
 }
 
 struct TimedRun {
@@ -183,7 +183,7 @@ int matmul(const MatmulOptions& options) {
   return record.correct() && ending.traced ? 0 : 1;
 }
 
-constexpr const char* kExample = R"(
+constexpr const char* kMatmulExample = R"(
 Example: over the two ranks of axis X both operands are sharded on the dim J that is summed over (case 3), so each rank
 multiplies its blocks and the partial sums are added up.
 
@@ -224,7 +224,7 @@ void add_matmul(CLI::App& app, Command& run) {
   add_common_options(*command, options->common);
   add_machine_options(*command, options->common.machine)
       ->excludes(add_hardware_option(*command, options->hardware, "Choose the program by the prices of"));
-  command->footer(kExample);
+  command->footer(kMatmulExample);
   command->callback([options, &run] { run = [options] { return matmul(*options); }; });
 }
 

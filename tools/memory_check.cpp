@@ -85,10 +85,12 @@ MemoryShortage shared_by(const mpi::Communicator& world, int root, const MemoryS
 }  // namespace
 
 MemoryNeed larger(const MemoryNeed& a, const MemoryNeed& b) {
-  return {std::max(a.own, b.own), std::max(a.shared, b.shared)};
+  return {.own = std::max(a.own, b.own), .shared = std::max(a.shared, b.shared)};
 }
 
-MemoryNeed operator+(const MemoryNeed& a, const MemoryNeed& b) { return {a.own + b.own, a.shared + b.shared}; }
+MemoryNeed operator+(const MemoryNeed& a, const MemoryNeed& b) {
+  return {.own = a.own + b.own, .shared = a.shared + b.shared};
+}
 
 bool MemoryShortage::fits(const MemoryNeed& need) const {
   const double all = ranks;

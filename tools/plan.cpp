@@ -30,7 +30,7 @@ int plan(const PlanOptions& options) {
   return 0;
 }
 
-constexpr const char* kFooter = R"(Example: LLaMA-3 70B on a v5p pod, as the book's section 6 plans it
+constexpr const char* kPlanFooter = R"(Example: LLaMA-3 70B on a v5p pod, as the book's section 6 plans it
 
   shardline plan --model llama3-70b --hardware v5p --chips 8960 --batch-tokens 4M --seq 4096
 
@@ -97,7 +97,7 @@ void add_plan(CLI::App& app, Command& run) {
   command->add_option("--dtype", options->dtype, "Of weights and activations (default: bf16, f32 on a CPU)");
   add_json_option(*command, options->common);
   add_report_option(*command, options->report, "the plan");
-  command->footer(kFooter);
+  command->footer(kPlanFooter);
   command->callback([options, &run] { run = [options] { return plan(*options); }; });
 }
 

@@ -142,6 +142,9 @@ std::string why_first(const std::vector<Candidate>& candidates) {
   const ProgramPrice& second = candidates[1].price;
   if (!cheaper(first, second)) return "candidate 1 costs as much as 2 and was found first";
   const double ratio = second.total / first.total;
+  if (ratio < 1.0005 && to_string(first.sum) == to_string(second.sum)) {
+    return "candidate 1 costs as much as 2, to the digits shown";
+  }
   if (ratio < 1.0005) {
     return fmt::format(
         "candidate 1 costs as much as 2 where they overlap, and its steps take {} together instead of {}",

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kNamed = 5;  ///< dots that have their names where there is room
 constexpr double kRadius = 5;
 constexpr std::size_t kFirstRoofInk = 3;  ///< after those of the dots
-constexpr double kLegendLine = 1.4 * kRoomyLetters;
+constexpr double kKeyLine = 1.4 * kRoomyLetters;
 
 /// What cannot be exceeded: the smaller of slope times x and `flat`.
 struct Roof {
@@ -154,11 +154,11 @@ class RooflineDrawing {
   std::string legend(double& bottom) const {
     std::string text;
     for (const Roof& roof : roofs_) {
-      const double y = bottom + 0.6 * kLegendLine;
+      const double y = bottom + 0.6 * kKeyLine;
       text += svg_line({0, y}, {28, y}, paint_of(roof)) + svg_text({36, y + 0.35 * kLetters}, Anchor::start, roof.name);
-      bottom += kLegendLine;
+      bottom += kKeyLine;
     }
-    bottom += 0.3 * kLegendLine;
+    bottom += 0.3 * kKeyLine;
     return text;
   }
 

@@ -35,7 +35,7 @@ struct SampleOptions {
   double temperature = 0.7;
 };
 
-constexpr const char* kFooter = R"(Example:
+constexpr const char* kSampleFooter = R"(Example:
   shardline sample --load build/model --prompt "#include <vector>" --tokens 200
 
 A token is a byte. A temperature of 0 always takes the likeliest one. The model sees as many bytes back as the
@@ -62,8 +62,8 @@ class Inference {
     for (const ModelParameter& parameter : model_.parameters) {
       const Array& array = model_.program.array(parameter.array);
       const Sharding& sharding = program_.version(program_.inputs.at(parameter.array)).sharding;
-      const Tensor whole = from_checkpoint(checkpoint, parameter, array);
-      executor_->set(parameter.array, whole.slice(box(array.shape, sharding, mesh, job.mesh().rank())).as(job.dtype()));
+      const Tensor whole = from_checkpoint(checkpoint, parameter, array, job.dtype());
+      executor_->set(parameter.array, whole.slice(box(array.shape, sharding, mesh, job.mesh().rank())));
     }
   }
 
@@ -110,7 +110,7 @@ class Inference {
       largest = std::max(largest, static_cast<double>(element_count(array.shape)));
     }
     const Bytes peak = Liveness(program_, in_order(program_)).peak(types, job_.mesh().rank());
-    job_.require_memory("sample", {peak + Bytes(2 * 8 * largest), Bytes(0)},
+    job_.require_memory("sample", {.own = peak + Bytes(2 * 8 * largest), .shared = Bytes(0)},
                         [](const auto&) { return "a strategy that shards more, or more nodes, would need less"; });
   }
 
@@ -182,7 +182,7 @@ void add_sample(CLI::App& app, Command& run) {
   add_whole_option(*command, {.name = "--tokens", .help = "Bytes to add", .least = 0}, options->tokens);
   add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest byte"}, options->temperature);
   command->add_option("--strategy", options->strategy, "Roles on mesh axes, as for train");
-  command->footer(kFooter);
+  command->footer(kSampleFooter);
   command->callback([options, &run] { run = [options] { return sample(*options); }; });
 }
 

@@ -11,7 +11,7 @@
 namespace shardline::tools {
 namespace {
 
-constexpr double kLine = 1.3 * kRoomyLetters;
+constexpr double kLaneLine = 1.3 * kRoomyLetters;
 constexpr double kLane = 15;
 constexpr double kLaneGap = 2;
 constexpr double kRankGap = 8;
@@ -97,13 +97,13 @@ class Drawing {
     for (const Lane& lane : lanes_) {
       if (!lane.communication) {
         boxes += svg_text({0, y + 0.85 * kRoomyLetters}, Anchor::start, fmt::format("rank {}", lane.rank), kMuted);
-        y += kLine;
+        y += kLaneLine;
       }
       boxes += lane_svg(lane, y);
       y += kLane + (lane.communication ? kRankGap : kLaneGap);
     }
     elements += axis(top, y) + boxes;
-    y += 1.4 * kLine;
+    y += 1.4 * kLaneLine;
     return svg_figure(y, "Timeline: what every rank did when", elements);
   }
 
@@ -140,7 +140,7 @@ class Drawing {
       if (time > end_) break;
       const Anchor anchor = tick == 0 ? Anchor::start : x(time) > 0.95 * kFigureWidth ? Anchor::end : Anchor::middle;
       text += svg_line({x(time), top}, {x(time), bottom}, {.stroke = &kGrid});
-      text += svg_text({x(time), bottom + kLine}, anchor, with_prefix(time.value, "s"), kMuted);
+      text += svg_text({x(time), bottom + kLaneLine}, anchor, with_prefix(time.value, "s"), kMuted);
     }
     return text;
   }
@@ -150,11 +150,11 @@ class Drawing {
     std::string text;
     for (std::size_t i = 0; i < kLooks.size(); ++i) {
       const double left = i % 2 == 0 ? 0 : 0.36 * kFigureWidth;
-      const double top = i < 2 ? 0 : kLine;
+      const double top = i < 2 ? 0 : kLaneLine;
       text += svg_box({left, top + 3, 14, 12}, {.fill = &category_ink(kLooks.at(i).ink), .as = kLooks.at(i).more});
       text += svg_text({left + 20, top + 14}, Anchor::start, kLooks.at(i).name, kMuted);
     }
-    y = 2.3 * kLine;
+    y = 2.3 * kLaneLine;
     return text;
   }
 

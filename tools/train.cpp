@@ -53,7 +53,7 @@ struct TrainOptions {
   std::string report;
 };
 
-constexpr const char* kFooter = R"(Example:
+constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
 
 Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
@@ -121,9 +121,9 @@ Start starting_point(const Job& job, const TrainOptions& options) {
   for (const std::string& remark : checkpoint->remarks) job.note(remark);
   const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
   return {checkpoint->config,
-          [checkpoint, model](std::size_t i) {
+          [checkpoint, model, dtype = job.dtype()](std::size_t i) {
             const ModelParameter& parameter = model->parameters[i];
-            return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array));
+            return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array), dtype);
           },
           held};
 }
@@ -321,6 +321,7 @@ int train(const TrainOptions& options) {
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
   const Start start = starting_point(job, options);
   require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
+  require_memory_for_weights(job, start.config);
   const Bytes text = text_memory(job.world(), texts);
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, text + start.held, training);
@@ -388,7 +389,7 @@ void add_train(CLI::App& app, Command& run) {
   command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
   add_trace_option(*command, options->trace);
   add_report_option(*command, options->report, "the run");
-  command->footer(kFooter);
+  command->footer(kTrainFooter);
   command->callback([options, &run] { run = [options] { return train(*options); }; });
 }
 

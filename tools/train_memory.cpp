@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "models/accounting.h"
 #include "models/auto_strategy.h"
 #include "models/training_memory.h"
 
@@ -13,7 +14,7 @@ namespace {
 MemoryNeed need_of(const CountedRun& run, const TrainingOptions& options, const Strategy& strategy,
                    const AbstractMesh& mesh, Index rank) {
   const TrainingMemory memory = training_memory(run.config, options, strategy, mesh, rank, run.saves);
-  return {memory.own + run.text, memory.arena};
+  return {.own = memory.own + run.text, .shared = memory.arena};
 }
 
 /// The half, quarter, ... of the batch that fits, and the cheapest strategy under which the whole of it does.
@@ -52,6 +53,14 @@ Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>
     return std::to_string(3 * sum);
   });
   return Bytes(std::stod(bytes));
+}
+
+void require_memory_for_weights(const Job& job, const TransformerConfig& config) {
+  constexpr double kWithMoments = 3;
+  const double elements = kWithMoments * static_cast<double>(parameter_count(config));
+  const Bytes part(elements * static_cast<double>(size_of(job.dtype())) / static_cast<double>(job.mesh().ranks()));
+  job.require_memory("train, for weights and their moments alone,", {.own = part, .shared = Bytes(0)},
+                     [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
 
 void require_memory(const Job& job, const CountedRun& run, const TrainingOptions& options, const Strategy& strategy) {

@@ -19,6 +19,10 @@ struct CountedRun {
 /// more while it is read.
 Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>& files);
 
+/// Collective over all ranks: refuses a model of which the ranks together cannot hold the weights and their moments,
+/// before a program is made of it.
+void require_memory_for_weights(const Job& job, const TransformerConfig& config);
+
 /// Collective over all ranks: refuses a run that does not fit, before anything is allocated, and says which smaller
 /// batch and which strategy would fit.
 void require_memory(const Job& job, const CountedRun& run, const TrainingOptions& options, const Strategy& strategy);

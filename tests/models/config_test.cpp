@@ -193,7 +193,24 @@ TEST(Config, AcceptsWhatDoesNotChangeTheMathematics) {
                         {"rope_parameters", R"({"rope_theta": 7e3, "partial_rotary_factor": 1.0})"}})
                 .rope_theta,
             6000);
-  EXPECT_EQ(parse_with({{"layer_types", R"(["full_attention", "full_attention"])"}, {"mlp_bias", "null"}}).d_model, 64);
+  const char* const kLayers = R"(["full_attention", "full_attention", "full_attention"])";
+  EXPECT_EQ(parse_with({{"layer_types", kLayers}, {"mlp_bias", "null"}}).d_model, 64);
+  // Keys that published configurations of LLaMA-like models carry.
+  EXPECT_EQ(parse_with({{"_name_or_path", "\"a\""},
+                        {"architectures", R"(["LlamaForCausalLM"])"},
+                        {"bos_token_id", "1"},
+                        {"eos_token_id", "[1, 2]"},
+                        {"is_llama_config", "true"},
+                        {"max_position_embeddings", "8192"},
+                        {"pad_token_id", "2"},
+                        {"pretraining_tp", "1"},
+                        {"rope_interleaved", "false"},
+                        {"torch_dtype", "\"bfloat16\""},
+                        {"transformers.js_config", R"({"kv_cache_dtype": {"q4f16": "float16"}})"},
+                        {"transformers_version", "\"4.42.3\""},
+                        {"use_cache", "true"}})
+                .d_model,
+            64);
 }
 
 TEST(Config, PlansCountWhatTrainingRefuses) {
@@ -269,6 +286,20 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {{{"rope_theta", "\"big\""}}, {"rope_theta is \"big\""}},
       {{{"initializer_range", "-1"}}, {"initializer_range is -1"}},
       {{{"tie_word_embeddings", "1"}}, {"tie_word_embeddings is 1", "true or false"}},
+      {{{"norm_type", "\"layernorm\""}}, {"norm_type is \"layernorm\"", "only \"rms_norm\""}},
+      {{{"no_rope_layers", "[1, 1, 0]"}}, {"no_rope_layers is [1,1,0]", "only null"}},
+      {{{"rope_interleaved", "true"}}, {"rope_interleaved is true", "only false"}},
+      {{{"moe_intermediate_size", "768"}}, {"moe_intermediate_size is 768"}},
+      {{{"mup_scale", "0.5"}}, {"mup_scale is 0.5", "not known", "take it out"}},
+      {{{"window_of_layers", "[1]"}}, {"window_of_layers is [1]", "not known"}},
+      {{{"hidden_act", "null"}}, {"hidden_act is null", "silu"}},
+      {{{"layer_types", R"(["full_attention"])"}}, {"layer_types is", "num_hidden_layers is 3"}},
+      {{{"num_hidden_layers", "2147483647"}}, {"num_hidden_layers is 2147483647", "from 1 to 10000"}},
+      {{{"hidden_size", "2147483646"}, {"head_dim", "2147483646"}}, {"parameters", "1e+15"}},
+      {{{"rms_norm_eps", "1e-320"}}, {"rms_norm_eps is 1e-320", "from 1.2e-38 to 1"}},
+      {{{"rms_norm_eps", "1e300"}}, {"rms_norm_eps is 1e+300", "to 1"}},
+      {{{"initializer_range", "1e300"}}, {"initializer_range is 1e+300", "to 100"}},
+      {{{"rope_theta", "1e300"}}, {"rope_theta is 1e+300"}},
   };
   for (const Refusal& refusal : refusals) {
     const std::string message = usage_error_of([&] { parse_with(refusal.changes); });

@@ -63,6 +63,8 @@ TEST(AbstractMesh, RefusalsSayWhatWasGiven) {
   EXPECT_EQ(parse("X=2,X=3"), "mesh axis X is given twice");
   EXPECT_EQ(parse("2X=2"), "mesh axis \"2X\" is not a name: letters, digits and _, starting with a letter");
   EXPECT_EQ(parse("X=4294967296,Y=4294967296"), "mesh has more ranks than 63 bits count");
+  EXPECT_EQ(parse("X=99999999999"), "mesh \"X=99999999999\" has 99999999999 ranks; at most 16777216");
+  EXPECT_EQ(parse("X=4096,Y=4097"), "mesh \"X=4096,Y=4097\" has 16781312 ranks; at most 16777216");
   const AbstractMesh mesh({{"X", 2}});
   EXPECT_EQ(usage_message([&] { static_cast<void>(mesh.size("Y")); }), "there is no axis Y in mesh {X:2}");
   EXPECT_THROW(mesh.coordinates(2), Error);

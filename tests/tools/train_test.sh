@@ -9,7 +9,7 @@ record_check=$5
 # A model and a text small enough for a step to take milliseconds.
 cat >"$folder/config.json" <<'JSON'
 {"model_type": "llama", "hidden_size": 20, "intermediate_size": 22, "num_hidden_layers": 2, "num_attention_heads": 6,
- "num_key_value_heads": 3, "head_dim": 4, "vocab_size": 256, "rms_norm_eps": 1e-5, "a_key_we_do_not_know": [1, 2]}
+ "num_key_value_heads": 3, "head_dim": 4, "vocab_size": 256, "rms_norm_eps": 1e-5, "transformers_version": "4.42.3"}
 JSON
 for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
 : >"$folder/empty"

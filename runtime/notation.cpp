@@ -27,11 +27,15 @@ struct Style {
   const char* begin;
   const char* end;
 };
-constexpr std::array kStyles = {Style{"\\text{", "}"},   Style{"\\textbf{", "}"}, Style{"\\mathbf{", "}"},
-                                Style{"\\mathrm{", "}"}, Style{"\\mathit{", "}"}, Style{"\\boldsymbol{", "}"},
-                                Style{"\\bm{", "}"},     Style{"**", "**"}};
+constexpr std::array kStyles = {Style{"\\text{", "}"},   Style{"\\textbf{", "}"},       Style{"\\mathbf{", "}"},
+                                Style{"\\mathrm{", "}"}, Style{"\\mathit{", "}"},       Style{"\\boldsymbol{", "}"},
+                                Style{"\\bm{", "}"},     Style{"\\operatorname{", "}"}, Style{"**", "**"}};
 constexpr std::array kTimes = {"*", "@", "·", "⋅", "×", "\\cdot", "\\times"};
-constexpr std::array kArrows = {"->", "→", "\\rightarrow", "\\to"};
+constexpr std::array kArrows = {"->", "=>", "→", "⟶", "⇒", "\\rightarrow", "\\longrightarrow", "\\Rightarrow", "\\to"};
+constexpr std::array kOpen = {"(", "\\left("};
+constexpr std::array kClose = {")", "\\right)"};
+constexpr std::array kOpenDims = {"[", "\\left["};
+constexpr std::array kCloseDims = {"]", "\\right]"};
 constexpr const char* kLocal = "LOCAL";
 
 /// Recursive descent over the grammar of docs/notation.md, a function per rule. Every token skips the space before it.
@@ -45,7 +49,7 @@ class Parser {
       const ParsedArray result = product.operands[0];
       product = expression();
       product.result = result;
-    } else if (take_any(kArrows)) {
+    } else if (take_any(kArrows) || take("=")) {
       product.result = array(Name::optional);
     }
     name_arrays(product);
@@ -65,11 +69,11 @@ class Parser {
   ParsedProduct expression() {
     ParsedProduct product;
     product.collective = collective();
-    const bool bracket = product.collective && take("(");
+    const bool bracket = product.collective && take_any(kOpen);
     const std::size_t first = at_;
     product.operands.push_back(array(Name::optional));
     if (product.collective) {
-      if (bracket) expect(")", "\")\" after the array");
+      if (bracket && !take_any(kClose)) fail(at_, "expected \")\" after the array here");
       if (take("over wire")) product.collective->wire = word("the name of a wire", "");
       return product;
     }
@@ -92,7 +96,7 @@ class Parser {
       if (take("_")) collective.subscript = list("axis");
       const bool colon = take(":");
       skip_space();
-      if (colon || !collective.subscript.empty() || peek() != '[') return collective;
+      if (colon || !collective.subscript.empty() || !starts_dims()) return collective;
     }
     at_ = begin;
     return std::nullopt;
@@ -113,13 +117,13 @@ class Parser {
     ParsedArray array;
     skip_space();
     array.column = characters(text_.substr(0, at_));
-    if (name == Name::required || peek() != '[') array.name = name_of_array();
-    expect("[", "\"[\" after the name of an array");
-    if (!take("]")) {
+    if (name == Name::required || !starts_dims()) array.name = name_of_array();
+    if (!take_any(kOpenDims)) fail(at_, "expected \"[\" after the name of an array here");
+    if (!take_any(kCloseDims)) {
       do {
         dim(array);
       } while (take(","));
-      expect("]", "\",\" or \"]\" after a dim");
+      if (!take_any(kCloseDims)) fail(at_, "expected \",\" or \"]\" after a dim here");
     }
     if (take("{") || take("\\{")) owed(array.sharding);
     return array;
@@ -173,7 +177,7 @@ class Parser {
         skip_space();
         const std::size_t begin = at_;
         add(names, styled(fmt::format("the name of {}", with_article(noun)), "_"), begin, noun);
-      } while (take(","));
+      } while (take(",") || starts_name());
       expect("}", fmt::format("\",\" or \"}}\" after the name of {}", with_article(noun)));
       return names;
     }
@@ -232,6 +236,11 @@ class Parser {
   bool starts_name() const {
     return is_letter(peek()) ||
            std::any_of(kStyles.begin(), kStyles.end(), [&](const Style& style) { return is_next(style.begin); });
+  }
+
+  /// True where the dims of an array begin.
+  bool starts_dims() const {
+    return std::any_of(kOpenDims.begin(), kOpenDims.end(), [&](const char* token) { return is_next(token); });
   }
 
   bool is_next(std::string_view token) const { return text_.substr(at_, token.size()) == token; }

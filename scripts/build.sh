@@ -58,7 +58,7 @@ targets=()
 if $command_only; then
   targets=(--target shardline)
   steps=$(ninja -C "$tree" -n shardline | grep -c '^\[' || true)
-  seconds=$((steps * 2 / $(nproc)))
+  seconds=$((steps * 7 / $(nproc)))
   if ((steps > 10)); then
     echo "build: the command, $steps steps, usually about $(((seconds + 59) / 60)) min on $(nproc) free cores"
   fi

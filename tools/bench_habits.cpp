@@ -20,7 +20,12 @@ constexpr const char* kProcesses = "every rank is a process: mpirun -n N shardli
 constexpr const char* kWarmup = "runs for a tenth of --seconds come first and do not count";
 constexpr const char* kChecked = "every result is checked, before and after the timed runs";
 
-constexpr std::array<ForeignOption, 18> kForeignOptions{{
+constexpr const char* kWallClock = "times are wall-clock times, and each run is waited for before the next";
+constexpr const char* kSlowest = "each time is that of the slowest rank";
+constexpr const char* kShared = "arrays lie in the node's shared memory where there is room; the column memory tells";
+constexpr const char* kLimits = "memory is checked before it is taken; --no-memory-check goes on all the same";
+
+constexpr std::array<ForeignOption, 30> kForeignOptions{{
     {"-t", kProcesses},
     {"--nthreads", kProcesses},
     {"-g", kProcesses},
@@ -32,6 +37,18 @@ constexpr std::array<ForeignOption, 18> kForeignOptions{{
     {"-c", kChecked},
     {"--check", kChecked},
     {"--validation", kChecked},
+    {"--validate", kChecked},
+    {"-z", kWallClock},
+    {"--blocking", kWallClock},
+    {"-C", kWallClock},
+    {"--report_cputime", kWallClock},
+    {"-a", kSlowest},
+    {"--average", kSlowest},
+    {"--full", "min, p99 and max stand in every row"},
+    {"-R", kShared},
+    {"--local_register", kShared},
+    {"-M", kLimits},
+    {"--mem-limit", kLimits},
     {"-d", "--dtype f32, bf16, f64, i32 or i64"},
     {"--datatype", "--dtype f32, bf16, f64, i32 or i64"},
     {"-o", "--op sum, max or avg"},

@@ -30,7 +30,7 @@ Suffix suffix_of(std::string_view text, bool bytes) {
   suffix.unit = Index{1} << (10 * (prefix / 2 + 1));
   const std::string_view rest = text.substr(1);
   suffix.ambiguous = bytes && rest == "B";
-  suffix.legal = rest.empty() || rest == "i" || (bytes && rest == "iB");
+  suffix.legal = rest.empty() || rest == "i" || (bytes && (rest == "iB" || rest == "ib"));
   return suffix;
 }
 

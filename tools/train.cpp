@@ -343,6 +343,7 @@ int train(const TrainOptions& options) {
   reset_tensor_peak();
   const auto [progress, traced] = run_traced(job, options, trainer, data);
   TrainRecord record = conclude(job, trainer, data, training, progress);
+  record.predicted_memory = record.predicted_memory + start.held;
   record.strategy = strategy;
   record.priced = choice.priced;
   record.tokens_per_step = tokens_per_step(options);

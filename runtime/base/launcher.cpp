@@ -12,23 +12,28 @@ namespace {
 
 /// The variables of a launcher.
 struct Launcher {
-  const char* size;  ///< number of processes
+  const char* size;  ///< number of processes; null where the launcher does not give it
   const char* rank;  ///< number of this process
   const char* name;
+  bool outer = false;  ///< it may have started one of the others, and counts only without them
 };
 
-/// Slurm last: it may have started one of the others.
-constexpr std::array<Launcher, 5> kLaunchers{{
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"},
-    {"PMIX_SIZE", "PMIX_RANK", "a PMIx launcher"},
-    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MVAPICH2's mpirun"},
-    {"PMI_SIZE", "PMI_RANK", "a PMI launcher (as of MPICH)"},
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
+constexpr std::array<Launcher, 10> kLaunchers{{
+    {.size = "OMPI_COMM_WORLD_SIZE", .rank = "OMPI_COMM_WORLD_RANK", .name = "Open MPI's mpirun"},
+    {.size = "PMIX_SIZE", .rank = "PMIX_RANK", .name = "a PMIx launcher"},
+    {.size = "MV2_COMM_WORLD_SIZE", .rank = "MV2_COMM_WORLD_RANK", .name = "MVAPICH2's mpirun"},
+    {.size = "PMI_SIZE", .rank = "PMI_RANK", .name = "a PMI launcher (as of MPICH)"},
+    {.size = "MPI_LOCALNRANKS", .rank = "MPI_LOCALRANKID", .name = "MPICH's mpirun, on this node,"},
+    {.size = "JSM_NAMESPACE_SIZE", .rank = "JSM_NAMESPACE_RANK", .name = "jsrun"},
+    {.size = nullptr, .rank = "PALS_RANKID", .name = "mpiexec of PALS"},
+    {.size = nullptr, .rank = "ALPS_APP_PE", .name = "aprun"},
+    {.size = "FLUX_JOB_SIZE", .rank = "FLUX_TASK_RANK", .name = "flux run", .outer = true},
+    {.size = "SLURM_STEP_NUM_TASKS", .rank = "SLURM_PROCID", .name = "srun", .outer = true},
 }};
 
 /// Nothing where the variable is not set or is no number.
 std::optional<int> number(const Variables& variables, const char* name) {
-  const char* text = variables(name);
+  const char* text = name == nullptr ? nullptr : variables(name);
   return text == nullptr ? std::nullopt : whole_number<int>(text);
 }
 
@@ -40,7 +45,7 @@ struct Claim {
   bool reports = false;
 };
 
-/// Nothing where the launcher says nothing. PMIx need not give the size, but the number of a process shows that there
+/// Nothing where the launcher says nothing. Some need not give the size, but the number of a process shows that there
 /// are at least as many before it, of which the first cannot know.
 std::optional<Claim> claim_of(const Launcher& launcher, const Variables& variables) {
   const std::optional<int> rank = number(variables, launcher.rank);
@@ -64,8 +69,7 @@ bool launched_first(const Variables& variables) {
 LauncherFault launcher_fault(const std::string& library, const Variables& variables) {
   std::optional<Claim> most;
   for (const Launcher& launcher : kLaunchers) {
-    const bool outer = &launcher == &kLaunchers.back();
-    if (outer && most) break;
+    if (launcher.outer && most) break;
     const std::optional<Claim> claim = claim_of(launcher, variables);
     if (!claim) continue;
     if (claim->ranks == 1) return {};

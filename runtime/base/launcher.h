@@ -19,9 +19,9 @@ bool launched_first(const Variables& variables);
 
 /// What is wrong if MPI has one rank only: nothing unless a launcher says more. Then this launcher belongs to another
 /// MPI than the one in use, whose version is `library`. Several launchers may have left variables, since one can start
-/// another: nothing is wrong where one of them says one rank. Slurm counts only where no other launcher has left
-/// variables, and only its steps do: a batch script runs once, however many tasks its job may have. To be called before
-/// MPI starts, which may set such variables.
+/// another: nothing is wrong where one of them says one rank. Slurm and Flux count only where no other launcher
+/// has left variables, and of Slurm only its steps do: a batch script runs once, however many tasks its job may have.
+/// To be called before MPI starts, which may set such variables.
 LauncherFault launcher_fault(const std::string& library, const Variables& variables);
 
 }  // namespace shardline

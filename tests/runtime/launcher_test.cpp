@@ -28,6 +28,11 @@ TEST(Launcher, EveryLauncherIsNoticedWithBothNumbers) {
       {{{"MV2_COMM_WORLD_SIZE", "8"}, {"MV2_COMM_WORLD_RANK", "0"}}, "started 8 ranks (MV2_COMM_WORLD_SIZE=8)"},
       {{{"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_PROCID", "0"}}, "srun started 16 ranks (SLURM_STEP_NUM_TASKS=16)"},
       {{{"PMI_SIZE", "2"}}, "started 2 ranks (PMI_SIZE=2)"},
+      {{{"MPI_LOCALNRANKS", "2"}, {"MPI_LOCALRANKID", "0"}}, "on this node, started 2 ranks (MPI_LOCALNRANKS=2)"},
+      {{{"JSM_NAMESPACE_SIZE", "6"}, {"JSM_NAMESPACE_RANK", "0"}}, "jsrun started 6 ranks (JSM_NAMESPACE_SIZE=6)"},
+      {{{"PALS_RANKID", "1"}}, "mpiexec of PALS started at least 2 ranks (PALS_RANKID=1)"},
+      {{{"ALPS_APP_PE", "1"}}, "aprun started at least 2 ranks (ALPS_APP_PE=1)"},
+      {{{"FLUX_JOB_SIZE", "4"}, {"FLUX_TASK_RANK", "0"}}, "flux run started 4 ranks (FLUX_JOB_SIZE=4)"},
   };
   for (const auto& [environment, text] : cases) {
     const LauncherFault found = fault(environment);
@@ -60,6 +65,7 @@ TEST(Launcher, NoFaultWhereNothingIsWrong) {
       {{"SLURM_STEP_NUM_TASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}},
       {{"PMI_SIZE", "4"}, {"PMI_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
       {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}},
+      {{"FLUX_JOB_SIZE", "4"}, {"FLUX_TASK_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
       // Not numbers of ranks.
       {{"PMI_SIZE", ""}},
       {{"PMI_SIZE", "many"}},
@@ -74,7 +80,8 @@ TEST(Launcher, AnInteractiveStepOfOneTaskDoesNotSpeakForAnotherLauncher) {
 }
 
 TEST(Launcher, TheFirstProcessOfEveryLauncherPrints) {
-  for (const char* rank : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+  for (const char* rank : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID",
+                           "MPI_LOCALRANKID", "JSM_NAMESPACE_RANK", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"}) {
     EXPECT_TRUE(launched_first(in({{rank, "0"}}))) << rank;
     EXPECT_FALSE(launched_first(in({{rank, "1"}}))) << rank;
     EXPECT_TRUE(launched_first(in({{rank, ""}}))) << rank;

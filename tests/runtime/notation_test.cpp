@@ -54,6 +54,9 @@ TEST(Notation, ParsesProductsAsTheBookWritesThem) {
        {"A[I, J_X] *_J B[J_X, K] -> C[I, K]{U_X}", "A[I, J_X] * _J B[J_X, K] -> C[I, K]{U_X}",
         "A[I, J_X] ·_J B[J_X, K] → C[I, K]{U_X}", "A[I, J_X] ⋅_{J} B[J_X, K] → C[I, K]{U_X}",
         "A[I, J_X] \\cdot_J B[J_X, K] \\rightarrow C[I, K]\\{U_X\\}",
+        "A[I, J_X] \\cdot_J B\\left[J_X, K\\right] \\longrightarrow C[I, K]\\{U_X\\}",
+        "A[I, J_X] *_J B[J_X, K] \\Rightarrow C[I, K]{U_X}", "A[I, J_X] * B[J_X, K] = C[I, K]{U_X}",
+        "A[I, J_X] * B[J_X, K] ⇒ C[I, K]{U_X}", "A[I, J_X] * B[J_X, K] => C[I, K]{U_X}",
         "$\\mathbf{A}[I, J_X] \\cdot_{J} \\mathbf{B}[J_X, K]\\; \\to\\, \\textbf{C}[I, K]~\\{U_{X}\\}$",
         "**A**[I, J_X] *_J **B**[J_X, K] -> **C**[I, K]{U_X}", "C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]",
         "A[I,\u2009J_X] \\cdot_{\\text{J}} B[J_X,\u00A0K] -> C[I, K]{U_X}"}) {
@@ -68,8 +71,10 @@ TEST(Notation, ParsesCollectivesAsTheBookWritesThem) {
   const std::string gather = "A[I, J] = AllGather_XY(A[I_XY, J])";
   for (const char* text :
        {"\\text{AllGather}_{X,Y}(A[I_{X,Y}, J]) \\rightarrow A[I, J]", "AllGather_XY A[I_XY, J] -> A[I, J]",
-        "\\mathbf{AllGather}_{X,Y} : A[I_XY, J] → A[I, J]", "**AllGather**_{X,Y}([I_XY, J]) -> A[I, J]",
-        "AllGather_XY[I_XY, J] -> A[I, J]", "A[I, J] = AllGather_XY(A[I_XY, J])", "AllGather_XY[I_XY, J] -> [I, J]"}) {
+        "\\operatorname{AllGather}_{X Y} \\left( A[I_{X Y}, J] \\right) ⟶ A[I, J]",
+        "AllGather_{X,Y}(A[I_XY, J]) = A[I, J]", "\\mathbf{AllGather}_{X,Y} : A[I_XY, J] → A[I, J]",
+        "**AllGather**_{X,Y}([I_XY, J]) -> A[I, J]", "AllGather_XY[I_XY, J] -> A[I, J]",
+        "A[I, J] = AllGather_XY(A[I_XY, J])", "AllGather_XY[I_XY, J] -> [I, J]"}) {
     EXPECT_EQ(meaning(text), gather) << text;
   }
   EXPECT_EQ(meaning("AllToAll_{X,J}(A[I_X, J])"), "AllToAll_XJ(A[I_X, J])");

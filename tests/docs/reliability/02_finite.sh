@@ -22,6 +22,9 @@ row "shardline sample --load nan --prompt 'int main'" "printed NUL bytes and end
 row "shardline train $small --steps 1 --load nan" "ended the job at the loss of the first step, with a failed check"
 printf '\x00\x00\x80\x7f' | put infinity $first
 row "shardline sample --load infinity --prompt 'int main'" "printed NUL bytes and ended with 0"
+shardline train $small --steps 1 --dtype f64 --save wide >/dev/null 2>&1
+printf '\x9c\x75\x00\x88\x3c\xe4\x37\x7e' | put wide $((8 + $(od -An -tu8 -N8 wide/model.safetensors)))
+row "shardline sample --load wide --prompt 'int main' --dtype f32" "took an element of 1e300 as infinity, in silence"
 for i in {1..192}; do printf '\xff\xff\x7f\x7f'; done |
   put overflow $(($(stat -c %s model/model.safetensors) - 4 * 192))
 row "shardline sample --load overflow --prompt 'int main' --threads 1" \

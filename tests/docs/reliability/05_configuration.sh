@@ -24,3 +24,10 @@ printf '{%s}\n' "$sizes" >untyped.json
 row "$train untyped.json" "took it for \`llama\`"
 printf '{"model_type": "llama", "hidden_size": 512}\n' >short.json
 row "$plan short.json" "\`vocab_size is missing\`, although the type has a default"
+config llama '"embedding_scale": 8.0' unknown.json
+row "$train unknown.json" "left the key out in silence"
+config llama '"norm_type": "layernorm"' norm.json
+row "$train norm.json" "the same"
+config llama '"num_hidden_layers": 2147483647' deep.json
+sed -i 's/"num_hidden_layers": 2, //' deep.json
+row "$train deep.json" "ended with \`std::bad_alloc\`, before memory was looked at"

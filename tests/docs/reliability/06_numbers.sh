@@ -11,3 +11,4 @@ row "shardline train --data '[x]' --steps 1 --batch 1 --seq 8" \
   "\`x: no such file\`: the name was taken as a list of names" 'step +1  loss'
 row "shardline explain $product --json - 2>text | grep -c schema" "a file called \`-\` was written" '^1$'
 checked "the text for people went to standard error" grep -q "T_math" text
+row 'shardline explain "A[I_X, J] -> A[I, J]" --size I=8,J=8 --mesh X=99999999999' "ended with \`std::bad_alloc\`"

@@ -55,8 +55,8 @@ TEST(Notation, ParsesProductsAsTheBookWritesThem) {
         "A[I, J_X] ·_J B[J_X, K] → C[I, K]{U_X}", "A[I, J_X] ⋅_{J} B[J_X, K] → C[I, K]{U_X}",
         "A[I, J_X] \\cdot_J B[J_X, K] \\rightarrow C[I, K]\\{U_X\\}",
         "A[I, J_X] \\cdot_J B\\left[J_X, K\\right] \\longrightarrow C[I, K]\\{U_X\\}",
-        "A[I, J_X] *_J B[J_X, K] \\Rightarrow C[I, K]{U_X}", "A[I, J_X] * B[J_X, K] = C[I, K]{U_X}",
-        "A[I, J_X] * B[J_X, K] ⇒ C[I, K]{U_X}", "A[I, J_X] * B[J_X, K] => C[I, K]{U_X}",
+        "A[I, J_X] *_J B[J_X, K] \\Rightarrow C[I, K]{U_X}", "A[I, J_X] *_J B[J_X, K] = C[I, K]{U_X}",
+        "A[I, J_X] *_J B[J_X, K] ⇒ C[I, K]{U_X}", "A[I, J_X] *_J B[J_X, K] => C[I, K]{U_X}",
         "$\\mathbf{A}[I, J_X] \\cdot_{J} \\mathbf{B}[J_X, K]\\; \\to\\, \\textbf{C}[I, K]~\\{U_{X}\\}$",
         "**A**[I, J_X] *_J **B**[J_X, K] -> **C**[I, K]{U_X}", "C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]",
         "A[I,\u2009J_X] \\cdot_{\\text{J}} B[J_X,\u00A0K] -> C[I, K]{U_X}"}) {

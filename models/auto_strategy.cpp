@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "program/liveness.h"
+#include "program/compiled.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -52,10 +52,9 @@ std::vector<PricedStrategy> price_strategies(const Program& program, const Abstr
     ProgramPrice by_table = price(tabled, types, hardware);
     ProgramPrice by_price = price(greedy, types, hardware);
     const bool pays = cheaper(by_price, by_table);
-    const RankProgram& kept = pays ? greedy : tabled;
-    const ProgramSchedule scheduled = schedule(kept, types, hardware, options);
+    const auto kept = compile(pays ? greedy : tabled, {.types = types, .schedule = options, .prices = hardware});
     priced.push_back(
-        {std::move(strategy), pays, std::move(pays ? by_price : by_table), Liveness(kept, scheduled).peak(types, 0)});
+        {std::move(strategy), pays, std::move(pays ? by_price : by_table), kept->liveness().peak(types, 0)});
   }
   std::stable_sort(priced.begin(), priced.end(),
                    [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });

@@ -124,7 +124,7 @@ Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder)
 Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
   ReadConfig read =
-      parse_config(mpi::on_root(comm, 0, [&] { return read_file(config_path(folder)); }), config_path(folder));
+      parse_config(mpi::on_root(comm, 0, [&] { return read_description(config_path(folder)); }), config_path(folder));
   checkpoint.config = read.config;
   checkpoint.remarks = std::move(read.remarks);
   const Transformer model = make_inference(checkpoint.config, {1, 1});

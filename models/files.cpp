@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include "runtime/base/check.h"
@@ -72,7 +73,10 @@ const char* kind_of(mode_t mode) {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
+namespace {
+
+/// Throws UsageError when the file has more than `most` bytes.
+std::string read_at_most(const std::string& path, std::int64_t most) {
   // Without O_NONBLOCK opening a pipe waits until somebody writes to it.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   if (file.number < 0 && errno == ENOENT) usage_error("{}: no such file", path);
@@ -80,6 +84,7 @@ std::string read_file(const std::string& path) {
   struct stat status {};
   require(::fstat(file.number, &status) == 0, "{}: cannot be read: {}", path, words_of(errno));
   require(S_ISREG(status.st_mode), "{}: is {}, a regular file is needed", path, kind_of(status.st_mode));
+  require(status.st_size <= most, "{}: has {} bytes; at most {} are read of such a file", path, status.st_size, most);
   std::string bytes;
   std::array<char, 1 << 16> piece{};
   while (true) {
@@ -91,6 +96,15 @@ std::string read_file(const std::string& path) {
   }
   refuse_lfs_pointer(path, bytes);
   return bytes;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) { return read_at_most(path, std::numeric_limits<std::int64_t>::max()); }
+
+std::string read_description(const std::string& path) {
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  return read_at_most(path, kMost);
 }
 
 void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {

@@ -11,6 +11,10 @@ namespace shardline {
 /// it is something else, such as a pipe that nobody writes to, and when it is a Git LFS pointer.
 std::string read_file(const std::string& path);
 
+/// The same of a file that describes something: a configuration, an index of weights, a machine. Throws UsageError also
+/// when it has more than 64 MiB.
+std::string read_description(const std::string& path);
+
 /// Throws UsageError when the whole file at `path` is the text that Git LFS leaves in place of a large file. `bytes`
 /// are its first 1024 bytes or more: a pointer is shorter.
 void refuse_lfs_pointer(const std::string& path, std::string_view bytes);

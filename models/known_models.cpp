@@ -51,7 +51,7 @@ TransformerConfig sizes_of_model(const std::string& model, std::vector<std::stri
   }
   std::error_code error;
   if (std::filesystem::exists(model, error)) {
-    const ReadConfig read = parse_sizes(read_file(model), model);
+    const ReadConfig read = parse_sizes(read_description(model), model);
     if (remarks != nullptr) remarks->insert(remarks->end(), read.remarks.begin(), read.remarks.end());
     return read.config;
   }

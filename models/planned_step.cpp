@@ -114,20 +114,21 @@ PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strateg
     const Priced priced = price(model, mesh, strategy, hardware);
     Sums sums;
     sums.upper = priced.price.sum;
-    sums.scheduled = priced.time.total;
-    sums.exposed = priced.time.exposed;
+    sums.scheduled = priced.compiled->time().total;
+    sums.exposed = priced.compiled->time().exposed;
     sums.math = priced.price.math;
     sums.attention = priced.attention;
     sums.cores = priced.price.cores;
     sums.links = priced.price.links;
     sums.flops = priced.price.flops;
-    for (std::size_t i = 0; i < priced.program.steps.size(); ++i) {
+    const RankProgram& program = priced.compiled->program();
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const roofline::Price& each = priced.price.steps[i].price;
-      (communicates(priced.program.steps[i].kind) ? sums.moving : sums.computing)[each.limiter] += each.time;
+      (communicates(program.steps[i].kind) ? sums.moving : sums.computing)[each.limiter] += each.time;
     }
-    sums.weights = held(priced.program, model.types, Role::parameter);
-    sums.optimizer = held(priced.program, model.types, Role::optimizer_state);
-    sums.peaks = Liveness(priced.program, priced.schedule).peaks(model.types, 0);
+    sums.weights = held(program, model.types, Role::parameter);
+    sums.optimizer = held(program, model.types, Role::optimizer_state);
+    sums.peaks = priced.compiled->liveness().peaks(model.types, 0);
     return sums;
   };
   Sums all = sums_of(models_.back());
@@ -146,10 +147,11 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
   for (std::size_t m = 0; m < models_.size(); ++m) {
     const double weight = m + 1 == models_.size() ? 1 + further : -further;
     const Priced priced = price(models_[m], mesh, strategy, hardware);
-    for (std::size_t i = 0; i < priced.program.steps.size(); ++i) {
+    const RankProgram& program = priced.compiled->program();
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const StepEstimate& estimate = priced.price.steps[i];
-      const Step& step = priced.program.steps[i];
-      const auto key = std::pair(kind_name(priced.program, step), to_string(step.axes));
+      const Step& step = program.steps[i];
+      const auto key = std::pair(kind_name(program, step), to_string(step.axes));
       PlannedKind& kind = kinds.try_emplace(key, PlannedKind{key.first, key.second}).first->second;
       kind.count += weight;
       kind.bytes += estimate.bytes * weight;
@@ -171,8 +173,8 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
 
 PlannedTimeline StepPlanner::timeline(const AbstractMesh& mesh, const Strategy& strategy,
                                       const roofline::Hardware& hardware) const {
-  Priced priced = price(models_[0], mesh, strategy, hardware);
-  return {std::move(priced.program), std::move(priced.time)};
+  const Priced priced = price(models_[0], mesh, strategy, hardware);
+  return {priced.compiled->program(), priced.compiled->time()};
 }
 
 Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
@@ -211,13 +213,16 @@ StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& m
             "the same products",
             role, axis);
   }
-  Priced priced{.program = partition(logical, mesh, declare(logical, mesh, strategy))};
-  name_wires(priced.program, model.types, hardware.bf16_wire);
-  std::vector<StepEstimate> estimates = estimate(priced.program, model.types, hardware);
-  priced.attention = price_attention(priced.program, estimates, hardware);
-  priced.schedule = schedule(priced.program, model.types, hardware, {});
-  priced.time = scheduled_time(priced.program, priced.schedule, estimates, hardware);
-  priced.price = shardline::price(priced.program, std::move(estimates), hardware);
+  RankProgram program = partition(logical, mesh, declare(logical, mesh, strategy));
+  name_wires(program, model.types, hardware.bf16_wire);
+  const auto compiled =
+      compile(std::move(program),
+              {.types = model.types, .schedule = ScheduleOptions(), .prices = hardware, .predictions = hardware});
+  Priced priced{.compiled = compiled};
+  compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
+    priced.attention = price_attention(compiled->program(), estimates, hardware);
+  });
+  priced.price = shardline::price(compiled->program(), compiled->estimates(), hardware);
   return priced;
 }
 

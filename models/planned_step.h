@@ -1,14 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "models/config.h"
 #include "models/strategies.h"
 #include "models/transformer.h"
+#include "program/compiled.h"
 #include "program/element_types.h"
 #include "program/price.h"
 #include "program/rank_program.h"
-#include "program/schedule.h"
 #include "program/timeline.h"
 #include "roofline/hardware.h"
 
@@ -99,10 +100,8 @@ class StepPlanner {
   Model model_of(Index layers) const;
   /// A model partitioned, priced and scheduled.
   struct Priced {
-    RankProgram program;
-    ProgramSchedule schedule = {};
+    std::shared_ptr<const Compiled> compiled;
     ProgramPrice price = {};
-    ScheduledTime time = {};
     Seconds attention = {};
   };
   Priced price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,

@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
 
 namespace shardline {
 namespace {
@@ -17,13 +17,6 @@ const RoleRow& row_of(const std::string& role) {
   for (const RoleRow& row : table) names.push_back(row.name);
   require(found != table.end(), "unknown role \"{}\" in a strategy; roles are {}", role, fmt::join(names, ", "));
   return *found;
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> items;
-  std::stringstream stream(text);
-  for (std::string item; std::getline(stream, item, separator);) items.push_back(item);
-  return items;
 }
 
 /// "fsdp+tp": each role on its usual axis.
@@ -41,12 +34,11 @@ Strategy parse_short_form(const std::string& text, const AbstractMesh& mesh) {
 
 Strategy parse_items(const std::string& text) {
   Strategy strategy;
-  for (const std::string& item : split(text, ',')) {
-    const std::size_t equals = item.find('=');
-    require(equals != std::string::npos, "strategy \"{}\": \"{}\" is not ROLE=AXIS, as in fsdp=X,tp=Y", text, item);
-    const std::string role = item.substr(0, equals);
+  for (const auto& [item, role, axis] : named_values(text)) {
+    require(axis.has_value() && !axis->empty(), "strategy \"{}\": \"{}\" is not ROLE=AXIS, as in fsdp=X,tp=Y", text,
+            item);
     row_of(role);
-    strategy.emplace_back(item.substr(equals + 1), role);
+    strategy.emplace_back(*axis, role);
   }
   return strategy;
 }

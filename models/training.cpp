@@ -6,10 +6,7 @@
 
 #include "collectives/all_reduce.h"
 #include "collectives/arena.h"
-#include "program/arena_plan.h"
 #include "program/check.h"
-#include "program/liveness.h"
-#include "program/timeline.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
@@ -29,6 +26,15 @@ RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, 
   return result;
 }
 
+std::shared_ptr<Compiled> compile_for_training(const Program& program, const AbstractMesh& mesh,
+                                               const Strategy& strategy, const TrainingOptions& options,
+                                               const std::optional<roofline::Hardware>& predictions) {
+  return compile(partition_checked(program, mesh, strategy, options), {.types = {.real = options.dtype},
+                                                                       .schedule = options.schedule,
+                                                                       .prices = options.prices,
+                                                                       .predictions = predictions});
+}
+
 double learning_rate(const TrainingOptions& options, Index step) {
   const auto at = static_cast<double>(step);
   const auto warmup = static_cast<double>(options.warmup);
@@ -45,28 +51,21 @@ Trainer::Trainer(collectives::Engine& engine, const TransformerConfig& config, c
       options_(options),
       step_model_(make_training_step(config, options.batch, options.adamw)),
       evaluation_model_(make_evaluation(config, options.batch)),
-      step_program_(partition_checked(step_model_.model.program, engine.mesh().axes(), strategy, options)),
-      evaluation_program_(partition_checked(evaluation_model_.program, engine.mesh().axes(), strategy, options)) {
-  const ElementTypes types{.real = options.dtype};
-  ProgramSchedule step = schedule(step_program_, types, options.prices, options.schedule);
-  ProgramSchedule evaluation = schedule(evaluation_program_, types, options.prices, options.schedule);
-  share_memory(step, evaluation);
-  const std::vector<StepEstimate> estimates = estimate(step_program_, types, hardware);
-  predicted_step_ = scheduled_time(step_program_, step, estimates, hardware).total;
-  step_ = std::make_unique<Executor>(step_program_, std::move(step), engine, types, estimates);
-  evaluation_ = std::make_unique<Executor>(evaluation_program_, std::move(evaluation), engine, types,
-                                           estimate(evaluation_program_, types, hardware));
+      step_program_(compile_for_training(step_model_.model.program, engine.mesh().axes(), strategy, options, hardware)),
+      evaluation_program_(
+          compile_for_training(evaluation_model_.program, engine.mesh().axes(), strategy, options, hardware)) {
+  share_memory();
+  step_ = std::make_unique<Executor>(step_program_, engine);
+  evaluation_ = std::make_unique<Executor>(evaluation_program_, engine);
   initialise(weights);
 }
 
 /// Collective over the mesh.
-void Trainer::share_memory(const ProgramSchedule& step, const ProgramSchedule& evaluation) {
-  const ElementTypes types{.real = options_.dtype};
-  const ArenaPlan of_step = plan_arena(step_program_, types, Liveness(step_program_, step));
-  const ArenaPlan of_evaluation = plan_arena(evaluation_program_, types, Liveness(evaluation_program_, evaluation));
-  if (engine_.arena() != nullptr || of_step.total_bytes() == 0) return;
+void Trainer::share_memory() {
+  const Index bytes = step_program_->arena().total_bytes();
+  if (engine_.arena() != nullptr || bytes == 0) return;
   // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
-  arena_obstacle_ = collectives::give_arena(engine_, of_step.total_bytes() + of_evaluation.bytes);
+  arena_obstacle_ = collectives::give_arena(engine_, bytes + evaluation_program_->arena().bytes);
 }
 
 Tensor Trainer::initial_weights(const Array& parameter) const {
@@ -80,25 +79,26 @@ Tensor Trainer::initial_weights(const Array& parameter) const {
 
 void Trainer::initialise(const Weights& weights) {
   const Mesh& mesh = engine_.mesh();
-  const Program& p = step_program_.program;
+  const Program& p = program().program;
   const std::vector<ModelParameter>& parameters = model().parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const ArrayId id = parameters[i].array;
     const Array& array = p.array(id);
-    const Sharding& sharding = step_program_.version(step_program_.inputs.at(id)).sharding;
+    const Sharding& sharding = program().version(program().inputs.at(id)).sharding;
     const Tensor whole = weights ? weights(i) : initial_weights(array);
     step_->set(id, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())).as(options_.dtype));
   }
   for (const auto& [before, after] : p.updates) {
     if (p.array(before).role != Role::optimizer_state) continue;
-    const Shape shape = local_shape(step_program_, step_program_.inputs.at(before), mesh.rank());
+    const Shape shape = local_shape(program(), program().inputs.at(before), mesh.rank());
     step_->set(before, Tensor::zeros(options_.dtype, shape));
   }
   step_->set_scalar(step_model_.arrays.loss_seed, 1);
 }
 
-void Trainer::set_tokens(Executor& executor, const RankProgram& program, const Transformer& model,
+void Trainer::set_tokens(Executor& executor, const Transformer& model,
                          const std::function<Sample(Index)>& sample_of) const {
+  const RankProgram& program = executor.compiled().program();
   const Sharding& sharding = program.version(program.inputs.at(model.ids)).sharding;
   const Shape& shape = program.program.array(model.ids).shape;
   const std::vector<Range> mine = box(shape, sharding, program.mesh, engine_.mesh().rank());
@@ -119,7 +119,7 @@ void Trainer::set_tokens(Executor& executor, const RankProgram& program, const T
 StepResult Trainer::step(const ByteData& data, Index step) {
   const Index sequences = options_.batch.sequences;
   const Axes& all = engine_.mesh().axes().axes();
-  set_tokens(*step_, step_program_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
+  set_tokens(*step_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
   step_->set_scalar(step_model_.arrays.learning_rate, learning_rate(options_, step + 1));
   step_->set_scalar(step_model_.arrays.step, static_cast<double>(step + 1));
   // The engine attends to interruptions while it waits, MPI does not.
@@ -145,7 +145,7 @@ double Trainer::evaluate(const ByteData& data, Index most_batches, Index& window
   }
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
-    set_tokens(*evaluation_, evaluation_program_, evaluation_model_,
+    set_tokens(*evaluation_, evaluation_model_,
                [&](Index row) { return data.validation_sample((b * sequences + row) % there); });
     evaluation_->run();
     sum += evaluation_->get_scalar(evaluation_model_.loss);
@@ -172,15 +172,15 @@ std::string Trainer::non_finite_parameter() const {
 
 Tensor Trainer::gather_parameter(std::size_t parameter) const {
   const ArrayId id = model().parameters.at(parameter).array;
-  const Array& array = step_program_.program.array(id);
-  const Sharding& sharding = step_program_.version(step_program_.inputs.at(id)).sharding;
+  const Array& array = program().program.array(id);
+  const Sharding& sharding = program().version(program().inputs.at(id)).sharding;
   const ArraySpec spec{
       .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = sharding, .dtype = options_.dtype};
   return DistTensor::from_local(engine_.mesh(), spec, step_->get(id)).gather();
 }
 
 Bytes Trainer::predicted_memory() const {
-  return Liveness(step_program_, step_->schedule()).peak({.real = options_.dtype}, engine_.mesh().rank());
+  return step_program_->liveness().peak(step_program_->types(), engine_.mesh().rank());
 }
 
 }  // namespace shardline

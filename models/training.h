@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,11 @@ struct TrainingOptions {
 /// The program of every rank that training derives from a logical one, checked.
 RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                               const TrainingOptions& options);
+
+/// The same, compiled. `predictions`: what its steps are expected to take, if that is known.
+std::shared_ptr<Compiled> compile_for_training(const Program& program, const AbstractMesh& mesh,
+                                               const Strategy& strategy, const TrainingOptions& options,
+                                               const std::optional<roofline::Hardware>& predictions);
 
 /// The learning rate of step `step`, which counts from 1.
 double learning_rate(const TrainingOptions& options, Index step);
@@ -75,7 +81,7 @@ class Trainer {
 
   const TransformerConfig& config() const { return config_; }
   const Transformer& model() const { return step_model_.model; }
-  const RankProgram& program() const { return step_program_; }
+  const RankProgram& program() const { return step_program_->program(); }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }
   /// Collective over the mesh: see Executor::align().
@@ -85,14 +91,13 @@ class Trainer {
   /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
   /// What a step takes by the prices of its operations and its schedule.
-  Seconds predicted_step() const { return predicted_step_; }
+  Seconds predicted_step() const { return step_program_->time().total; }
   /// Most bytes of arrays on this rank during a step, from liveness.
   Bytes predicted_memory() const;
 
  private:
-  void set_tokens(Executor& executor, const RankProgram& program, const Transformer& model,
-                  const std::function<Sample(Index)>& sample_of) const;
-  void share_memory(const ProgramSchedule& step, const ProgramSchedule& evaluation);
+  void set_tokens(Executor& executor, const Transformer& model, const std::function<Sample(Index)>& sample_of) const;
+  void share_memory();
   void initialise(const Weights& weights);
   Tensor initial_weights(const Array& parameter) const;
 
@@ -101,11 +106,10 @@ class Trainer {
   TrainingOptions options_;
   TrainingStep step_model_;
   Transformer evaluation_model_;
-  RankProgram step_program_;
-  RankProgram evaluation_program_;
+  std::shared_ptr<const Compiled> step_program_;
+  std::shared_ptr<const Compiled> evaluation_program_;
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;
-  Seconds predicted_step_;
   std::string arena_obstacle_;
 };
 

@@ -42,7 +42,7 @@ bool is_plain_name(const std::string& name) {
 
 /// Files by the arrays that they hold, as the index says.
 std::map<std::string, std::string> read_weight_map(const std::string& path) {
-  const nlohmann::json index = parse_object(read_file(path), path, "the index", kDeepestIndex);
+  const nlohmann::json index = parse_object(read_description(path), path, "the index", kDeepestIndex);
   require(index.contains(kMap) && index.at(kMap).is_object() && !index.at(kMap).empty(),
           "{}: {} must be an object: files by the tensors that they hold", path, kMap);
   std::map<std::string, std::string> weight_map;

@@ -42,20 +42,20 @@ std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& sc
 
 }  // namespace
 
-Executor::Executor(const RankProgram& program, ProgramSchedule schedule, collectives::Engine& engine,
-                   ElementTypes types, const std::vector<StepEstimate>& estimates)
-    : program_(program),
-      schedule_(std::move(schedule)),
+Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine)
+    : compiled_(std::move(compiled)),
+      program_(compiled_->program()),
+      schedule_(compiled_->schedule()),
+      types_(compiled_->types()),
+      liveness_(compiled_->liveness()),
+      plan_(compiled_->arena()),
       engine_(engine),
-      types_(std::move(types)),
       rank_(engine.mesh().rank()),
-      liveness_(program, schedule_),
-      plan_(plan_arena(program, types_, liveness_)),
-      values_(program.versions.size()) {
-  SHARDLINE_CHECK(engine.mesh().axes() == program.mesh, "a program for mesh {} on mesh {}", program.mesh.to_string(),
+      values_(program_.versions.size()) {
+  SHARDLINE_CHECK(engine.mesh().axes() == program_.mesh, "a program for mesh {} on mesh {}", program_.mesh.to_string(),
                   engine.mesh().axes().to_string());
   compare_ranks();
-  describe(estimates);
+  describe();
   align();
   take_arena();
 }
@@ -85,12 +85,10 @@ void Executor::compare_ranks() const {
                   differs > 0 ? "differs from" : "agrees with");
 }
 
-void Executor::describe(const std::vector<StepEstimate>& estimates) {
-  SHARDLINE_CHECK(estimates.size() == program_.steps.size(), "{} estimates for {} steps", estimates.size(),
-                  program_.steps.size());
-  for (std::size_t i = 0; i < estimates.size(); ++i) {
+void Executor::describe() {
+  for (std::size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
-    const StepEstimate& e = estimates[i];
+    const StepEstimate e = compiled_->predicts() ? compiled_->estimates()[i] : StepEstimate{};
     trace_.describe({.name = to_string(program_, step),
                      .kind = kind_name(program_, step),
                      .axes = step.axes,
@@ -184,7 +182,7 @@ void Executor::run_action(int number) {
       wait(action);
       break;
     case ActionKind::fuse:
-      fuse(action);
+      fuse(action, number);
       break;
   }
   if (recording_ != nullptr) recording_->sample_memory();
@@ -286,25 +284,21 @@ void Executor::wait(const Action& action) {
   flights_.erase(found);
 }
 
-void Executor::fuse(const Action& action) {
+void Executor::fuse(const Action& action, int number) {
   for (const int s : action.steps) make_results(s);
-  const bool gathers = communicates(step(action.steps[0]).kind);
-  const int collective = action.steps[gathers ? 0 : 1];
-  const int computation = action.steps[gathers ? 1 : 0];
-  const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, computation);
-  SHARDLINE_CHECK(fusion.has_value(), "steps {} and {} cannot be fused", collective, computation);
-  enter(collective);
+  const Fusion& fusion = schedule_.fusions.at(number);
+  enter(fusion.collective);
   const Seconds begin = now();
   FusedTimes times =
-      run_fused(engine_, program_, *fusion, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
+      run_fused(engine_, program_, fusion, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
   const Seconds end = now();
-  record({.label = collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
+  record({.label = fusion.collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
   if (recording_ != nullptr) {
-    for (const TimeRange& gap : outside(times.computing, {begin, end})) recording_->add({collective, gap});
+    for (const TimeRange& gap : outside(times.computing, {begin, end})) recording_->add({fusion.collective, gap});
   }
   Seconds computed = begin;
   for (const TimeRange& panel : times.computing) computed += length(panel);
-  record({.label = computation, .begin = begin, .end = computed}, std::move(times.computing));
+  record({.label = fusion.computation, .begin = begin, .end = computed}, std::move(times.computing));
 }
 
 /// Storage for the results of a step: its own, or that of an operand which nothing needs any more.

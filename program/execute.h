@@ -1,34 +1,29 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/progress.h"
-#include "program/arena_plan.h"
-#include "program/element_types.h"
-#include "program/estimate.h"
-#include "program/liveness.h"
-#include "program/rank_program.h"
-#include "program/schedule.h"
+#include "program/compiled.h"
 #include "runtime/recording.h"
 #include "runtime/tensor.h"
 #include "runtime/trace.h"
 
 namespace shardline {
 
-/// Runs a per-rank program on the ranks of a mesh as its schedule says, and times every step. Buffers are freed after
+/// Runs a compiled program on the ranks of a mesh as its schedule says, and times every step. Buffers are freed after
 /// their last use; updated state takes the place of the old. What collectives read and write lies in the engine's
 /// arena, if it has one with room for it (see ArenaPlan), so that ranks of a node read it from each other. While
 /// collectives are in flight the engine is polled between steps and between the panels of matrix products.
 class Executor {
  public:
   /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule over the ranks,
-  /// throws Error when they differ, and compares the ranks' clocks. `estimates` (of the same steps) stand beside the
+  /// throws Error when they differ, and compares the ranks' clocks. What the program predicts stands beside the
   /// measured times.
-  Executor(const RankProgram& program, ProgramSchedule schedule, collectives::Engine& engine, ElementTypes types,
-           const std::vector<StepEstimate>& estimates);
+  Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine);
 
   /// Gives this rank's block of an input; its storage is shared, and overwritten when the input is state that is
   /// updated, unless it must be copied to the arena. Collective over the mesh where the input is communicated. Throws
@@ -43,7 +38,7 @@ class Executor {
   /// Collective over the mesh. Every input must have been set. Afterwards each updated state stands in its input.
   void run();
 
-  const ProgramSchedule& schedule() const { return schedule_; }
+  const Compiled& compiled() const { return *compiled_; }
   /// One label per step and one span per step and run. The span of a collective reaches from where this rank entered
   /// it to where it left, which for one in flight is from its start to where the rank saw that it was done; it is
   /// exposed as long as the rank waited for it or started and polled collectives since it last waited. The span of a
@@ -65,7 +60,7 @@ class Executor {
     std::optional<Tensor> bundle;
   };
 
-  void describe(const std::vector<StepEstimate>& estimates);
+  void describe();
   void compare_ranks() const;
   void take_arena();
   Tensor in_arena(VersionId input, Tensor block);
@@ -76,7 +71,7 @@ class Executor {
   void start(const Action& action, int number);
   void wait(const Action& action);
   Flight start_bundle(const std::vector<int>& steps, int action);
-  void fuse(const Action& action);
+  void fuse(const Action& action, int number);
   void enter(int label);
   void record(const Span& span, std::vector<TimeRange> parts = {});
   void record_wait(int label, Seconds begin);
@@ -87,13 +82,14 @@ class Executor {
   Tensor& at(VersionId v) { return values_[static_cast<std::size_t>(v)]; }
   DType dtype(VersionId v) const { return types_.of(program_.program, program_.version(v).array); }
 
-  const RankProgram& program_;
-  ProgramSchedule schedule_;
+  std::shared_ptr<const Compiled> compiled_;
+  const RankProgram& program_;  ///< this and the next four are parts of compiled_
+  const ProgramSchedule& schedule_;
+  const ElementTypes& types_;
+  const Liveness& liveness_;
+  const ArenaPlan& plan_;
   collectives::Engine& engine_;
-  ElementTypes types_;
   Index rank_;
-  Liveness liveness_;
-  ArenaPlan plan_;
   std::optional<Tensor> arena_;    ///< room for the places of plan_
   std::vector<Tensor> values_;     ///< by version
   std::map<int, Flight> flights_;  ///< by the first of their steps

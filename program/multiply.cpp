@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "program/estimate.h"
 #include "program/execute.h"
 #include "roofline/catalogue.h"
 #include "roofline/link_probe.h"
@@ -74,8 +73,10 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   const Product product = make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh);
   const ElementTypes types = product_types(product, a.spec().dtype);
   const roofline::Hardware prices = cpu_hardware(engine.mesh(), types.real);
-  const RankProgram program = product.candidates(types, prices).at(0).program;
-  Executor executor(program, schedule(program, types, prices, {}), engine, types, estimate(program, types, hardware));
+  RankProgram program = product.candidates(types, prices).at(0).program;
+  Executor executor(compile(std::move(program),
+                            {.types = types, .schedule = ScheduleOptions(), .prices = prices, .predictions = hardware}),
+                    engine);
   executor.set(product.operands[0], a.local());
   executor.set(product.operands[1], b.local());
   executor.run();

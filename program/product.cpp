@@ -12,6 +12,7 @@
 #include "program/operations.h"
 #include "program/written_collective.h"
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
 #include "runtime/base/number.h"
 
 namespace shardline {
@@ -22,13 +23,6 @@ bool has(const DimNames& dims, const std::string& dim) {
 }
 
 std::string text_of(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
-
-std::string trimmed(std::string text) {
-  const auto space = [](unsigned char c) { return std::isspace(c) != 0; };
-  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), space));
-  text.erase(std::find_if_not(text.rbegin(), text.rend(), space).base(), text.end());
-  return text;
-}
 
 /// The arrays of a product, their axes those of the mesh.
 struct Arrays {
@@ -211,20 +205,13 @@ std::string intermediate_name(const Arrays& arrays, int& number) {
 std::map<std::string, Index> parse_sizes(const std::string& text) {
   std::map<std::string, Index> sizes;
   if (trimmed(text).empty()) return sizes;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string item = trimmed(text.substr(begin, end - begin));
-    const std::size_t equals = item.find('=');
-    require(equals != std::string::npos, "sizes \"{}\": \"{}\" is no size; write dims and sizes as in I=1024,J=512",
-            text, item);
-    const std::string dim = trimmed(item.substr(0, equals));
-    const std::string number = trimmed(item.substr(equals + 1));
-    const std::optional<Index> size = whole_number<Index>(number);
-    require(size.has_value(), "size {}: \"{}\" is not a whole number up to {}", dim, number,
+  for (const auto& [item, dim, value] : named_values(text)) {
+    require(value.has_value(), "sizes \"{}\": \"{}\" is no size; write dims and sizes as in I=1024,J=512", text, item);
+    const std::optional<Index> size = whole_number<Index>(*value);
+    require(size.has_value(), "size {}: \"{}\" is not a whole number up to {}", dim, *value,
             std::numeric_limits<Index>::max());
     require(*size > 0, "size {}={} is not positive", dim, *size);
     require(sizes.emplace(dim, *size).second, "sizes \"{}\": dim {} is given twice", text, dim);
-    begin = end + 1;
   }
   return sizes;
 }

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "program/estimate.h"
-#include "program/fusion.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -14,7 +13,10 @@ namespace {
 
 /// Fills in which action begins and which ends every step.
 ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops panel = kPanelFlops) {
-  ProgramSchedule schedule{std::move(actions), std::vector<int>(steps, -1), std::vector<int>(steps, -1), panel};
+  ProgramSchedule schedule{.actions = std::move(actions),
+                           .begins = std::vector<int>(steps, -1),
+                           .ends = std::vector<int>(steps, -1),
+                           .panel = panel};
   for (std::size_t i = 0; i < schedule.actions.size(); ++i) {
     const Action& action = schedule.actions[i];
     for (const int step : action.steps) {
@@ -45,7 +47,11 @@ class Scheduler {
     }
     while (!pending_.empty()) flush(pending_.begin()->second.front());
     while (!in_flight_.empty()) wait_for(in_flight_.front().front());
-    return completed(std::move(actions_), number_.size(), options_.panel);
+    ProgramSchedule schedule = completed(std::move(actions_), number_.size(), options_.panel);
+    for (const auto& [computation, fusion] : fusions_) {
+      schedule.fusions[schedule.begins[static_cast<std::size_t>(computation)]] = fusion;
+    }
+    return schedule;
   }
 
  private:
@@ -74,17 +80,20 @@ class Scheduler {
     const std::vector<StepEstimate> estimates = estimate(program_, types_, hardware_);
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
       if (step(i).kind != StepKind::compute) continue;
-      std::optional<std::pair<Seconds, int>> best;
+      std::optional<std::pair<Seconds, Fusion>> best;
       for (const int collective : neighbours(i)) {
-        if (starts_early(collective) || ends_late(collective) || !fusion_of(program_, types_, collective, i)) continue;
+        if (starts_early(collective) || ends_late(collective)) continue;
+        const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, i);
+        if (!fusion) continue;
         const Seconds gain = gain_of(estimates[static_cast<std::size_t>(collective)].price.time,
                                      estimates[static_cast<std::size_t>(i)], frees_cores(step(collective), hardware_));
         if (options_.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
-        if (!best || gain > best->first) best = {gain, collective};
+        if (!best || gain > best->first) best = {gain, *fusion};
       }
       if (best) {
-        partner_[i] = best->second;
-        partner_[best->second] = i;
+        partner_[i] = best->second.collective;
+        partner_[best->second.collective] = i;
+        fusions_[i] = best->second;
       }
     }
   }
@@ -239,6 +248,7 @@ class Scheduler {
   std::vector<int> number_;                        ///< by step: number of its region, counted as the program goes
   std::map<VersionId, int> producer_;              ///< step
   std::map<int, int> partner_;                     ///< steps that are fused
+  std::map<int, Fusion> fusions_;                  ///< by computation
   std::set<int> begun_;                            ///< steps started, fused or bundled
   std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for company
   std::vector<std::vector<int>> in_flight_;        ///< in the order in which they were started

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "program/element_types.h"
+#include "program/fusion.h"
 #include "program/panel_cost.h"
 #include "program/rank_program.h"
 #include "roofline/hardware.h"
@@ -28,9 +30,10 @@ struct Action {
 /// The steps of a per-rank program in the order in which a rank begins and ends them. Pure data, equal on all ranks.
 struct ProgramSchedule {
   std::vector<Action> actions;
-  std::vector<int> begins;    ///< by step: the action that begins it
-  std::vector<int> ends;      ///< by step: the action that ends it
-  Flops panel = kPanelFlops;  ///< of matrix products beside which collectives move
+  std::vector<int> begins;             ///< by step: the action that begins it
+  std::vector<int> ends;               ///< by step: the action that ends it
+  Flops panel = kPanelFlops;           ///< of matrix products beside which collectives move
+  std::map<int, Fusion> fusions = {};  ///< by the number of a `fuse`: how its two steps become one
 };
 
 /// True when a step is one half of a collective matmul.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "runtime/base/statistics.h"
 #include "runtime/base/units.h"
 #include "runtime/clock.h"
 #include "runtime/mpi/communicator.h"
@@ -29,8 +31,7 @@ Seconds time_alone(const Repetition& repetition, Body body) {
     body();
     times.push_back(now() - start);
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+  return median(std::move(times));
 }
 
 /// The same by all ranks at once, each at its own pace; that of the slowest rank, on every rank. Collective over
@@ -71,9 +72,7 @@ Seconds time_together(const mpi::Communicator& comm, const Repetition& repetitio
   const int runs = std::clamp(static_cast<int>(enough), repetition.least, 2000);
   std::vector<Seconds> times;
   for (int i = 0; i < runs; ++i) times.push_back(run());
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return Seconds(comm.max(middle->value));
+  return Seconds(comm.max(median(std::move(times)).value));
 }
 
 template <class Body>

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
 #include "runtime/base/number.h"
 
 namespace shardline {
@@ -17,21 +18,12 @@ bool is_axis_name(const Axis& name) {
          std::all_of(name.begin(), name.end(), word);
 }
 
-std::string trimmed(const std::string& text) {
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  const auto begin = std::find_if_not(text.begin(), text.end(), blank);
-  const auto end = std::find_if_not(text.rbegin(), text.rend(), blank).base();
-  return begin < end ? std::string(begin, end) : std::string();
-}
-
-std::pair<Axis, Index> parse_axis(const std::string& item, const std::string& text) {
-  const auto equals = item.find('=');
-  require(equals != std::string::npos, "mesh \"{}\": \"{}\" is not NAME=SIZE, as in X=2,Y=4", text, item);
-  const Axis name = trimmed(item.substr(0, equals));
-  const std::string digits = trimmed(item.substr(equals + 1));
-  const std::optional<Index> size = whole_number<Index>(digits);
-  require(size.has_value(), "mesh \"{}\": size \"{}\" of axis {} is not a whole number", text, digits, name);
-  return {name, *size};
+std::pair<Axis, Index> axis_of(const NamedValue& given, const std::string& text) {
+  require(given.value.has_value(), "mesh \"{}\": \"{}\" is not NAME=SIZE, as in X=2,Y=4", text, given.item);
+  const std::optional<Index> size = whole_number<Index>(*given.value);
+  require(size.has_value(), "mesh \"{}\": size \"{}\" of axis {} is not a whole number", text, *given.value,
+          given.name);
+  return {given.name, *size};
 }
 
 }  // namespace
@@ -49,12 +41,7 @@ AbstractMesh::AbstractMesh(const std::vector<std::pair<Axis, Index>>& axes) {
 
 AbstractMesh AbstractMesh::parse(const std::string& text) {
   std::vector<std::pair<Axis, Index>> axes;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    axes.push_back(parse_axis(trimmed(text.substr(begin, end - begin)), text));
-    begin = end + 1;
-  }
+  for (const NamedValue& each : named_values(text)) axes.push_back(axis_of(each, text));
   AbstractMesh mesh(axes);
   constexpr Index kMostRanks = Index{1} << 24;
   require(mesh.ranks() <= kMostRanks, "mesh \"{}\" has {} ranks; at most {}", text, mesh.ranks(), kMostRanks);

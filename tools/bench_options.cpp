@@ -6,6 +6,7 @@
 #include <array>
 
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
 #include "tools/bench_case.h"
 #include "tools/bench_habits.h"
 #include "tools/bench_sizes.h"
@@ -152,9 +153,12 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command
       .add_option("--segment", options.segment, "Bytes of the pieces that messages are cut into [the library's choice]")
       ->check(not_empty());
-  auto* seconds = add_decimal_option(
-      command, {.name = "--seconds", .help = "Time for the runs of one row, in at least 5 samples", .positive = true},
-      options.seconds);
+  auto* seconds = add_decimal_option(command,
+                                     {.name = "--seconds",
+                                      .help = "Time for the runs of one row, in at least 5 samples",
+                                      .positive = true,
+                                      .most = 86400},
+                                     options.seconds);
   command.add_option("-n,--iters", options.iters, "Timed runs of one row instead, as nccl-tests takes them")
       ->excludes(seconds)
       ->check(not_empty());

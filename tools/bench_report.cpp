@@ -6,9 +6,9 @@
 #include <array>
 #include <map>
 
+#include "runtime/base/statistics.h"
 #include "tools/busy.h"
 #include "tools/run_page.h"
-#include "tools/statistics.h"
 #include "tools/text.h"
 
 namespace shardline::tools {

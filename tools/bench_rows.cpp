@@ -7,7 +7,7 @@
 
 #include "collectives/traffic.h"
 #include "roofline/collective_cost.h"
-#include "tools/statistics.h"
+#include "runtime/base/statistics.h"
 
 namespace shardline::tools {
 

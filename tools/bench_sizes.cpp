@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
 #include "runtime/base/number.h"
-#include "tools/text.h"
 
 namespace shardline::tools {
 namespace {

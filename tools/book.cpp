@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "runtime/base/lists.h"
 #include "tools/book_rows.h"
 #include "tools/output.h"
 #include "tools/quiet_record.h"

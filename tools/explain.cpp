@@ -49,7 +49,7 @@ Prices prices_of(const ExplainOptions& options, const Product& product) {
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
     const ElementTypes types = product_types(product, dtype);
-    const GivenMachine given = given_machine(flags, read_file(flags.file), host_name());
+    const GivenMachine given = given_machine(flags, read_description(flags.file), host_name());
     return {dtype, given, types, roofline::hardware_of(given.machine, product.mesh, types.real)};
   }
   const ElementTypes types = options.hardware == "cpu" ? product_types(product, dtype) : ElementTypes{.real = dtype};

@@ -32,7 +32,7 @@ mpi::Communicator world_with(const CommandFiles& files) {
 std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::Communicator& world,
                                          const Machine& here) {
   if (flags.file.empty()) return std::nullopt;
-  const std::string text = mpi::on_root(world, 0, [&] { return read_file(flags.file); });
+  const std::string text = mpi::on_root(world, 0, [&] { return read_description(flags.file); });
   return given_machine(flags, text, here.host);
 }
 

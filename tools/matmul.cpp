@@ -51,11 +51,11 @@ double tolerance(const Product& product, DType dtype) {
 }
 
 /// What rank 0 takes for the product and its check.
-MemoryNeed need_of(const Product& product, const RankProgram& program, const ProgramSchedule& schedule, DType dtype) {
+MemoryNeed need_of(const Product& product, const Compiled& compiled) {
   constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
-  const ElementTypes types = product_types(product, dtype);
-  const Liveness liveness(program, schedule);
-  const Bytes peak = liveness.peak(types, 0);
+  const RankProgram& program = compiled.program();
+  const ElementTypes& types = compiled.types();
+  const Bytes peak = compiled.liveness().peak(types, 0);
   if (peak > kBeyondAnyMachine) return {.own = peak, .shared = Bytes(0)};
   // Operands are made one after the other and may then move to the arena; the check comes last.
   Bytes largest;
@@ -63,9 +63,9 @@ MemoryNeed need_of(const Product& product, const RankProgram& program, const Pro
     const Index elements = element_count(local_shape(program, program.inputs.at(operand), 0));
     largest = std::max(largest, Bytes(static_cast<double>(elements * size_of(types.of(program.program, operand)))));
   }
-  const ArenaPlan plan = plan_arena(program, types, liveness);
-  return {.own = heap_peak(plan, liveness, types, 0) + std::max(largest, memory_of_check(product, types.real)),
-          .shared = Bytes(static_cast<double>(plan.total_bytes()))};
+  const Bytes beside = std::max(largest, memory_of_check(product, types.real));
+  return {.own = heap_peak(compiled.arena(), compiled.liveness(), types, 0) + beside,
+          .shared = Bytes(static_cast<double>(compiled.arena().total_bytes()))};
 }
 
 struct TimedRun {
@@ -115,12 +115,10 @@ Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::v
 /// Collective over all ranks: runs the chosen candidate, fills in times and accuracy unless it is interrupted.
 Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   const Product& product = *record.product;
-  const ElementTypes types = product_types(product, job.dtype());
   const std::vector<GeneratedOperand> operands = generated_operands(product, job.dtype(), job.seed());
-  const ArenaPlan plan = plan_arena(record.program(), types, Liveness(record.program(), record.schedule));
-  const std::string obstacle = collectives::give_arena(job.engine(), plan.total_bytes());
+  const std::string obstacle = collectives::give_arena(job.engine(), record.compiled->arena().total_bytes());
   if (!obstacle.empty()) job.note(fmt::format("collectives go by messages: {}", obstacle));
-  Executor executor(record.program(), record.schedule, job.engine(), types, record.prediction().price.steps);
+  Executor executor(record.compiled, job.engine());
   for (std::size_t i = 0; i < operands.size(); ++i) executor.set(product.operands[i], operands[i].block(job.mesh()));
   const Ending ending = run_traced(job, executor, options.trace, record.runs);
   if (ending.interrupted) return ending;
@@ -148,10 +146,14 @@ int matmul(const MatmulOptions& options) {
       product.candidates(types, ours ? prices : roofline::hardware_named(options.hardware, product.mesh, types.real));
   const auto count = static_cast<Index>(candidates.size());
   require(options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose, count);
-  const RankProgram& chosen = candidates[static_cast<std::size_t>(options.choose - 1)].program;
-  check(chosen);
-  ProgramSchedule scheduled = schedule(chosen, types, prices, schedule_options(options.schedule));
-  job.require_memory(product.to_string(), need_of(product, chosen, scheduled, job.dtype()),
+  std::vector<std::shared_ptr<Compiled>> compiled;
+  for (const Candidate& each : candidates) {
+    compiled.push_back(
+        compile(each.program, {.types = types, .schedule = schedule_options(options.schedule), .prices = prices}));
+  }
+  const std::shared_ptr<Compiled>& chosen = compiled[static_cast<std::size_t>(options.choose - 1)];
+  check(chosen->program());
+  job.require_memory(product.to_string(), need_of(product, *chosen),
                      [](const auto&) { return "smaller dims or more nodes would need less"; });
 
   job.introduce();
@@ -163,15 +165,15 @@ int matmul(const MatmulOptions& options) {
   MatmulRecord record{.product = &product,
                       .candidates = std::move(candidates),
                       .chosen = options.choose,
-                      .schedule = std::move(scheduled),
+                      .compiled = chosen,
                       .needs_the_cores = moving_needs_the_cores(product.mesh, prices),
                       .warnings = job.machine_warnings(),
                       .tolerance = tolerance(product, job.dtype())};
-  for (const Candidate& each : record.candidates) {
-    const ProgramSchedule of_each = schedule(each.program, types, prices, schedule_options(options.schedule));
-    record.predicted.push_back(predict(each.program, types, of_each, hardware));
+  for (const std::shared_ptr<Compiled>& each : compiled) {
+    each->predict_by(hardware);
+    record.predicted.push_back(predict(*each));
   }
-  job.print(derivation_text(product, record.candidates, record.chosen, record.schedule, job.dtype()));
+  job.print(derivation_text(product, record.candidates, record.chosen, chosen->schedule(), job.dtype()));
   if (options.show) job.print(pictures(record.program(), types) + "\n");
   const Ending ending = run(job, options, record);
   if (ending.interrupted) return kInterrupted;

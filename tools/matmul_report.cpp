@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "program/print.h"
+#include "runtime/base/statistics.h"
 #include "tools/busy.h"
 #include "tools/diagnosis.h"
 #include "tools/report.h"
 #include "tools/run_page.h"
-#include "tools/statistics.h"
 #include "tools/text.h"
 #include "tools/words.h"
 

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "program/compiled.h"
 #include "program/multiply.h"
-#include "program/schedule.h"
 #include "tools/dense_check.h"
 #include "tools/job.h"
 #include "tools/page.h"
@@ -18,20 +19,20 @@ namespace shardline::tools {
 struct MatmulRecord {
   const Product* product = nullptr;
   std::vector<Candidate> candidates{};
-  std::vector<Prediction> predicted{};       ///< of each candidate, by what was measured of this machine
-  Index chosen = 1;                          ///< counted from 1
-  ProgramSchedule schedule{};                ///< of the chosen one
-  bool needs_the_cores = false;              ///< no collective can go on beside computation
-  Overlap overlap{};                         ///< of all runs
-  std::optional<OtherWork::Node> busiest{};  ///< with other work, while it was measured
-  std::vector<std::string> warnings{};       ///< in what the run differs from that in which the machine was measured
+  std::vector<Prediction> predicted{};         ///< of each candidate, by what was measured of this machine
+  Index chosen = 1;                            ///< counted from 1
+  std::shared_ptr<const Compiled> compiled{};  ///< the chosen one
+  bool needs_the_cores = false;                ///< no collective can go on beside computation
+  Overlap overlap{};                           ///< of all runs
+  std::optional<OtherWork::Node> busiest{};    ///< with other work, while it was measured
+  std::vector<std::string> warnings{};         ///< in what the run differs from that in which the machine was measured
   std::vector<TimedStep> steps{};
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};
   double tolerance = 0;
   Timeline timeline{};  ///< of the last run, for the page of --report
 
-  const RankProgram& program() const { return candidates[static_cast<std::size_t>(chosen - 1)].program; }
+  const RankProgram& program() const { return compiled->program(); }
   const Prediction& prediction() const { return predicted[static_cast<std::size_t>(chosen - 1)]; }
   bool correct() const { return accuracy.relative() <= tolerance; }
 };

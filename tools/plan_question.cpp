@@ -8,9 +8,9 @@
 #include "models/known_models.h"
 #include "roofline/torus.h"
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
 #include "runtime/base/number.h"
 #include "tools/bench_sizes.h"
-#include "tools/text.h"
 
 namespace shardline::tools {
 namespace {
@@ -257,7 +257,7 @@ PlanQuestion question_of(const PlanOptions& options) {
   question.run.config = sizes_of_model(options.model, &question.remarks);
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
-    question.given = given_machine(flags, read_file(flags.file), host_name());
+    question.given = given_machine(flags, read_description(flags.file), host_name());
     question.hardware_name = question.given->machine.name;
   } else {
     question.hardware_name = options.hardware;

@@ -94,11 +94,9 @@ std::string case_text(const AxisCase& axis) {
 
 }  // namespace
 
-Prediction predict(const RankProgram& program, const ElementTypes& types, const ProgramSchedule& schedule,
-                   const roofline::Hardware& hardware) {
-  Prediction prediction{price(program, estimate(program, types, hardware), hardware), {}};
-  prediction.scheduled = scheduled_time(program, schedule, prediction.price.steps, hardware).total;
-  return prediction;
+Prediction predict(const Compiled& compiled) {
+  return {.price = price(compiled.program(), compiled.estimates(), compiled.predictions()),
+          .scheduled = compiled.time().total};
 }
 
 std::string derivation_text(const Product& product, const std::vector<Candidate>& candidates, Index chosen,

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "program/compiled.h"
 #include "program/product.h"
-#include "program/schedule.h"
 #include "tools/job.h"
 
 namespace shardline::tools {
@@ -18,9 +18,8 @@ struct Prediction {
   Seconds scheduled;  ///< by the timeline of its schedule
 };
 
-/// Prices a scheduled program.
-Prediction predict(const RankProgram& program, const ElementTypes& types, const ProgramSchedule& schedule,
-                   const roofline::Hardware& hardware);
+/// Of a compiled program that has predictions.
+Prediction predict(const Compiled& compiled);
 
 /// The product, its mesh and sizes, the case of each axis, the program of candidate `chosen`, counted from 1, and which
 /// of its collectives `schedule` fuses with the product beside them. Of a conversion, in the place of cases, the bytes

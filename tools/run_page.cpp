@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/lists.h"
 #include "tools/busy.h"
 #include "tools/report.h"
 #include "tools/roofline_plot.h"

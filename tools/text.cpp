@@ -32,17 +32,4 @@ std::string plain_number(double number) {
   return std::abs(number) < kFirstWithExponent ? fmt::format("{:.9f}", number) : fmt::format("{:.5g}", number);
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  constexpr const char* kBlanks = " \t";
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    const std::size_t first = part.find_first_not_of(kBlanks);
-    parts.push_back(first == std::string::npos ? "" : part.substr(first, part.find_last_not_of(kBlanks) - first + 1));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 }  // namespace shardline::tools

@@ -15,7 +15,4 @@ std::string sentence(std::string text);
 /// below 0.0001 with nine decimal places.
 std::string plain_number(double number);
 
-/// The parts of `text` between separators, without the blanks around them; one empty part for an empty text.
-std::vector<std::string> split(const std::string& text, char separator);
-
 }  // namespace shardline::tools

@@ -20,6 +20,7 @@
 #include "program/print.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
+#include "runtime/base/statistics.h"
 #include "runtime/interrupt.h"
 #include "tools/job.h"
 #include "tools/load_memory.h"
@@ -110,7 +111,7 @@ struct Start {
 Start starting_point(const Job& job, const TrainOptions& options) {
   if (options.load.empty()) {
     const std::string text =
-        options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_file(options.model); });
+        options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_description(options.model); });
     if (options.model == "tiny") return {tiny_config(), {}};
     const ReadConfig read = parse_config(text, options.model);
     for (const std::string& remark : read.remarks) job.note(remark);
@@ -137,12 +138,9 @@ struct Progress {
 std::size_t warmup_of(std::size_t steps) { return steps > 4 ? 2 : 0; }
 
 Seconds median_time(const std::vector<StepResult>& steps) {
-  std::vector<double> times;
-  for (std::size_t i = warmup_of(steps.size()); i < steps.size(); ++i) {
-    times.push_back(steps[i].time.value);
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return Seconds(times[times.size() / 2]);
+  std::vector<Seconds> times;
+  for (std::size_t i = warmup_of(steps.size()); i < steps.size(); ++i) times.push_back(steps[i].time);
+  return median(std::move(times));
 }
 
 double tokens_per_step(const TrainOptions& options) {

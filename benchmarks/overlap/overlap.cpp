@@ -16,11 +16,11 @@
 #include "kernels/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/statistics.h"
 #include "runtime/blocks.h"
 #include "runtime/clock.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
-#include "tools/statistics.h"
 
 namespace shardline {
 namespace {
@@ -200,7 +200,7 @@ Seconds time_of(const collectives::Engine& engine, const std::function<void()>& 
 Seconds median_of(const collectives::Engine& engine, int runs, const std::function<void()>& body) {
   std::vector<Seconds> times;
   for (int run = 0; run < runs; ++run) times.push_back(time_of(engine, body));
-  return tools::median(times);
+  return shardline::median(times);
 }
 
 /// Sets the third extent so that the product takes as long as the collective, within 10% if the machine allows.
@@ -261,14 +261,14 @@ void measure(Case& c, const collectives::Engine& engine, int runs) {
     row.exposed.emplace_back(world_of(engine).max(report.exposed.value));
   }
   if (engine.mesh().rank() != 0) return;
-  const Seconds math = tools::median(row.math);
-  const Seconds comms = tools::median(row.comms);
-  const Seconds unfused = tools::median(row.unfused);
-  const Seconds fused = tools::median(row.fused);
+  const Seconds math = shardline::median(row.math);
+  const Seconds comms = shardline::median(row.comms);
+  const Seconds unfused = shardline::median(row.unfused);
+  const Seconds fused = shardline::median(row.fused);
   std::cout << fmt::format("{:<24}{:>7}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10.3f}{:>10.3f}\n", c.name(), c.inner(),
-                           to_string(math), to_string(tools::median(row.panels)), to_string(comms), to_string(unfused),
-                           to_string(fused), to_string(tools::median(row.exposed)), fused / std::max(math, comms),
-                           unfused / fused)
+                           to_string(math), to_string(shardline::median(row.panels)), to_string(comms),
+                           to_string(unfused), to_string(fused), to_string(shardline::median(row.exposed)),
+                           fused / std::max(math, comms), unfused / fused)
             << std::flush;
 }
 

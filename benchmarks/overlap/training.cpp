@@ -12,9 +12,9 @@
 #include "program/measure.h"
 #include "program/multiply.h"
 #include "runtime/base/check.h"
+#include "runtime/base/statistics.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
-#include "tools/statistics.h"
 
 namespace shardline {
 namespace {
@@ -100,10 +100,10 @@ TrainingOptions training_options(const Arguments& arguments, const roofline::Har
 
 void print(const std::vector<Seconds>& math, const std::vector<Seconds>& comms, const std::vector<Seconds>& apart,
            const std::vector<Seconds>& scheduled, const Overlap& overlap) {
-  const Seconds t_math = tools::median(math);
-  const Seconds t_comms = tools::median(comms);
-  const Seconds in_place = tools::median(apart);
-  const Seconds beside = tools::median(scheduled);
+  const Seconds t_math = shardline::median(math);
+  const Seconds t_comms = shardline::median(comms);
+  const Seconds in_place = shardline::median(apart);
+  const Seconds beside = shardline::median(scheduled);
   std::cout << fmt::format("{:>10} {:>10} {:>12} {:>12} {:>14} {:>9} {:>8}\n", "T_math", "T_comms", "in place",
                            "scheduled", "scheduled/max", "speed-up", "hidden");
   std::cout << fmt::format("{:>10} {:>10} {:>12} {:>12} {:>14.3f} {:>9.3f} {:>7.0f}%\n", to_string(t_math),

@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/statistics.h"
 #include "runtime/mpi/environment.h"
 #include "tools/bench_rows.h"
 #include "tools/job.h"
-#include "tools/statistics.h"
 
 namespace {
 
@@ -96,7 +96,7 @@ double time_of_loop(Kind kind, const Arrays& arrays, int count, int ranks) {
   std::vector<double> times;
   for (int i = 0; i < loops; ++i) times.push_back(time_of_calls(kind, arrays, count, ranks, runs));
   MPI_Allreduce(MPI_IN_PLACE, times.data(), loops, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return shardline::tools::median(times);
+  return shardline::median(times);
 }
 
 /// What bench says of one row by `native`.
@@ -126,9 +126,9 @@ class Bench {
 
 /// What the ratios of a row's rounds say.
 std::string_view verdict(const std::vector<double>& ratios) {
-  if (std::abs(shardline::tools::median(ratios) - 1) <= kAllowed) return "";
-  const double lower = shardline::tools::quantile(ratios, 0.25);
-  const double upper = shardline::tools::quantile(ratios, 0.75);
+  if (std::abs(shardline::median(ratios) - 1) <= kAllowed) return "";
+  const double lower = shardline::quantile(ratios, 0.25);
+  const double upper = shardline::quantile(ratios, 0.75);
   return lower > 1 + kAllowed || upper < 1 - kAllowed ? "  differs" : "  noisy";
 }
 
@@ -152,12 +152,10 @@ bool compare(shardline::tools::Job& job, Bench& bench, const shardline::Tensor& 
   }
   // Every rank has the same times, those of the slowest one.
   const std::string_view said = verdict(ratios);
-  const auto text = [](const std::vector<double>& times) {
-    return to_string(Seconds(shardline::tools::median(times)));
-  };
+  const auto text = [](const std::vector<double>& times) { return to_string(Seconds(shardline::median(times))); };
   job.print(fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8.3f} ({:.3f} to {:.3f}){}\n", name_of(kind), bytes,
-                        text(loops), text(ours), text(copies), shardline::tools::median(ratios),
-                        shardline::tools::quantile(ratios, 0.25), shardline::tools::quantile(ratios, 0.75), said));
+                        text(loops), text(ours), text(copies), shardline::median(ratios),
+                        shardline::quantile(ratios, 0.25), shardline::quantile(ratios, 0.75), said));
   return said != "  differs";
 }
 

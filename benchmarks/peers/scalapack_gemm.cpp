@@ -21,11 +21,11 @@
 #include "program/multiply.h"
 #include "program/print.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/statistics.h"
 #include "runtime/blocks.h"
 #include "runtime/mpi/environment.h"
 #include "tools/machine.h"
 #include "tools/memory.h"
-#include "tools/statistics.h"
 
 namespace shardline::peers {
 namespace {
@@ -128,12 +128,9 @@ class Ours : public Contender {
         mesh_(engine.mesh()),
         product_(make_product(parse_product(kProduct), {{"I", exact.size()}, {"J", exact.size()}, {"K", exact.size()}},
                               mesh_.axes())),
-        types_(product_types(product_, DType::f32)),
-        program_(product_.candidates(types_, cpu_hardware(mesh_, DType::f32)).at(0).program) {
-    const ProgramSchedule scheduled = schedule(program_, types_, cpu_hardware(mesh_, DType::f32), {});
-    const ArenaPlan plan = plan_arena(program_, types_, Liveness(program_, scheduled));
-    obstacle_ = collectives::give_arena(engine, plan.total_bytes());
-    executor_.emplace(program_, scheduled, engine, types_, std::vector<StepEstimate>(program_.steps.size()));
+        compiled_(compiled(product_, cpu_hardware(mesh_, DType::f32))) {
+    obstacle_ = collectives::give_arena(engine, compiled_->arena().total_bytes());
+    executor_.emplace(compiled_, engine);
     executor_->set(product_.operands[0],
                    filled(box_of(product_.operands[0]), [&](Index i, Index j) { return exact.a(i, j); }));
     executor_->set(product_.operands[1],
@@ -146,19 +143,25 @@ class Ours : public Contender {
     return check_box(exact, box_of(product_.result), c.view<float>().data);
   }
 
-  std::vector<std::string> lines() const { return shardline::lines(program_); }
+  std::vector<std::string> lines() const { return shardline::lines(compiled_->program()); }
   /// Why collectives go by messages; empty when they do not.
   const std::string& obstacle() const { return obstacle_; }
 
  private:
+  /// The cheapest program.
+  static std::shared_ptr<const Compiled> compiled(const Product& product, const roofline::Hardware& prices) {
+    const ElementTypes types = product_types(product, DType::f32);
+    return compile(product.candidates(types, prices).at(0).program,
+                   {.types = types, .schedule = ScheduleOptions(), .prices = prices});
+  }
+
   std::vector<Range> box_of(ArrayId array) const {
     return box(product_.program.array(array).shape, product_.sharding(array), product_.mesh, mesh_.rank());
   }
 
   const Mesh& mesh_;
   Product product_;
-  ElementTypes types_;
-  RankProgram program_;
+  std::shared_ptr<const Compiled> compiled_;
   std::string obstacle_;
   std::optional<Executor> executor_;
 };
@@ -239,7 +242,7 @@ void time_in_turn(const std::vector<Contender*>& contenders, int runs, const mpi
 
 void print_row(Index n, const Contender& contender, Seconds ours) {
   const Flops flops(2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n));
-  const Seconds time = tools::median(contender.times);
+  const Seconds time = shardline::median(contender.times);
   const auto [fastest, slowest] = std::minmax_element(contender.times.begin(), contender.times.end());
   fmt::print("{:<6}{:<28}{:>10}{:>10}{:>10}{:>14}{:>10.2f}\n", n, contender.name(), to_string(time),
              to_string(*fastest), to_string(*slowest), to_string(flops / time), time / ours);
@@ -272,14 +275,14 @@ Index compare(Index n, int runs, collectives::Engine& engine) {
   }
   if (world.rank() != 0) return wrong;
   if (!ours.obstacle().empty()) fmt::print("ours: collectives go by messages: {}\n", ours.obstacle());
-  const Seconds time = tools::median(ours.times);
+  const Seconds time = shardline::median(ours.times);
   for (const Contender* contender : contenders) print_row(n, *contender, time);
   const auto best = std::min_element(peers.begin(), peers.end(), [](const auto& one, const auto& other) {
-    return tools::median(one->times) < tools::median(other->times);
+    return shardline::median(one->times) < shardline::median(other->times);
   });
   fmt::print("{:<6}ours is {}\n", n, fmt::join(ours.lines(), "; "));
   fmt::print("{:<6}and {:.2f} times as fast as the best psgemm ({}), {:.2f} times as fast as local GEMMs\n\n", "",
-             tools::median((*best)->times) / time, (*best)->name(), tools::median(local.times) / time);
+             shardline::median((*best)->times) / time, (*best)->name(), shardline::median(local.times) / time);
   return wrong;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -14,20 +15,19 @@
 #include "collectives/all_reduce.h"
 #include "collectives/arena.h"
 #include "models/files.h"
-#include "program/arena_plan.h"
 #include "program/execute.h"
 #include "program/multiply.h"
 #include "program/print.h"
 #include "program/product.h"
 #include "roofline/machine_file.h"
 #include "runtime/base/check.h"
+#include "runtime/base/statistics.h"
 #include "runtime/clock.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
 #include "tools/generated_operand.h"
 #include "tools/machine.h"
 #include "tools/memory.h"
-#include "tools/statistics.h"
 
 namespace shardline {
 namespace {
@@ -81,17 +81,15 @@ class Contender {
   Contender(const Product& product, const Candidate& candidate, const ElementTypes& types,
             const roofline::Hardware& prices)
       : product_(product),
-        program_(candidate.program),
-        types_(types),
         price_(candidate.price.total),
-        schedule_(schedule(program_, types, prices, {})) {}
+        compiled_(compile(candidate.program, {.types = types, .schedule = ScheduleOptions(), .prices = prices})) {}
 
   Seconds price() const { return price_; }
-  Index arena_bytes() const { return plan_arena(program_, types_, Liveness(program_, schedule_)).total_bytes(); }
+  Index arena_bytes() const { return compiled_->arena().total_bytes(); }
 
   /// Collective over the mesh of `engine`.
   void prepare(collectives::Engine& engine, const std::vector<tools::GeneratedOperand>& operands) {
-    executor_.emplace(program_, schedule_, engine, types_, std::vector<StepEstimate>(program_.steps.size()));
+    executor_.emplace(compiled_, engine);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       executor_->set(product_.operands[i], operands[i].block(engine.mesh()));
     }
@@ -107,13 +105,13 @@ class Contender {
     times_.emplace_back(collectives::max_over(engine, engine.mesh().axes().axes(), {(now() - begin).value})[0]);
   }
 
-  Seconds median() const { return tools::median(times_); }
+  Seconds median() const { return shardline::median(times_); }
   /// What it does, beside its product.
   std::string text() const {
     std::string moves;
-    for (const Step& step : program_.steps) {
+    for (const Step& step : compiled_->program().steps) {
       if (step.kind == StepKind::compute) continue;
-      const std::string line = to_string(program_, step);
+      const std::string line = to_string(compiled_->program(), step);
       moves += (moves.empty() ? "" : ", ") + line.substr(line.find(" = ") + 3);
     }
     return moves.empty() ? "no conversion" : moves;
@@ -121,10 +119,8 @@ class Contender {
 
  private:
   const Product& product_;
-  RankProgram program_;
-  ElementTypes types_;
   Seconds price_;
-  ProgramSchedule schedule_;
+  std::shared_ptr<const Compiled> compiled_;
   std::optional<Executor> executor_;
   std::vector<Seconds> times_;
 };

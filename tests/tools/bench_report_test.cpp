@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "runtime/base/check.h"
+#include "runtime/base/statistics.h"
 #include "tools/caches.h"
-#include "tools/statistics.h"
 
 namespace shardline::tools {
 namespace {

@@ -87,38 +87,37 @@ class Bench {
   /// product beside it.
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
-    expect_right(product, program, in_order(program));
-    const ProgramSchedule fused = schedule(program, {.real = DType::f64}, bandwidth_bound(mesh_.axes()),
-                                           {.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)});
-    if (fused.actions == in_order(program).actions) return;
+    expect_right(product, compiled(program));
+    const auto fused = compile(program, {.types = {.real = DType::f64},
+                                         .schedule = {{.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)}},
+                                         .prices = bandwidth_bound(mesh_.axes())});
+    if (fused->schedule().actions == in_order(program).actions) return;
     ++fused_;
-    expect_right(product, program, fused);
+    expect_right(product, fused);
   }
 
   /// Programs that ran with something fused.
   int fused() const { return fused_; }
 
-  void expect_right(const Product& product, const RankProgram& program, const ProgramSchedule& schedule) {
+  void expect_right(const Product& product, const std::shared_ptr<const Compiled>& compiled) {
     const Sharding& sharding = product.sharding(product.result);
     const Tensor expected = expected_product(product);
     const std::vector<Range> held = box(expected.shape(), sharding, mesh_.axes(), mesh_.rank());
-    Tensor ours = run(product, program, schedule);
+    Tensor ours = run(product, compiled);
     if (!sharding.unreduced.empty()) ours = settled(product, ours).slice(held);
     const Tensor reference = expected.slice(held);
     ASSERT_EQ(ours.shape(), reference.shape());
     for (Index i = 0; i < ours.size(); ++i) {
       ASSERT_EQ(ours.view<double>()[i], reference.view<double>()[i])
           << product.to_string() << " on " << mesh_.axes().to_string() << ": element " << i
-          << " of the block; program:\n  " << fmt::format("{}", fmt::join(lines(program), "\n  "));
+          << " of the block; program:\n  " << fmt::format("{}", fmt::join(lines(compiled->program()), "\n  "));
     }
   }
 
   /// Collective over the mesh: both products give the same blocks.
   void expect_equal(const Product& one, const Product& other) {
-    const RankProgram first = candidates(one).at(0).program;
-    const RankProgram second = candidates(other).at(0).program;
-    const Tensor a = run(one, first, in_order(first));
-    const Tensor b = run(other, second, in_order(second));
+    const Tensor a = run(one, compiled(candidates(one).at(0).program));
+    const Tensor b = run(other, compiled(candidates(other).at(0).program));
     ASSERT_EQ(a.shape(), b.shape());
     for (Index i = 0; i < a.size(); ++i) EXPECT_EQ(a.view<double>()[i], b.view<double>()[i]) << i;
   }
@@ -138,10 +137,14 @@ class Bench {
   }
 
  private:
+  /// Step by step.
+  static std::shared_ptr<const Compiled> compiled(const RankProgram& program) {
+    return compile(program, {.types = {.real = DType::f64}});
+  }
+
   /// This rank's block of the result.
-  Tensor run(const Product& product, const RankProgram& program, const ProgramSchedule& schedule) {
-    Executor executor(program, schedule, engine_, {.real = DType::f64},
-                      std::vector<StepEstimate>(program.steps.size()));
+  Tensor run(const Product& product, const std::shared_ptr<const Compiled>& compiled) {
+    Executor executor(compiled, engine_);
     for (const ArrayId operand : product.operands) executor.set(operand, block(product, operand));
     executor.run();
     return executor.get(product.result).clone();

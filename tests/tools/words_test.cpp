@@ -1,5 +1,6 @@
 // Words of tables that are explained below them, and numbers in plain digits.
 #include "tools/words.h"
+#include "runtime/base/lists.h"
 
 #include <gtest/gtest.h>
 

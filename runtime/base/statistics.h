@@ -7,7 +7,7 @@
 
 #include "runtime/base/check.h"
 
-namespace shardline::tools {
+namespace shardline {
 
 /// The middle value, or the mean of the two in the middle. Throws Error when there are none.
 template <class T>
@@ -28,4 +28,4 @@ T quantile(std::vector<T> values, double q) {
   return values[std::max<std::size_t>(rank, 1) - 1];
 }
 
-}  // namespace shardline::tools
+}  // namespace shardline

@@ -1,0 +1,113 @@
+// The seam between planning and running, against the functions behind it.
+
+#include "program/compiled.h"
+
+#include <gtest/gtest.h>
+
+#include "program/print.h"
+#include "runtime/base/check.h"
+#include "tests/program/programs.h"
+
+namespace shardline {
+namespace {
+
+const ElementTypes kTypes{.real = DType::f32};
+
+roofline::Hardware machine(const AbstractMesh& mesh, double bandwidth) {
+  roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
+  for (const Axis& axis : mesh.axes()) {
+    hardware.links[axis] = {.latency = Seconds(1e-6), .bandwidth = BytesPerSecond(bandwidth), .frees_cores = true};
+  }
+  return hardware;
+}
+
+RankProgram some_program() {
+  return partitioned(small_training_step(true, false, 2).model.program, "X=2,Y=2", "fsdp=X,tp=Y");
+}
+
+std::vector<Seconds> times(const std::vector<StepEstimate>& estimates) {
+  std::vector<Seconds> times;
+  for (const StepEstimate& each : estimates) times.push_back(each.price.time);
+  return times;
+}
+
+TEST(Compiled, ItsPartsAreWhatTheFunctionsMake) {
+  const RankProgram program = some_program();
+  const roofline::Hardware prices = machine(program.mesh, 1e9);
+  const roofline::Hardware predictions = machine(program.mesh, 1e8);
+  for (const ScheduleOptions& options :
+       {ScheduleOptions(), ScheduleOptions{.overlap = false, .fuse = ScheduleOptions::Fuse::always}}) {
+    const auto compiled =
+        compile(program, {.types = kTypes, .schedule = options, .prices = prices, .predictions = predictions});
+    const ProgramSchedule expected = schedule(program, kTypes, prices, options);
+    EXPECT_EQ(lines(compiled->program()), lines(program));
+    EXPECT_EQ(compiled->schedule().actions, expected.actions);
+    const Liveness liveness(program, expected);
+    EXPECT_EQ(compiled->liveness().peak(kTypes, 0), liveness.peak(kTypes, 0));
+    EXPECT_EQ(compiled->arena().places, plan_arena(program, kTypes, liveness).places);
+    const std::vector<StepEstimate> estimates = estimate(program, kTypes, predictions);
+    EXPECT_EQ(times(compiled->estimates()), times(estimates));
+    EXPECT_EQ(compiled->time().total, scheduled_time(program, expected, estimates, predictions).total);
+  }
+}
+
+TEST(Compiled, WithoutOptionsEveryStepIsAtItsPlace) {
+  const RankProgram program = some_program();
+  EXPECT_EQ(compile(program, {.types = kTypes})->schedule().actions, in_order(program).actions);
+}
+
+TEST(Compiled, MakesEachPartOnce) {
+  const RankProgram program = some_program();
+  const roofline::Hardware prices = machine(program.mesh, 1e9);
+  const auto compiled =
+      compile(program, {.types = kTypes, .schedule = ScheduleOptions(), .prices = prices, .predictions = prices});
+  EXPECT_EQ(&compiled->schedule(), &compiled->schedule());
+  EXPECT_EQ(&compiled->liveness(), &compiled->liveness());
+  EXPECT_EQ(&compiled->liveness().schedule(), &compiled->schedule());
+  EXPECT_EQ(compiled->estimates().data(), compiled->estimates().data());
+  EXPECT_EQ(&compiled->arena(), &compiled->arena());
+}
+
+TEST(Compiled, EveryFuseHasItsFusion) {
+  const RankProgram program = some_program();
+  const auto compiled = compile(program, {.types = kTypes,
+                                          .schedule = {{.overlap = false, .fuse = ScheduleOptions::Fuse::always}},
+                                          .prices = machine(program.mesh, 1e9)});
+  const ProgramSchedule& schedule = compiled->schedule();
+  std::size_t fused = 0;
+  for (std::size_t i = 0; i < schedule.actions.size(); ++i) {
+    if (schedule.actions[i].kind != ActionKind::fuse) continue;
+    ++fused;
+    ASSERT_TRUE(schedule.fusions.contains(static_cast<int>(i)));
+    const Fusion& fusion = schedule.fusions.at(static_cast<int>(i));
+    const std::vector<int>& steps = schedule.actions[i].steps;
+    EXPECT_EQ(steps[fusion.gathers ? 0 : 1], fusion.collective);
+    EXPECT_EQ(steps[fusion.gathers ? 1 : 0], fusion.computation);
+  }
+  EXPECT_GT(fused, 0U);
+  EXPECT_EQ(schedule.fusions.size(), fused);
+}
+
+TEST(Compiled, PredictionsComeOnceAndMayComeLater) {
+  const RankProgram program = some_program();
+  const auto compiled = compile(program, {.types = kTypes});
+  EXPECT_FALSE(compiled->predicts());
+  EXPECT_THROW(compiled->estimates(), Error);
+  EXPECT_THROW(compiled->time(), Error);
+  compiled->predict_by(machine(program.mesh, 1e9));
+  EXPECT_EQ(compiled->estimates().size(), program.steps.size());
+  EXPECT_THROW(compiled->predict_by(machine(program.mesh, 1e9)), Error);
+}
+
+TEST(Compiled, AmendedEstimatesMakeTheTime) {
+  const RankProgram program = some_program();
+  const auto compiled = compile(program, {.types = kTypes, .predictions = machine(program.mesh, 1e9)});
+  compiled->amend_estimates([](std::vector<StepEstimate>& estimates) {
+    for (StepEstimate& each : estimates) each.price.time = Seconds(2);
+  });
+  EXPECT_EQ(compiled->time().total, Seconds(2.0 * static_cast<double>(program.steps.size())));
+  EXPECT_THROW(compiled->amend_estimates([](std::vector<StepEstimate>&) {}), Error);
+}
+
+}  // namespace
+}  // namespace shardline

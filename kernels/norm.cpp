@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/lanes.h"
 #include "kernels/rows.h"
@@ -9,8 +10,10 @@
 namespace shardline::kernels {
 namespace {
 
+/// NaN when the sum of squares has overflowed: 1 / infinity would be 0, and a wrong result would look like a right one.
 template <class T>
 double inverse_rms(T ss, const NormOptions& options) {
+  if (std::isinf(ss)) return std::numeric_limits<double>::quiet_NaN();
   return 1 / std::sqrt(static_cast<double>(ss) / static_cast<double>(options.width) + options.eps);
 }
 

@@ -18,7 +18,7 @@ template <class T>
 void sum_squares_rows(View<const T> x_TD, View<T> ss_T);
 Cost sum_squares_rows_cost(const Shape& x, Index element_size);
 
-/// y = x r w with r = 1 / sqrt(ss / width + eps), `ss` summed over the whole D.
+/// y = x r w with r = 1 / sqrt(ss / width + eps), `ss` summed over the whole D. NaN where that sum is infinite.
 template <class T>
 void normalize(View<const T> x_TD, View<const T> ss_T, View<const T> w_D, const NormOptions& options, View<T> y_TD);
 Cost normalize_cost(const Shape& x, Index element_size);

@@ -21,7 +21,8 @@ std::size_t characters(std::string_view text) {
 }
 
 /// What LaTeX and typesetting put where others put space.
-constexpr std::array kSpaces = {"\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "~", "$", "\u00A0", "\u2009", "\u202F"};
+constexpr std::array kSpaces = {"\\,", "\\;", "\\:", "\\!",    "\\ ",    "\\quad", "\\\\",
+                                "&",   "~",   "$",   "\u00A0", "\u2009", "\u202F"};
 /// What may stand around a name: `\mathbf{A}`, `**A**`.
 struct Style {
   const char* begin;
@@ -30,8 +31,9 @@ struct Style {
 constexpr std::array kStyles = {Style{"\\text{", "}"},   Style{"\\textbf{", "}"},       Style{"\\mathbf{", "}"},
                                 Style{"\\mathrm{", "}"}, Style{"\\mathit{", "}"},       Style{"\\boldsymbol{", "}"},
                                 Style{"\\bm{", "}"},     Style{"\\operatorname{", "}"}, Style{"**", "**"}};
-constexpr std::array kTimes = {"*", "@", "·", "⋅", "×", "\\cdot", "\\times"};
-constexpr std::array kArrows = {"->", "=>", "→", "⟶", "⇒", "\\rightarrow", "\\longrightarrow", "\\Rightarrow", "\\to"};
+constexpr std::array kTimes = {"*", "@", "·", "⋅", "×", "•", "\\cdot", "\\times", "\\ast"};
+constexpr std::array kArrows = {"->",           "=>",        "→",   "⟶", "⇒", "\\rightarrow", "\\longrightarrow",
+                                "\\Rightarrow", "\\implies", "\\to"};
 constexpr std::array kOpen = {"(", "\\left("};
 constexpr std::array kClose = {")", "\\right)"};
 constexpr std::array kOpenDims = {"[", "\\left["};
@@ -41,7 +43,7 @@ constexpr const char* kLocal = "LOCAL";
 /// Recursive descent over the grammar of docs/notation.md, a function per rule. Every token skips the space before it.
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string text) : owned_(with_braces(std::move(text))), text_(owned_) {}
 
   ParsedProduct product() {
     ParsedProduct product = expression();
@@ -65,6 +67,16 @@ class Parser {
 
  private:
   enum class Name : std::uint8_t { required, optional };
+
+  /// Subscripts as web pages write them, "I<sub>X</sub>", in the form of LaTeX: "I_{X}".
+  static std::string with_braces(std::string text) {
+    for (const auto& [tag, brace] : {std::pair<std::string, std::string>{"<sub>", "_{"}, {"</sub>", "}"}}) {
+      for (std::size_t at = text.find(tag); at != std::string::npos; at = text.find(tag)) {
+        text.replace(at, tag.size(), brace);
+      }
+    }
+    return text;
+  }
 
   ParsedProduct expression() {
     ParsedProduct product;
@@ -133,7 +145,9 @@ class Parser {
   std::string name_of_array() {
     std::string name = styled("the name of an array", "_.'");
     if (name.back() == '_' && take("{")) {
-      name += word("the rest of the name", "_");
+      skip_space();
+      if (!is_letter_or_digit(peek())) fail(at_, "expected the rest of the name here");
+      name += rest("_");
       expect("}", "\"}\" after the rest of the name");
     }
     return name;
@@ -182,6 +196,11 @@ class Parser {
       return names;
     }
     skip_space();
+    if (!is_letter(peek()) && starts_name()) {  // \text{X}
+      const std::size_t begin = at_;
+      add(names, styled(fmt::format("the name of {}", with_article(noun)), "_"), begin, noun);
+      return names;
+    }
     const bool axes = noun == "axis";
     if (!is_letter(peek())) {
       fail(at_, axes ? "expected the letters of axes, or names in braces, as in I_XY or I_{data,model}"
@@ -281,7 +300,8 @@ class Parser {
     usage_error("{}\n  {}\n  {}^", what, shown, std::string(characters(text_.substr(0, at)), ' '));
   }
 
-  std::string_view text_;
+  std::string owned_;
+  std::string_view text_;  ///< of owned_
   std::size_t at_ = 0;
 };
 

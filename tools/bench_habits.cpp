@@ -22,10 +22,11 @@ constexpr const char* kChecked = "every result is checked, before and after the 
 
 constexpr const char* kWallClock = "times are wall-clock times, and each run is waited for before the next";
 constexpr const char* kSlowest = "each time is that of the slowest rank";
+constexpr const char* kNoDevice = "ranks compute on CPU cores; there are no graphs and streams of a device";
 constexpr const char* kShared = "arrays lie in the node's shared memory where there is room; the column memory tells";
 constexpr const char* kLimits = "memory is checked before it is taken; --no-memory-check goes on all the same";
 
-constexpr std::array<ForeignOption, 30> kForeignOptions{{
+constexpr std::array<ForeignOption, 40> kForeignOptions{{
     {"-t", kProcesses},
     {"--nthreads", kProcesses},
     {"-g", kProcesses},
@@ -45,6 +46,16 @@ constexpr std::array<ForeignOption, 30> kForeignOptions{{
     {"-a", kSlowest},
     {"--average", kSlowest},
     {"--full", "min, p99 and max stand in every row"},
+    {"--warmup-iters", kWarmup},
+    {"-r", "all_gather, reduce_scatter, all_reduce, all_to_all and shift have no root"},
+    {"--root", "all_gather, reduce_scatter, all_reduce, all_to_all and shift have no root"},
+    {"-G", kNoDevice},
+    {"--cudagraph", kNoDevice},
+    {"-y", kNoDevice},
+    {"-T", "a run that hangs is ended by --timeout of the launcher"},
+    {"--timeout", "a run that hangs is ended by --timeout of the launcher"},
+    {"-J", "--json FILE writes the record"},
+    {"-S", kWallClock},
     {"-R", kShared},
     {"--local_register", kShared},
     {"-M", kLimits},
@@ -65,8 +76,8 @@ std::string collective_name(const std::string& text) {
   for (const char c : text) {
     if (c != '-' && c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  for (const char* before : {"mpi", "osu"}) {
-    if (letters.starts_with(before)) letters.erase(0, 3);
+  for (const std::string_view before : {"mpi", "osu", "nccl"}) {
+    if (letters.starts_with(before)) letters.erase(0, before.size());
   }
   const std::string behind = "perf";
   if (letters.size() > behind.size() && letters.substr(letters.size() - behind.size()) == behind) {
@@ -74,7 +85,8 @@ std::string collective_name(const std::string& text) {
   }
   static const std::map<std::string, std::string> kNames{
       {"allgather", "all_gather"}, {"reducescatter", "reduce_scatter"}, {"reducescatterblock", "reduce_scatter"},
-      {"allreduce", "all_reduce"}, {"alltoall", "all_to_all"},          {"shift", "shift"}};
+      {"allreduce", "all_reduce"}, {"alltoall", "all_to_all"},          {"shift", "shift"},
+      {"sendrecv", "shift"}};
   const auto found = kNames.find(letters);
   return found == kNames.end() ? text : found->second;
 }

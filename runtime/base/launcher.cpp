@@ -18,12 +18,13 @@ struct Launcher {
   bool outer = false;  ///< it may have started one of the others, and counts only without them
 };
 
-constexpr std::array<Launcher, 10> kLaunchers{{
+constexpr std::array<Launcher, 11> kLaunchers{{
     {.size = "OMPI_COMM_WORLD_SIZE", .rank = "OMPI_COMM_WORLD_RANK", .name = "Open MPI's mpirun"},
     {.size = "PMIX_SIZE", .rank = "PMIX_RANK", .name = "a PMIx launcher"},
     {.size = "MV2_COMM_WORLD_SIZE", .rank = "MV2_COMM_WORLD_RANK", .name = "MVAPICH2's mpirun"},
     {.size = "PMI_SIZE", .rank = "PMI_RANK", .name = "a PMI launcher (as of MPICH)"},
     {.size = "MPI_LOCALNRANKS", .rank = "MPI_LOCALRANKID", .name = "MPICH's mpirun, on this node,"},
+    {.size = "MPIRUN_NPROCS", .rank = "MPIRUN_RANK", .name = "MVAPICH's mpirun_rsh"},
     {.size = "JSM_NAMESPACE_SIZE", .rank = "JSM_NAMESPACE_RANK", .name = "jsrun"},
     {.size = nullptr, .rank = "PALS_RANKID", .name = "mpiexec of PALS"},
     {.size = nullptr, .rank = "ALPS_APP_PE", .name = "aprun"},

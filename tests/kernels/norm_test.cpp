@@ -55,6 +55,16 @@ TYPED_TEST(NormTest, EqualsItsDefinition) {
   }
 }
 
+/// A sum of squares beyond the type must not come out as a row of zeros, which looks like a result.
+TYPED_TEST(NormTest, ASumThatOverflowsIsSeen) {
+  using T = TypeParam;
+  auto x = random_array<T>("x", {2, 4});
+  x[5] = std::numeric_limits<T>::max() / 2;
+  const auto y = norm_whole(x, random_array<T>("w", {4}));
+  for (Index i = 0; i < 4; ++i) EXPECT_TRUE(std::isfinite(y[i]));
+  for (Index i = 4; i < 8; ++i) EXPECT_TRUE(std::isnan(y[i]));
+}
+
 struct Gradients {
   Array<double> dx;
   Array<double> dw;

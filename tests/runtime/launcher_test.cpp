@@ -29,6 +29,7 @@ TEST(Launcher, EveryLauncherIsNoticedWithBothNumbers) {
       {{{"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_PROCID", "0"}}, "srun started 16 ranks (SLURM_STEP_NUM_TASKS=16)"},
       {{{"PMI_SIZE", "2"}}, "started 2 ranks (PMI_SIZE=2)"},
       {{{"MPI_LOCALNRANKS", "2"}, {"MPI_LOCALRANKID", "0"}}, "on this node, started 2 ranks (MPI_LOCALNRANKS=2)"},
+      {{{"MPIRUN_NPROCS", "2"}, {"MPIRUN_RANK", "0"}}, "mpirun_rsh started 2 ranks (MPIRUN_NPROCS=2)"},
       {{{"JSM_NAMESPACE_SIZE", "6"}, {"JSM_NAMESPACE_RANK", "0"}}, "jsrun started 6 ranks (JSM_NAMESPACE_SIZE=6)"},
       {{{"PALS_RANKID", "1"}}, "mpiexec of PALS started at least 2 ranks (PALS_RANKID=1)"},
       {{{"ALPS_APP_PE", "1"}}, "aprun started at least 2 ranks (ALPS_APP_PE=1)"},

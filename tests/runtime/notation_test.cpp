@@ -59,11 +59,17 @@ TEST(Notation, ParsesProductsAsTheBookWritesThem) {
         "A[I, J_X] *_J B[J_X, K] ⇒ C[I, K]{U_X}", "A[I, J_X] *_J B[J_X, K] => C[I, K]{U_X}",
         "$\\mathbf{A}[I, J_X] \\cdot_{J} \\mathbf{B}[J_X, K]\\; \\to\\, \\textbf{C}[I, K]~\\{U_{X}\\}$",
         "**A**[I, J_X] *_J **B**[J_X, K] -> **C**[I, K]{U_X}", "C[I, K]{U_X} = A[I, J_X] *_J B[J_X, K]",
+        "\\textbf{A}[I, J_X] \\cdot_\\text{J} \\textbf{B}[J_X, K] \\rightarrow C[I, K] \\{\\ U_X \\}",
+        "\\mathbf{A}[I, J_X] *_J \\mathbf{B}[J_X, K] \\rightarrow &\\ \\mathbf{C}[I, K] \\\\{U_X\\\\} \\\\",
+        "A[I, J<sub>X</sub>] •_J B[J<sub>X</sub>, K] \\implies C[I, K]{U<sub>X</sub>}",
         "A[I,\u2009J_X] \\cdot_{\\text{J}} B[J_X,\u00A0K] -> C[I, K]{U_X}"}) {
     EXPECT_EQ(meaning(text), product) << text;
   }
   EXPECT_EQ(meaning("A[I, J_X] \\cdot_{\\text{LOCAL}} B[J_X, K] \\rightarrow C[I, K]\\{U_X\\}"),
             "C[I, K]{U_X} = A[I, J_X] *_LOCAL B[J_X, K]");
+  EXPECT_EQ(meaning("A[I, J_X] \\cdot_\\text{LOCAL} B[J_X, K] -> C[I, K]{U_X}"),
+            "C[I, K]{U_X} = A[I, J_X] *_LOCAL B[J_X, K]");
+  EXPECT_EQ(meaning("A_{1}[B] * W_{2x}[B]"), "A_1[B] * W_2x[B]");
   EXPECT_EQ(meaning("x[B] *_{Heads,J} W_{in}[B] × A'[B]"), "x[B] *_{Heads,J} W_in[B] * A'[B]");
 }
 
@@ -71,6 +77,8 @@ TEST(Notation, ParsesCollectivesAsTheBookWritesThem) {
   const std::string gather = "A[I, J] = AllGather_XY(A[I_XY, J])";
   for (const char* text :
        {"\\text{AllGather}_{X,Y}(A[I_{X,Y}, J]) \\rightarrow A[I, J]", "AllGather_XY A[I_XY, J] -> A[I, J]",
+        "\\textbf{AllGather}_{\\textbf{X},Y}(A[I_XY, J]) -> &\\ A[I, J]",
+        "AllGather<sub>X,Y</sub>([I<sub>X,Y</sub>, J]) → [I, J]",
         "\\operatorname{AllGather}_{X Y} \\left( A[I_{X Y}, J] \\right) ⟶ A[I, J]",
         "AllGather_{X,Y}(A[I_XY, J]) = A[I, J]", "\\mathbf{AllGather}_{X,Y} : A[I_XY, J] → A[I, J]",
         "**AllGather**_{X,Y}([I_XY, J]) -> A[I, J]", "AllGather_XY[I_XY, J] -> A[I, J]",

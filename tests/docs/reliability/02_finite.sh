@@ -8,6 +8,8 @@ row "shardline train $small --steps 1 --lr 1e10 --save model" \
   "printed \`held-out loss -nan\`, put NaN in place of the saved weights and ended with 0" 'held-out loss .*'
 row "shardline train $small --steps 1 --lr 1e39 --save model" \
   "the same" 'after step 1: .*'
+row "shardline train $small --steps 1 --lr 1e36 --save model" \
+  "sums inside a norm overflowed to zeros: \`held-out loss 5.5452\`, saved, ended with 0" 'held-out loss NaN.*'
 row "shardline train $small --steps 3 --lr 1e10 --save model --json r.json" \
   "every rank ended the job with a failed check and a place in our sources" 'step 2: .*'
 checked "a run that diverges leaves old files as they were" diff -r before model

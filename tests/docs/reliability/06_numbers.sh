@@ -5,6 +5,7 @@ product='"A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=4 --size I=8,J=8,K=8'
 row "shardline plan --model llama3-8b --chips 0100" "an octal number: a plan for 64 chips" 'on [0-9]+ chips'
 row "shardline plan --model llama3-8b --chips 08" "refused, since 08 is no octal number" 'on [0-9]+ chips'
 row "shardline plan --model llama3-8b --chips 0x40" "taken as 64"
+row "shardline bench all_gather --seconds 1e308" "ran for ever"
 row "shardline train --lr 0x1p-9" "taken as 0.001953125"
 row "shardline train --steps=" "the next argument was taken as the number"
 row "shardline train --data '[x]' --steps 1 --batch 1 --seq 8" \

@@ -4,6 +4,8 @@ row 'shardline explain "A[I, J_X] *_J B[J_X, K] -> C[I, K]{U_X}" --mesh X=16 --s
   "a line that programs print was refused at its \`_\`" '^  C\[I, K\]\{U_X\} = .*'
 row "shardline explain '\\mathbf{A}[I, J_X] \\cdot_J \\mathbf{B}[J, K] \\rightarrow \\mathbf{C}[I, K]' --mesh X=16 --size I=64,J=64,K=64" \
   "LaTeX was refused at its first backslash" '^axis X: case 2'
+row "shardline explain '\\textbf{A}[I, J_X] \\cdot_\\text{LOCAL} \\textbf{B}[J_X, K] \\rightarrow &\\ C[I, K] \\{\\ U_X \\}' --mesh X=2 --size I=64,J=64,K=64" \
+  "an aligned line of case 3 was refused at a subscript without braces and at its \`&\`" '^  C\[I, K\]\{U_X\} = .*'
 row 'shardline explain "A[I_{XY}, J] * B[J, K] -> C[I_{XY}, K]" --mesh X=4,Y=4 --size I=64,J=64,K=64' \
   "the mesh was said to have no axis XY" '^  C\[I_XY, K\] = .*'
 row "shardline explain '\\text{AllGather}_Y([E_Y, F]) \\rightarrow [E, F]' --mesh X=8,Y=4 --size E=2048,F=8192" \

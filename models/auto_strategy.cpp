@@ -52,7 +52,7 @@ std::vector<PricedStrategy> price_strategies(const Program& program, const Abstr
     ProgramPrice by_table = price(tabled, types, hardware);
     ProgramPrice by_price = price(greedy, types, hardware);
     const bool pays = cheaper(by_price, by_table);
-    const auto kept = compile(pays ? greedy : tabled, {.types = types, .schedule = options, .prices = hardware});
+    const auto kept = compile(pays ? greedy : tabled, {.types = types, .scheduling = options, .prices = hardware});
     priced.push_back(
         {std::move(strategy), pays, std::move(pays ? by_price : by_table), kept->liveness().peak(types, 0)});
   }

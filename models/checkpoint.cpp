@@ -144,8 +144,9 @@ Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& fol
 }
 
 Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array, DType dtype) {
-  const Tensor stored = checkpoint.tensors.at(parameter.checkpoint_name).as(dtype);
-  if (!non_finite(stored).empty()) {
+  const Tensor& read = checkpoint.tensors.at(parameter.checkpoint_name);
+  const Tensor stored = read.dtype() == dtype ? read : read.as(dtype);
+  if (read.dtype() != dtype && !non_finite(stored).empty()) {
     throw ResultError(fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help",
                                   parameter.checkpoint_name, name_of(dtype)));
   }

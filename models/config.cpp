@@ -102,6 +102,7 @@ struct Difference {
   std::string key;  ///< with those of the objects around it: rope_parameters.factor
   Json value = {};
   std::string legal;
+  bool unknown = false;  ///< whether it changes anything is not known
 };
 
 /// Keys that parse_config() reads, or looks into, by themselves.
@@ -146,7 +147,7 @@ void look_at_window(const Reader& reader, std::vector<Difference>& found) {
   } else if (reader.has("sliding_window") && !switched_off) {
     found.push_back({"sliding_window", reader.object().at("sliding_window"), "only null is implemented"});
   }
-  if (!reader.has("layer_types")) return;
+  if (!reader.has("layer_types") || reader.object().at("layer_types").empty()) return;
   const Json& layers = reader.object().at("layer_types");
   const bool full = layers.is_array() && std::all_of(layers.begin(), layers.end(),
                                                      [](const Json& each) { return each == "full_attention"; });
@@ -163,7 +164,7 @@ void look_at_values(const Reader& reader, std::vector<Difference>& found) {
   for (const auto& [key, harmless, refuses_null] : harmless_values()) {
     const auto entry = reader.object().find(key);
     if (entry == reader.object().end() || *entry == harmless) continue;
-    if (refuses_null ? entry->is_null() || !entry->empty() : !entry->empty()) {
+    if (refuses_null || !entry->empty()) {
       found.push_back({std::string(key), *entry, fmt::format("only {} is implemented", shown(harmless))});
     }
   }
@@ -181,7 +182,8 @@ std::vector<Difference> other_mathematics(const Reader& reader) {
   for (const auto& [key, value] : reader.object().items()) {
     if (value.empty() || is_read(key) || says_no_mathematics(key) || is_harmless_value(key)) continue;
     if (!names_dropout(key)) {
-      found.push_back({key, value, "this key is not known; if it says nothing about the mathematics, take it out"});
+      found.push_back(
+          {key, value, "this key is not known; if it says nothing about the mathematics, take it out", true});
     } else if (value != 0) {
       found.push_back({key, value, "there is no dropout here, only 0"});
     }
@@ -294,10 +296,12 @@ ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
   std::vector<std::string> not_counted;
   const ModelType& type = reader.type();
   if (!type.not_counted.empty()) not_counted.push_back(fmt::format("{} of {}", type.not_counted, type.name));
-  for (const Difference& each : other_mathematics(reader)) not_counted.push_back(each.key);
+  std::vector<std::string> unknown;
+  for (const Difference& each : other_mathematics(reader)) (each.unknown ? unknown : not_counted).push_back(each.key);
   if (!not_counted.empty()) {
     read.remarks.push_back(fmt::format("{}: not counted: {}", name, fmt::join(not_counted, ", ")));
   }
+  if (!unknown.empty()) read.remarks.push_back(fmt::format("{}: not known: {}", name, fmt::join(unknown, ", ")));
   return read;
 }
 

@@ -54,6 +54,7 @@ const std::vector<HarmlessValue>& harmless_values() {
 bool says_no_mathematics(std::string_view key) {
   static constexpr auto kKeys = std::to_array<std::string_view>({
       // names and versions
+      "_flash_attn_2_enabled",
       "_attn_implementation",
       "_attn_implementation_autoset",
       "_commit_hash",
@@ -79,6 +80,8 @@ bool says_no_mathematics(std::string_view key) {
       // tokens
       "begin_suppress_tokens",
       "bos_token_id",
+      "cls_token_id",
+      "mask_token_id",
       "decoder_start_token_id",
       "eos_token_id",
       "forced_bos_token_id",
@@ -92,9 +95,14 @@ bool says_no_mathematics(std::string_view key) {
       "max_sequence_length",
       "model_max_length",
       "n_ctx",
+      "original_max_position_embeddings",
       "seq_length",
       // generate()
       "bad_words_ids",
+      "guidance_scale",
+      "max_time",
+      "min_p",
+      "renormalize_logits",
       "diversity_penalty",
       "do_sample",
       "early_stopping",
@@ -133,7 +141,7 @@ bool says_no_mathematics(std::string_view key) {
       "use_cache",
       "use_flash_attn",
       "use_flash_attention_2",
-      // read beside the sizes, or a size of what sliding_window refuses
+      // only mean something beside a sliding window, which is refused by its own key
       "max_window_layers",
       "sliding_window_pattern",
   });

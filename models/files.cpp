@@ -71,10 +71,6 @@ const char* kind_of(mode_t mode) {
   return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-}  // namespace
-
-namespace {
-
 /// Throws UsageError when the file has more than `most` bytes.
 std::string read_at_most(const std::string& path, std::int64_t most) {
   // Without O_NONBLOCK opening a pipe waits until somebody writes to it.

@@ -1,6 +1,8 @@
 #include "models/inference.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include "program/check.h"
 #include "runtime/base/check.h"
@@ -14,6 +16,9 @@ namespace shardline {
 InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh,
                              Index window, DType dtype)
     : window_(window), model_(make_inference(config, {1, window})) {
+  SHARDLINE_CHECK(window >= 1, "a window of {} bytes", window);
+  SHARDLINE_CHECK(config.vocab >= 256, "text is bytes, which a vocabulary of {} cannot name", config.vocab);
+  SHARDLINE_CHECK(dtype == DType::f32 || dtype == DType::f64, "inference in {}", name_of(dtype));
   RankProgram program = partition(model_.program, mesh, declare(model_.program, mesh, strategy));
   check(program);
   compiled_ = compile(std::move(program), {.types = {.real = dtype}});
@@ -29,19 +34,20 @@ Bytes InferencePlan::memory(Index rank) const {
   return compiled_->liveness().peak(compiled_->types(), rank) + Bytes(2 * 8 * largest);
 }
 
-Inference::Inference(collectives::Engine& engine, const InferencePlan& plan, const Checkpoint& checkpoint)
-    : engine_(engine), plan_(plan), executor_(plan.compiled(), engine) {
+Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint)
+    : engine_(engine), plan_(std::move(plan)), executor_(plan_.compiled(), engine) {
   const Mesh& mesh = engine.mesh();
-  const RankProgram& program = plan.compiled()->program();
-  for (const ModelParameter& parameter : plan.model().parameters) {
+  const RankProgram& program = plan_.compiled()->program();
+  for (const ModelParameter& parameter : plan_.model().parameters) {
     const Array& array = program.program.array(parameter.array);
     const Sharding& sharding = program.version(program.inputs.at(parameter.array)).sharding;
-    const Tensor whole = from_checkpoint(checkpoint, parameter, array, plan.dtype());
+    const Tensor whole = from_checkpoint(checkpoint, parameter, array, plan_.dtype());
     executor_.set(parameter.array, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())));
   }
 }
 
 std::vector<double> Inference::logits_after(const std::string& text) {
+  SHARDLINE_CHECK(!text.empty(), "no text to continue");
   const Transformer& model = plan_.model();
   const RankProgram& program = plan_.compiled()->program();
   const Index seen = std::min<Index>(static_cast<Index>(text.size()), plan_.window());

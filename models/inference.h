@@ -15,7 +15,8 @@ namespace shardline {
 /// A model that is to continue texts, compiled for the ranks of a mesh. Pure; takes no memory of the arrays' size.
 class InferencePlan {
  public:
-  /// `window`: bytes that the model sees. `dtype`: f32 or f64. Throws UsageError as declare() does.
+  /// `window`: bytes that the model sees, at least 1. `dtype`: f32 or f64. Throws Error otherwise, and when the
+  /// vocabulary has less than 256 entries; UsageError as declare() does.
   InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh, Index window,
                 DType dtype);
 
@@ -35,17 +36,17 @@ class InferencePlan {
 /// The model on the mesh, ready to give the logits that follow a text.
 class Inference {
  public:
-  /// Collective over the mesh of `engine`. `plan` must outlive it; weights are copied from `checkpoint`. Throws
-  /// ResultError as from_checkpoint() does.
-  Inference(collectives::Engine& engine, const InferencePlan& plan, const Checkpoint& checkpoint);
+  /// Collective over the mesh of `engine`. Weights are taken from `checkpoint`. Throws ResultError as from_checkpoint()
+  /// does.
+  Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint);
 
   /// Collective over the mesh: logits of the byte after the last of `text`, on every rank. Throws ResultError when one
-  /// is not finite.
+  /// is not finite, and Error when `text` is empty.
   std::vector<double> logits_after(const std::string& text);
 
  private:
   collectives::Engine& engine_;
-  const InferencePlan& plan_;
+  InferencePlan plan_;
   Executor executor_;
 };
 

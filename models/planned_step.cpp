@@ -217,7 +217,7 @@ StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& m
   name_wires(program, model.types, hardware.bf16_wire);
   const auto compiled =
       compile(std::move(program),
-              {.types = model.types, .schedule = ScheduleOptions(), .prices = hardware, .predictions = hardware});
+              {.types = model.types, .scheduling = ScheduleOptions(), .prices = hardware, .predictions = hardware});
   Priced priced{.compiled = compiled};
   compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
     priced.attention = price_attention(compiled->program(), estimates, hardware);

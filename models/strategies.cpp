@@ -24,6 +24,7 @@ Strategy parse_short_form(const std::string& text, const AbstractMesh& mesh) {
   Strategy strategy;
   const std::vector<std::string> roles = split(text, '+');
   for (const std::string& role : roles) {
+    require(!role.empty(), "strategy \"{}\": a role is missing beside a +", text);
     const RoleRow& row = row_of(role);
     const bool splits_batch = row.tokens == std::vector<std::string>{"B"};
     const bool only = roles.size() == 1 && mesh.axes().size() == 1;

@@ -30,7 +30,7 @@ std::shared_ptr<Compiled> compile_for_training(const Program& program, const Abs
                                                const Strategy& strategy, const TrainingOptions& options,
                                                const std::optional<roofline::Hardware>& predictions) {
   return compile(partition_checked(program, mesh, strategy, options), {.types = {.real = options.dtype},
-                                                                       .schedule = options.schedule,
+                                                                       .scheduling = options.schedule,
                                                                        .prices = options.prices,
                                                                        .predictions = predictions});
 }

@@ -11,8 +11,9 @@ Compiled::Compiled(RankProgram program, CompileOptions options)
 
 const ProgramSchedule& Compiled::schedule() const {
   if (!schedule_) {
-    schedule_ = options_.schedule ? shardline::schedule(program_, options_.types, options_.prices, *options_.schedule)
-                                  : in_order(program_);
+    schedule_ = options_.scheduling
+                    ? shardline::schedule(program_, options_.types, options_.prices, *options_.scheduling)
+                    : in_order(program_);
   }
   return *schedule_;
 }
@@ -46,6 +47,8 @@ void Compiled::amend_estimates(const std::function<void(std::vector<StepEstimate
   SHARDLINE_CHECK(!time_, "the time of a program of {} steps is known already", program_.steps.size());
   estimates();
   amend(*estimates_);
+  SHARDLINE_CHECK(estimates_->size() == program_.steps.size(), "{} estimates for {} steps", estimates_->size(),
+                  program_.steps.size());
 }
 
 const ScheduledTime& Compiled::time() const {

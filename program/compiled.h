@@ -21,14 +21,15 @@ struct CompileOptions {
   ElementTypes types;
   /// How the program is scheduled by `prices`. None: every step begins and ends at its place, and `prices` do not
   /// matter.
-  std::optional<ScheduleOptions> schedule = {};
+  std::optional<ScheduleOptions> scheduling = {};
   roofline::Hardware prices = {};  ///< that decide. They must be equal on all ranks and from one run to the next.
   /// What the steps are expected to take. None: nothing is predicted.
   std::optional<roofline::Hardware> predictions = {};
 };
 
 /// A rank program with all that running, pricing and explaining it needs. Each part is made when it is first asked for,
-/// and once. Pure data: it knows no MPI. Its parts refer to each other, so it stays where it was made.
+/// and once, so one thread at a time may ask. Pure data: it knows no MPI. Its parts refer to each other, so it stays
+/// where it was made. An Executor notes the predictions when it is made; later ones do not reach its trace.
 class Compiled {
  public:
   Compiled(RankProgram program, CompileOptions options);

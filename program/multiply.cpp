@@ -74,9 +74,10 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   const ElementTypes types = product_types(product, a.spec().dtype);
   const roofline::Hardware prices = cpu_hardware(engine.mesh(), types.real);
   RankProgram program = product.candidates(types, prices).at(0).program;
-  Executor executor(compile(std::move(program),
-                            {.types = types, .schedule = ScheduleOptions(), .prices = prices, .predictions = hardware}),
-                    engine);
+  Executor executor(
+      compile(std::move(program),
+              {.types = types, .scheduling = ScheduleOptions(), .prices = prices, .predictions = hardware}),
+      engine);
   executor.set(product.operands[0], a.local());
   executor.set(product.operands[1], b.local());
   executor.run();

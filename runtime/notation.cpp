@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/check.h"
 
@@ -47,12 +48,13 @@ class Parser {
 
   ParsedProduct product() {
     ParsedProduct product = expression();
-    if (product.operands.size() == 1 && !product.collective && take("=")) {
+    const bool one_array = product.operands.size() == 1 && !product.collective;
+    if (take_any(kArrows) || (!one_array && take("="))) {
+      product.result = array(Name::optional);
+    } else if (one_array && take("=")) {
       const ParsedArray result = product.operands[0];
       product = expression();
       product.result = result;
-    } else if (take_any(kArrows) || take("=")) {
-      product.result = array(Name::optional);
     }
     name_arrays(product);
     return product;

@@ -8,7 +8,8 @@ usage() {
   cat <<'TEXT'
 usage: scripts/build.sh [PRESET] [--command] [CMAKE_OPTION...]
   PRESET         release (the default), debug, asan or mpich
-  --command      only the command, shardline, not the tests, benchmarks and examples
+  --command      only the command, shardline, not the tests, benchmarks and examples; a new tree compiles a dozen files as
+                 one (-DSHARDLINE_UNITY=ON), which is quicker once and slower after each edit
   CMAKE_OPTION   handed to cmake, as in -DCMAKE_CXX_COMPILER=g++-13
 TEXT
 }
@@ -34,6 +35,7 @@ if $command_only; then
 elif ! $new && grep -q '^SHARDLINE_TESTS:BOOL=OFF' "$tree/CMakeCache.txt"; then
   new=true
   parts=(-DSHARDLINE_TESTS=ON -DSHARDLINE_BENCHMARKS=ON -DSHARDLINE_EXAMPLES=ON)
+  # The command stays as it is compiled: to take its files one by one would build it again.
 fi
 if $new; then
   if [[ "$preset" == mpich ]]; then check+=(--mpich); fi
@@ -58,7 +60,9 @@ targets=()
 if $command_only; then
   targets=(--target shardline)
   steps=$(ninja -C "$tree" -n shardline | grep -c '^\[' || true)
-  seconds=$((steps * 7 / $(nproc)))
+  each=2
+  if grep -q '^SHARDLINE_UNITY:BOOL=ON' "$tree/CMakeCache.txt"; then each=7; fi
+  seconds=$((steps * each / $(nproc)))
   if ((steps > 10)); then
     echo "build: the command, $steps steps, usually about $(((seconds + 59) / 60)) min on $(nproc) free cores"
   fi

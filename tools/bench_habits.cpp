@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <string_view>
 #include <vector>
 
 namespace shardline::tools {
@@ -26,7 +27,7 @@ constexpr const char* kNoDevice = "ranks compute on CPU cores; there are no grap
 constexpr const char* kShared = "arrays lie in the node's shared memory where there is room; the column memory tells";
 constexpr const char* kLimits = "memory is checked before it is taken; --no-memory-check goes on all the same";
 
-constexpr std::array<ForeignOption, 40> kForeignOptions{{
+constexpr std::array<ForeignOption, 42> kForeignOptions{{
     {"-t", kProcesses},
     {"--nthreads", kProcesses},
     {"-g", kProcesses},
@@ -55,7 +56,9 @@ constexpr std::array<ForeignOption, 40> kForeignOptions{{
     {"-T", "a run that hangs is ended by --timeout of the launcher"},
     {"--timeout", "a run that hangs is ended by --timeout of the launcher"},
     {"-J", "--json FILE writes the record"},
-    {"-S", kWallClock},
+    {"--output_file", "--json FILE writes the record"},
+    {"-S", "--json FILE writes the record, with the time of day"},
+    {"--report_timestamps", "--json FILE writes the record, with the time of day"},
     {"-R", kShared},
     {"--local_register", kShared},
     {"-M", kLimits},

@@ -331,7 +331,7 @@ Plot plot_of(const BenchPlan& plan, const AbstractMesh& mesh, const std::vector<
   plot.title = fmt::format("{} over {} of mesh {}, {} rank{}", name_of(plan.dtype), to_string(plan.axes),
                            mesh.to_string(), plan.ranks, plan.ranks == 1 ? "" : "s");
   plot.x = {"size (bytes as nccl-tests counts them)", Scaling::binary, size_tick};
-  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "size / time of one rank's copy; no bandwidth of a link",
+  plot.y = {plan.ranks > 1 ? "bus bandwidth" : "size / time of one rank's copy (not the bandwidth of a link)",
             Scaling::decimal, rate_tick};
   for (const BenchSummary& summary : summarise(rows)) {
     PlotCurve curve{fmt::format("{} {}", name_of(summary.kind), name_of(summary.algorithm)),

@@ -149,7 +149,7 @@ int matmul(const MatmulOptions& options) {
   std::vector<std::shared_ptr<Compiled>> compiled;
   for (const Candidate& each : candidates) {
     compiled.push_back(
-        compile(each.program, {.types = types, .schedule = schedule_options(options.schedule), .prices = prices}));
+        compile(each.program, {.types = types, .scheduling = schedule_options(options.schedule), .prices = prices}));
   }
   const std::shared_ptr<Compiled>& chosen = compiled[static_cast<std::size_t>(options.choose - 1)];
   check(chosen->program());

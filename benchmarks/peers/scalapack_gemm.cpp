@@ -152,7 +152,7 @@ class Ours : public Contender {
   static std::shared_ptr<const Compiled> compiled(const Product& product, const roofline::Hardware& prices) {
     const ElementTypes types = product_types(product, DType::f32);
     return compile(product.candidates(types, prices).at(0).program,
-                   {.types = types, .schedule = ScheduleOptions(), .prices = prices});
+                   {.types = types, .scheduling = ScheduleOptions(), .prices = prices});
   }
 
   std::vector<Range> box_of(ArrayId array) const {

@@ -82,7 +82,7 @@ class Contender {
             const roofline::Hardware& prices)
       : product_(product),
         price_(candidate.price.total),
-        compiled_(compile(candidate.program, {.types = types, .schedule = ScheduleOptions(), .prices = prices})) {}
+        compiled_(compile(candidate.program, {.types = types, .scheduling = ScheduleOptions(), .prices = prices})) {}
 
   Seconds price() const { return price_; }
   Index arena_bytes() const { return compiled_->arena().total_bytes(); }

@@ -16,6 +16,7 @@ struct Launcher {
   const char* rank;  ///< number of this process
   const char* name;
   bool outer = false;  ///< it may have started one of the others, and counts only without them
+  bool local = false;  ///< it gives the processes of this node: one there says nothing of others
 };
 
 constexpr std::array<Launcher, 11> kLaunchers{{
@@ -23,7 +24,7 @@ constexpr std::array<Launcher, 11> kLaunchers{{
     {.size = "PMIX_SIZE", .rank = "PMIX_RANK", .name = "a PMIx launcher"},
     {.size = "MV2_COMM_WORLD_SIZE", .rank = "MV2_COMM_WORLD_RANK", .name = "MVAPICH2's mpirun"},
     {.size = "PMI_SIZE", .rank = "PMI_RANK", .name = "a PMI launcher (as of MPICH)"},
-    {.size = "MPI_LOCALNRANKS", .rank = "MPI_LOCALRANKID", .name = "MPICH's mpirun, on this node,"},
+    {.size = "MPI_LOCALNRANKS", .rank = "MPI_LOCALRANKID", .name = "MPICH's mpirun, on this node,", .local = true},
     {.size = "MPIRUN_NPROCS", .rank = "MPIRUN_RANK", .name = "MVAPICH's mpirun_rsh"},
     {.size = "JSM_NAMESPACE_SIZE", .rank = "JSM_NAMESPACE_RANK", .name = "jsrun"},
     {.size = nullptr, .rank = "PALS_RANKID", .name = "mpiexec of PALS"},
@@ -73,6 +74,7 @@ LauncherFault launcher_fault(const std::string& library, const Variables& variab
     if (launcher.outer && most) break;
     const std::optional<Claim> claim = claim_of(launcher, variables);
     if (!claim) continue;
+    if (claim->ranks == 1 && launcher.local) continue;
     if (claim->ranks == 1) return {};
     if (!most || claim->ranks > most->ranks) most = claim;
   }

@@ -194,6 +194,7 @@ TEST(Config, AcceptsWhatDoesNotChangeTheMathematics) {
                 .rope_theta,
             6000);
   const char* const kLayers = R"(["full_attention", "full_attention", "full_attention"])";
+  EXPECT_EQ(parse_with({{"layer_types", "[]"}, {"window_of_layers", "null"}}).d_model, 64);
   EXPECT_EQ(parse_with({{"layer_types", kLayers}, {"mlp_bias", "null"}}).d_model, 64);
   // Keys that published configurations of LLaMA-like models carry.
   EXPECT_EQ(parse_with({{"_name_or_path", "\"a\""},
@@ -222,6 +223,10 @@ TEST(Config, PlansCountWhatTrainingRefuses) {
   EXPECT_EQ(read.remarks,
             std::vector<std::string>{
                 "file.json: not counted: quantization_config, attention_dropout, rope_parameters.full_attention"});
+}
+
+TEST(Config, PlansNameWhatTheyDoNotKnow) {
+  EXPECT_EQ(sizes_with({{"mup_scale", "0.5"}}).remarks, std::vector<std::string>{"file.json: not known: mup_scale"});
 }
 
 struct Refusal {
@@ -293,6 +298,7 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {{{"mup_scale", "0.5"}}, {"mup_scale is 0.5", "not known", "take it out"}},
       {{{"window_of_layers", "[1]"}}, {"window_of_layers is [1]", "not known"}},
       {{{"hidden_act", "null"}}, {"hidden_act is null", "silu"}},
+      {{{"hidden_act", "[]"}}, {"hidden_act is []", "silu"}},
       {{{"layer_types", R"(["full_attention"])"}}, {"layer_types is", "num_hidden_layers is 3"}},
       {{{"num_hidden_layers", "2147483647"}}, {"num_hidden_layers is 2147483647", "from 1 to 10000"}},
       {{{"hidden_size", "2147483646"}, {"head_dim", "2147483646"}}, {"parameters", "1e+15"}},

@@ -38,7 +38,7 @@ TEST(Compiled, ItsPartsAreWhatTheFunctionsMake) {
   for (const ScheduleOptions& options :
        {ScheduleOptions(), ScheduleOptions{.overlap = false, .fuse = ScheduleOptions::Fuse::always}}) {
     const auto compiled =
-        compile(program, {.types = kTypes, .schedule = options, .prices = prices, .predictions = predictions});
+        compile(program, {.types = kTypes, .scheduling = options, .prices = prices, .predictions = predictions});
     const ProgramSchedule expected = schedule(program, kTypes, prices, options);
     EXPECT_EQ(lines(compiled->program()), lines(program));
     EXPECT_EQ(compiled->schedule().actions, expected.actions);
@@ -60,7 +60,7 @@ TEST(Compiled, MakesEachPartOnce) {
   const RankProgram program = some_program();
   const roofline::Hardware prices = machine(program.mesh, 1e9);
   const auto compiled =
-      compile(program, {.types = kTypes, .schedule = ScheduleOptions(), .prices = prices, .predictions = prices});
+      compile(program, {.types = kTypes, .scheduling = ScheduleOptions(), .prices = prices, .predictions = prices});
   EXPECT_EQ(&compiled->schedule(), &compiled->schedule());
   EXPECT_EQ(&compiled->liveness(), &compiled->liveness());
   EXPECT_EQ(&compiled->liveness().schedule(), &compiled->schedule());
@@ -71,7 +71,7 @@ TEST(Compiled, MakesEachPartOnce) {
 TEST(Compiled, EveryFuseHasItsFusion) {
   const RankProgram program = some_program();
   const auto compiled = compile(program, {.types = kTypes,
-                                          .schedule = {{.overlap = false, .fuse = ScheduleOptions::Fuse::always}},
+                                          .scheduling = {{.overlap = false, .fuse = ScheduleOptions::Fuse::always}},
                                           .prices = machine(program.mesh, 1e9)});
   const ProgramSchedule& schedule = compiled->schedule();
   std::size_t fused = 0;

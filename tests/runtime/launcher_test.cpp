@@ -28,6 +28,8 @@ TEST(Launcher, EveryLauncherIsNoticedWithBothNumbers) {
       {{{"MV2_COMM_WORLD_SIZE", "8"}, {"MV2_COMM_WORLD_RANK", "0"}}, "started 8 ranks (MV2_COMM_WORLD_SIZE=8)"},
       {{{"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_PROCID", "0"}}, "srun started 16 ranks (SLURM_STEP_NUM_TASKS=16)"},
       {{{"PMI_SIZE", "2"}}, "started 2 ranks (PMI_SIZE=2)"},
+      {{{"PMI_SIZE", "4"}, {"PMI_RANK", "0"}, {"MPI_LOCALNRANKS", "1"}, {"MPI_LOCALRANKID", "0"}},
+       "started 4 ranks (PMI_SIZE=4)"},
       {{{"MPI_LOCALNRANKS", "2"}, {"MPI_LOCALRANKID", "0"}}, "on this node, started 2 ranks (MPI_LOCALNRANKS=2)"},
       {{{"MPIRUN_NPROCS", "2"}, {"MPIRUN_RANK", "0"}}, "mpirun_rsh started 2 ranks (MPIRUN_NPROCS=2)"},
       {{{"JSM_NAMESPACE_SIZE", "6"}, {"JSM_NAMESPACE_RANK", "0"}}, "jsrun started 6 ranks (JSM_NAMESPACE_SIZE=6)"},

@@ -85,6 +85,11 @@ TEST(Notation, ParsesCollectivesAsTheBookWritesThem) {
         "A[I, J] = AllGather_XY(A[I_XY, J])", "AllGather_XY[I_XY, J] -> [I, J]"}) {
     EXPECT_EQ(meaning(text), gather) << text;
   }
+  for (const char* arrow :
+       {"->", "=>", "→", "⟶", "⇒", "\\rightarrow", "\\longrightarrow", "\\Rightarrow", "\\implies", "\\to"}) {
+    EXPECT_EQ(meaning(fmt::format("A[I_X, J] {} A[I, J]", arrow)), "A[I, J] = A[I_X, J]") << arrow;
+    EXPECT_EQ(meaning(fmt::format("A[I_X, J]{}B[J]", arrow)), meaning("B[J] = A[I_X, J]")) << arrow;
+  }
   EXPECT_EQ(meaning("AllToAll_{X,J}(A[I_X, J])"), "AllToAll_XJ(A[I_X, J])");
   EXPECT_EQ(meaning("AllReduce(C[I]{U_X}) over wire hop"), "AllReduce(C[I]{U_X}) over wire hop");
   EXPECT_EQ(meaning("\\text{ReduceScatter}_X(A'[I]\\{U_X\\}) -> A'[I_X]"), "A'[I_X] = ReduceScatter_X(A'[I]{U_X})");

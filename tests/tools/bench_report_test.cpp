@@ -146,7 +146,7 @@ TEST_F(BenchReport, OneRankHasNoBandwidths) {
   EXPECT_TRUE(json["rows"][0]["busbw"].is_null());
   EXPECT_EQ(row_text(plan_, rows_[0]).find("B/s"), std::string::npos);
   EXPECT_NE(row_text(plan_, rows_[0]).find("n/a"), std::string::npos);
-  EXPECT_EQ(plot_of(plan_, mesh_, rows_).y.label, "size / time of one rank's copy; no bandwidth of a link");
+  EXPECT_EQ(plot_of(plan_, mesh_, rows_).y.label, "size / time of one rank's copy (not the bandwidth of a link)");
   EXPECT_TRUE(json["summary"][0]["best_bandwidth"].is_null());
   EXPECT_EQ(summary_text(rows_).find("B/s"), std::string::npos) << summary_text(rows_);
   EXPECT_NE(summary_text(rows_).find("n/a"), std::string::npos);

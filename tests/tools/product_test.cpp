@@ -89,7 +89,7 @@ class Bench {
     check(program);
     expect_right(product, compiled(program));
     const auto fused = compile(program, {.types = {.real = DType::f64},
-                                         .schedule = {{.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)}},
+                                         .scheduling = {{.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)}},
                                          .prices = bandwidth_bound(mesh_.axes())});
     if (fused->schedule().actions == in_order(program).actions) return;
     ++fused_;

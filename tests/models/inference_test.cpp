@@ -1,0 +1,44 @@
+// What a model that continues texts needs; the logits themselves are tested by the command (tests/tools).
+
+#include "models/inference.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+const AbstractMesh kMesh = AbstractMesh::parse("X=2");
+
+InferencePlan plan(Index vocab, Index window, DType dtype) {
+  TransformerConfig config = tiny_config();
+  config.vocab = vocab;
+  return {config, {{"X", "tp"}}, kMesh, window, dtype};
+}
+
+TEST(Inference, PlansWhatItCanDo) {
+  EXPECT_THROW(plan(255, 8, DType::f32), Error);
+  EXPECT_THROW(plan(256, 0, DType::f32), Error);
+  EXPECT_THROW(plan(256, 8, DType::bf16), Error);
+  EXPECT_EQ(plan(256, 8, DType::f64).dtype(), DType::f64);
+}
+
+/// Weights are sharded by half; the rest is small beside them.
+TEST(Inference, MemoryIsThatOfItsPartAndOneWholeParameter) {
+  const InferencePlan made = plan(256, 8, DType::f32);
+  double whole = 0;
+  double largest = 0;
+  for (const ModelParameter& parameter : made.model().parameters) {
+    const auto elements = static_cast<double>(element_count(made.model().program.array(parameter.array).shape));
+    whole += elements;
+    largest = std::max(largest, elements);
+  }
+  for (const Index rank : {0, 1}) {
+    EXPECT_GT(made.memory(rank), Bytes(4 * whole / 2 + 16 * largest));
+    EXPECT_LT(made.memory(rank), Bytes(4 * whole * 0.6 + 16 * largest));
+  }
+}
+
+}  // namespace
+}  // namespace shardline

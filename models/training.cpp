@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "collectives/all_reduce.h"
 #include "collectives/arena.h"
-#include "program/check.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/blocks.h"
@@ -15,25 +15,6 @@
 #include "runtime/interrupt.h"
 
 namespace shardline {
-
-RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
-                              const TrainingOptions& options) {
-  const Declaration declaration = declare(program, mesh, strategy, options.policy);
-  RankProgram result = options.by_price
-                           ? partition_by_price(program, mesh, declaration, {.real = options.dtype}, options.prices)
-                           : partition(program, mesh, declaration);
-  check(result);
-  return result;
-}
-
-std::shared_ptr<Compiled> compile_for_training(const Program& program, const AbstractMesh& mesh,
-                                               const Strategy& strategy, const TrainingOptions& options,
-                                               const std::optional<roofline::Hardware>& predictions) {
-  return compile(partition_checked(program, mesh, strategy, options), {.types = {.real = options.dtype},
-                                                                       .scheduling = options.schedule,
-                                                                       .prices = options.prices,
-                                                                       .predictions = predictions});
-}
 
 double learning_rate(const TrainingOptions& options, Index step) {
   const auto at = static_cast<double>(step);
@@ -44,36 +25,32 @@ double learning_rate(const TrainingOptions& options, Index step) {
   return options.learning_rate * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * progress)));
 }
 
-Trainer::Trainer(collectives::Engine& engine, const TransformerConfig& config, const TrainingOptions& options,
-                 const Strategy& strategy, const roofline::Hardware& hardware, const Weights& weights)
-    : engine_(engine),
-      config_(config),
-      options_(options),
-      step_model_(make_training_step(config, options.batch, options.adamw)),
-      evaluation_model_(make_evaluation(config, options.batch)),
-      step_program_(compile_for_training(step_model_.model.program, engine.mesh().axes(), strategy, options, hardware)),
-      evaluation_program_(
-          compile_for_training(evaluation_model_.program, engine.mesh().axes(), strategy, options, hardware)) {
+Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware,
+                 const Weights& weights)
+    : engine_(engine), plan_(std::move(plan)) {
+  plan_.step->predict_by(hardware);
+  plan_.evaluation->predict_by(hardware);
   share_memory();
-  step_ = std::make_unique<Executor>(step_program_, engine);
-  evaluation_ = std::make_unique<Executor>(evaluation_program_, engine);
+  step_ = std::make_unique<Executor>(plan_.step, engine);
+  evaluation_ = std::make_unique<Executor>(plan_.evaluation, engine);
   initialise(weights);
 }
 
 /// Collective over the mesh.
 void Trainer::share_memory() {
-  const Index bytes = step_program_->arena().total_bytes();
+  const Index bytes = plan_.step->arena().total_bytes();
   if (engine_.arena() != nullptr || bytes == 0) return;
   // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
-  arena_obstacle_ = collectives::give_arena(engine_, bytes + evaluation_program_->arena().bytes);
+  arena_obstacle_ = collectives::give_arena(engine_, bytes + plan_.evaluation->arena().bytes);
 }
 
 Tensor Trainer::initial_weights(const Array& parameter) const {
   const bool is_vector = parameter.dims.size() == 1;
-  const CounterRng rng(options_.seed, parameter.name);
+  const CounterRng rng(plan_.options.seed, parameter.name);
   Tensor whole(DType::f64, parameter.shape);
   const View<double> values = whole.view<double>();
-  for (Index i = 0; i < values.size(); ++i) values[i] = is_vector ? 1.0 : config_.initializer_range * rng.normal(i);
+  for (Index i = 0; i < values.size(); ++i)
+    values[i] = is_vector ? 1.0 : plan_.config.initializer_range * rng.normal(i);
   return whole;
 }
 
@@ -86,14 +63,14 @@ void Trainer::initialise(const Weights& weights) {
     const Array& array = p.array(id);
     const Sharding& sharding = program().version(program().inputs.at(id)).sharding;
     const Tensor whole = weights ? weights(i) : initial_weights(array);
-    step_->set(id, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())).as(options_.dtype));
+    step_->set(id, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())).as(plan_.options.dtype));
   }
   for (const auto& [before, after] : p.updates) {
     if (p.array(before).role != Role::optimizer_state) continue;
     const Shape shape = local_shape(program(), program().inputs.at(before), mesh.rank());
-    step_->set(before, Tensor::zeros(options_.dtype, shape));
+    step_->set(before, Tensor::zeros(plan_.options.dtype, shape));
   }
-  step_->set_scalar(step_model_.arrays.loss_seed, 1);
+  step_->set_scalar(plan_.step_model.arrays.loss_seed, 1);
 }
 
 void Trainer::set_tokens(Executor& executor, const Transformer& model,
@@ -117,11 +94,11 @@ void Trainer::set_tokens(Executor& executor, const Transformer& model,
 }
 
 StepResult Trainer::step(const ByteData& data, Index step) {
-  const Index sequences = options_.batch.sequences;
+  const Index sequences = plan_.options.batch.sequences;
   const Axes& all = engine_.mesh().axes().axes();
   set_tokens(*step_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
-  step_->set_scalar(step_model_.arrays.learning_rate, learning_rate(options_, step + 1));
-  step_->set_scalar(step_model_.arrays.step, static_cast<double>(step + 1));
+  step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.options, step + 1));
+  step_->set_scalar(plan_.step_model.arrays.step, static_cast<double>(step + 1));
   // The engine attends to interruptions while it waits, MPI does not.
   collectives::max_over(engine_, all, {0});
   const Seconds begin = now();
@@ -132,23 +109,23 @@ StepResult Trainer::step(const ByteData& data, Index step) {
   result.time = Seconds(most[0]);
   result.stop = most[1] > 0;
   result.loss = step_->get_scalar(model().loss);
-  result.grad_norm = std::sqrt(step_->get_scalar(step_model_.arrays.norm_squared));
+  result.grad_norm = std::sqrt(step_->get_scalar(plan_.step_model.arrays.norm_squared));
   return result;
 }
 
 double Trainer::evaluate(const ByteData& data, Index most_batches, Index& windows) {
-  const Index sequences = options_.batch.sequences;
+  const Index sequences = plan_.options.batch.sequences;
   const Index there = data.validation_samples();
   const Index batches = std::max<Index>(1, std::min(most_batches, there / sequences));
-  for (std::size_t i = 0; i < evaluation_model_.parameters.size(); ++i) {
-    evaluation_->set(evaluation_model_.parameters[i].array, step_->get(model().parameters[i].array));
+  for (std::size_t i = 0; i < plan_.evaluation_model.parameters.size(); ++i) {
+    evaluation_->set(plan_.evaluation_model.parameters[i].array, step_->get(model().parameters[i].array));
   }
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
-    set_tokens(*evaluation_, evaluation_model_,
+    set_tokens(*evaluation_, plan_.evaluation_model,
                [&](Index row) { return data.validation_sample((b * sequences + row) % there); });
     evaluation_->run();
-    sum += evaluation_->get_scalar(evaluation_model_.loss);
+    sum += evaluation_->get_scalar(plan_.evaluation_model.loss);
   }
   evaluation_->forget_times();
   windows = std::min(there, batches * sequences);
@@ -175,12 +152,12 @@ Tensor Trainer::gather_parameter(std::size_t parameter) const {
   const Array& array = program().program.array(id);
   const Sharding& sharding = program().version(program().inputs.at(id)).sharding;
   const ArraySpec spec{
-      .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = sharding, .dtype = options_.dtype};
+      .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = sharding, .dtype = plan_.options.dtype};
   return DistTensor::from_local(engine_.mesh(), spec, step_->get(id)).gather();
 }
 
 Bytes Trainer::predicted_memory() const {
-  return step_program_->liveness().peak(step_program_->types(), engine_.mesh().rank());
+  return plan_.step->liveness().peak(plan_.step->types(), engine_.mesh().rank());
 }
 
 }  // namespace shardline

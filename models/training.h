@@ -1,45 +1,18 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/progress.h"
 #include "models/config.h"
 #include "models/data.h"
-#include "models/strategies.h"
-#include "models/transformer.h"
+#include "models/training_plan.h"
 #include "program/execute.h"
-#include "program/schedule.h"
 #include "roofline/hardware.h"
 
 namespace shardline {
-
-struct TrainingOptions {
-  BatchShape batch;
-  double learning_rate = 3e-3;  ///< after warm-up; falls to a tenth of it by a cosine
-  Index steps = 0;              ///< over which it falls
-  Index warmup = 20;            ///< steps over which it rises
-  kernels::AdamWOptions adamw;
-  Policy policy;
-  ScheduleOptions schedule;
-  roofline::Hardware prices;  ///< that decide: equal on all ranks, and never measured at start
-  bool by_price = false;      ///< they assign every operation, see partition_by_price(), not the strategy's table
-  DType dtype = DType::f32;   ///< f32 or f64
-  std::uint64_t seed = 0;
-};
-
-/// The program of every rank that training derives from a logical one, checked.
-RankProgram partition_checked(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
-                              const TrainingOptions& options);
-
-/// The same, compiled. `predictions`: what its steps are expected to take, if that is known.
-std::shared_ptr<Compiled> compile_for_training(const Program& program, const AbstractMesh& mesh,
-                                               const Strategy& strategy, const TrainingOptions& options,
-                                               const std::optional<roofline::Hardware>& predictions);
 
 /// The learning rate of step `step`, which counts from 1.
 double learning_rate(const TrainingOptions& options, Index step);
@@ -57,12 +30,12 @@ class Trainer {
   /// The logical array of a parameter (all of it), by its place in Transformer::parameters.
   using Weights = std::function<Tensor(std::size_t parameter)>;
 
-  /// Collective over the mesh of `engine`. Parameters start from `weights` or, without it, from the seed: normal with
-  /// the configuration's standard deviation, ones for parameters of one dim, the same on every mesh. Moments start from
-  /// zero. `hardware` prices what is predicted. Gives the engine an arena for what its programs communicate, unless it
-  /// has one.
-  Trainer(collectives::Engine& engine, const TransformerConfig& config, const TrainingOptions& options,
-          const Strategy& strategy, const roofline::Hardware& hardware, const Weights& weights = {});
+  /// Collective over the mesh of `engine`, for which `plan` was made. Parameters start from `weights` or, without it,
+  /// from the seed: normal with the configuration's standard deviation, ones for parameters of one dim, the same on
+  /// every mesh. Moments start from zero. `hardware` prices what is predicted. Gives the engine an arena for what its
+  /// programs communicate, unless it has one.
+  Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware,
+          const Weights& weights = {});
 
   /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1, `step` counting from 0.
   StepResult step(const ByteData& data, Index step);
@@ -79,9 +52,9 @@ class Trainer {
   /// holds: "lm_head.weight holds NaN". Empty when there is none. The same on every rank.
   std::string non_finite_parameter() const;
 
-  const TransformerConfig& config() const { return config_; }
-  const Transformer& model() const { return step_model_.model; }
-  const RankProgram& program() const { return step_program_->program(); }
+  const TransformerConfig& config() const { return plan_.config; }
+  const Transformer& model() const { return plan_.step_model.model; }
+  const RankProgram& program() const { return plan_.step->program(); }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }
   /// Collective over the mesh: see Executor::align().
@@ -91,7 +64,7 @@ class Trainer {
   /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
   /// What a step takes by the prices of its operations and its schedule.
-  Seconds predicted_step() const { return step_program_->time().total; }
+  Seconds predicted_step() const { return plan_.step->time().total; }
   /// Most bytes of arrays on this rank during a step, from liveness.
   Bytes predicted_memory() const;
 
@@ -102,12 +75,7 @@ class Trainer {
   Tensor initial_weights(const Array& parameter) const;
 
   collectives::Engine& engine_;
-  TransformerConfig config_;
-  TrainingOptions options_;
-  TrainingStep step_model_;
-  Transformer evaluation_model_;
-  std::shared_ptr<const Compiled> step_program_;
-  std::shared_ptr<const Compiled> evaluation_program_;
+  TrainingPlan plan_;
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;
   std::string arena_obstacle_;

@@ -41,9 +41,6 @@ double to_initialise(const Elements& of, double item) { return 8 * (of.whole + o
 /// Beside the state: what it takes to put a parameter together, which comes as blocks of all ranks.
 double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
 
-/// More bytes on a rank cannot be had, and shapes of them could not be counted in 64 bits.
-constexpr double kBeyondAnyMachine = 1e14;
-
 /// Elements that a step holds at least, over all ranks: the parameters, the logits and the wider arrays of a layer.
 double least_elements(const TransformerConfig& config, const BatchShape& batch) {
   const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
@@ -53,34 +50,34 @@ double least_elements(const TransformerConfig& config, const BatchShape& batch) 
 
 }  // namespace
 
-TrainingMemory training_memory(const TransformerConfig& config, const TrainingOptions& options,
-                               const Strategy& strategy, const AbstractMesh& mesh, Index rank, bool saves) {
+Bytes least_training_memory(const TransformerConfig& config, const TrainingOptions& options, const AbstractMesh& mesh) {
   const auto item = static_cast<double>(size_of(options.dtype));
-  const double least = item * least_elements(config, options.batch) / static_cast<double>(mesh.ranks());
-  if (least > kBeyondAnyMachine) return {Bytes(least), Bytes(0)};
-  const TrainingStep step_model = make_training_step(config, options.batch, options.adamw);
-  const auto step = compile_for_training(step_model.model.program, mesh, strategy, options, {});
-  const auto evaluation =
-      compile_for_training(make_evaluation(config, options.batch).program, mesh, strategy, options, {});
+  return Bytes(item * least_elements(config, options.batch) / static_cast<double>(mesh.ranks()));
+}
 
-  const Bytes moments(item * on_heap(*step, Role::optimizer_state, rank));
-  const Bytes state = moments + Bytes(item * on_heap(*step, Role::parameter, rank));
+TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves) {
+  const Compiled& step = *plan.step;
+  const Compiled& evaluation = *plan.evaluation;
+  const auto item = static_cast<double>(size_of(plan.options.dtype));
+  const Index ranks = step.program().mesh.ranks();
+  const Bytes moments(item * on_heap(step, Role::optimizer_state, rank));
+  const Bytes state = moments + Bytes(item * on_heap(step, Role::parameter, rank));
   double all_weights = 0;
   double initialising = 0;
   double gathering = 0;
-  for (const ModelParameter& parameter : step_model.model.parameters) {
-    const Elements of = elements(step->program(), parameter.array, rank);
+  for (const ModelParameter& parameter : plan.step_model.model.parameters) {
+    const Elements of = elements(step.program(), parameter.array, rank);
     all_weights += item * of.whole;
     initialising = std::max(initialising, to_initialise(of, item));
     const double turned = rank == 0 ? 2 * item * of.whole : 0;  // into the form in which it is stored
-    gathering = std::max(gathering, to_gather(of, item, static_cast<double>(mesh.ranks())) + turned);
+    gathering = std::max(gathering, to_gather(of, item, static_cast<double>(ranks)) + turned);
   }
   TrainingMemory memory;
-  memory.own = std::max({heap_peak(*step, rank), heap_peak(*evaluation, rank) + moments, state + Bytes(initialising)});
+  memory.own = std::max({heap_peak(step, rank), heap_peak(evaluation, rank) + moments, state + Bytes(initialising)});
   if (saves) memory.own = std::max(memory.own, state + Bytes(gathering + (rank == 0 ? all_weights : 0)));
-  const Index shared = step->arena().total_bytes();
+  const Index shared = step.arena().total_bytes();
   // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
-  memory.arena = Bytes(static_cast<double>(shared == 0 ? 0 : shared + evaluation->arena().bytes));
+  memory.arena = Bytes(static_cast<double>(shared == 0 ? 0 : shared + evaluation.arena().bytes));
   return memory;
 }
 

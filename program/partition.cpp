@@ -374,6 +374,10 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
                                      const ElementTypes& types, const roofline::Hardware& hardware) {
   check_chain(program);
+  constexpr std::size_t kMostAxes = 5;  // takes three seconds; six take minutes
+  require(mesh.axes_that_move().size() <= kMostAxes,
+          "mesh {}: all ways to use {} axes would be priced, which takes too long; at most {} axes larger than 1",
+          mesh.to_string(), mesh.axes_that_move().size(), kMostAxes);
   return ChainSearch(program, mesh, declaration, types, hardware).run();
 }
 

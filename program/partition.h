@@ -44,7 +44,7 @@ struct Candidate {
 /// there is one for everything they may do in the last operation, each the cheapest that leads there. That is exact:
 /// prices of operations add, and what follows depends only on the layout in which the array between two operations was
 /// made. The search prices (layouts of that array) x (assignments of an operation) programs for each operation.
-/// Reductions of bf16 go over the wire of `hardware`.
+/// Reductions of bf16 go over the wire of `hardware`. Throws UsageError on more than five axes larger than 1.
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
                                      const ElementTypes& types, const roofline::Hardware& hardware);
 

@@ -324,14 +324,15 @@ int train(const TrainOptions& options) {
   TrainingOptions training = training_options(options, job);
   const Choice choice = choose(options, job, start.config, text + start.held, training);
   const Strategy& strategy = choice.strategy;
-  require_memory(job, {.config = start.config, .text = text, .saves = !options.save.empty()}, training, strategy);
+  TrainingPlan plan =
+      plan_that_fits(job, {.config = start.config, .text = text, .saves = !options.save.empty()}, training, strategy);
   const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
-  Trainer trainer(job.engine(), start.config, training, strategy, hardware, start.weights);
+  Trainer trainer(job.engine(), std::move(plan), hardware, start.weights);
   job.print(choice_text(choice));
   job.print(describe_training(job, start.config, strategy, training, data, hardware));
   if (!trainer.arena_obstacle().empty()) {

@@ -11,10 +11,16 @@
 namespace shardline::tools {
 namespace {
 
-MemoryNeed need_of(const CountedRun& run, const TrainingOptions& options, const Strategy& strategy,
-                   const AbstractMesh& mesh, Index rank) {
-  const TrainingMemory memory = training_memory(run.config, options, strategy, mesh, rank, run.saves);
+MemoryNeed need_of(const CountedRun& run, const TrainingPlan& plan, Index rank) {
+  const TrainingMemory memory = training_memory(plan, rank, run.saves);
   return {.own = memory.own + run.text, .shared = memory.arena};
+}
+
+MemoryNeed need_of(const CountedRun& run, const TrainingOptions& options, const Strategy& strategy,
+                   const AbstractMesh& mesh) {
+  const Bytes least = least_training_memory(run.config, options, mesh);
+  if (least > kBeyondAnyMachine) return {.own = least, .shared = Bytes(0)};
+  return need_of(run, plan_training(run.config, options, strategy, mesh), 0);
 }
 
 /// The half, quarter, ... of the batch that fits, and the cheapest strategy under which the whole of it does.
@@ -24,15 +30,14 @@ std::string what_fits(const CountedRun& run, const TrainingOptions& options, con
   TrainingOptions smaller = options;
   while (ways.empty() && smaller.batch.sequences > 1) {
     smaller.batch.sequences /= 2;
-    if (fits(need_of(run, smaller, strategy, mesh, 0)))
-      ways.push_back(fmt::format("--batch {}", smaller.batch.sequences));
+    if (fits(need_of(run, smaller, strategy, mesh))) ways.push_back(fmt::format("--batch {}", smaller.batch.sequences));
   }
   const Program program = make_training_step(run.config, options.batch, options.adamw).model.program;
   TrainingOptions by_table = options;
   by_table.by_price = false;
   for (const PricedStrategy& each :
        price_strategies(program, mesh, options.policy, {.real = options.dtype}, options.prices, options.schedule)) {
-    if (!fits(need_of(run, by_table, each.strategy, mesh, 0))) continue;
+    if (!fits(need_of(run, by_table, each.strategy, mesh))) continue;
     ways.push_back("--strategy " + to_string(each.strategy));
     break;
   }
@@ -63,11 +68,18 @@ void require_memory_for_weights(const Job& job, const TransformerConfig& config)
                      [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
 
-void require_memory(const Job& job, const CountedRun& run, const TrainingOptions& options, const Strategy& strategy) {
+TrainingPlan plan_that_fits(const Job& job, const CountedRun& run, const TrainingOptions& options,
+                            const Strategy& strategy) {
   const AbstractMesh& mesh = job.mesh().axes();
-  job.require_memory(fmt::format("train --strategy {}", to_string(strategy)),
-                     need_of(run, options, strategy, mesh, job.mesh().rank()),
-                     [&](const auto& fits) { return what_fits(run, options, strategy, mesh, fits); });
+  const auto require = [&](const MemoryNeed& need) {
+    job.require_memory(fmt::format("train --strategy {}", to_string(strategy)), need,
+                       [&](const auto& fits) { return what_fits(run, options, strategy, mesh, fits); });
+  };
+  const Bytes least = least_training_memory(run.config, options, mesh);
+  if (least > kBeyondAnyMachine) require({.own = least, .shared = Bytes(0)});
+  TrainingPlan plan = plan_training(run.config, options, strategy, mesh);
+  require(need_of(run, plan, job.mesh().rank()));
+  return plan;
 }
 
 }  // namespace shardline::tools

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/training.h"
+#include "models/training_plan.h"
 #include "tools/job.h"
 
 namespace shardline::tools {
@@ -23,8 +23,9 @@ Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>
 /// before a program is made of it.
 void require_memory_for_weights(const Job& job, const TransformerConfig& config);
 
-/// Collective over all ranks: refuses a run that does not fit, before anything is allocated, and says which smaller
-/// batch and which strategy would fit.
-void require_memory(const Job& job, const CountedRun& run, const TrainingOptions& options, const Strategy& strategy);
+/// Collective over all ranks: the plan of a run. Refuses a run that does not fit, before anything is allocated, and
+/// says which smaller batch and which strategy would fit.
+TrainingPlan plan_that_fits(const Job& job, const CountedRun& run, const TrainingOptions& options,
+                            const Strategy& strategy);
 
 }  // namespace shardline::tools

@@ -119,7 +119,8 @@ void measure_all(const Arguments& arguments) {
   const roofline::Hardware prices = cpu_hardware(mesh, DType::f32);
   const Strategy strategy = parse_strategy(arguments.strategy, mesh.axes());
   const auto trainer = [&](bool overlap) {
-    return Trainer(engine, config_of(arguments), training_options(arguments, prices, overlap), strategy, prices);
+    const TrainingOptions options = training_options(arguments, prices, overlap);
+    return Trainer(engine, plan_training(config_of(arguments), options, strategy, mesh.axes()), prices);
   };
   Trainer apart = trainer(false);
   Trainer scheduled = trainer(true);

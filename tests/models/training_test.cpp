@@ -80,7 +80,7 @@ Outcome train(const mpi::Communicator& comm, const std::string& axes, const std:
   } else {
     chosen = parse_strategy(strategy, mesh.axes());
   }
-  Trainer trainer(engine, small_config(tied), options, chosen, options.prices);
+  Trainer trainer(engine, plan_training(small_config(tied), options, chosen, mesh.axes()), options.prices);
   const ByteData data = small_data();
   Outcome run;
   for (Index step = 0; step < kSteps; ++step) run.steps.push_back(trainer.step(data, step));
@@ -235,7 +235,8 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
     collectives::Engine engine(mesh);
     TrainingOptions options = small_options(DType::f64);
     options.prices = any_hardware(mesh.axes());
-    Trainer trainer(engine, small_config(false), options, parse_strategy(strategy, mesh.axes()), options.prices);
+    const Strategy chosen = parse_strategy(strategy, mesh.axes());
+    Trainer trainer(engine, plan_training(small_config(false), options, chosen, mesh.axes()), options.prices);
     for (Index step = 0; step < 2; ++step) trainer.step(data, step);  // scratch buffers are there from now on
     const Index before = tensor_memory().now;
     const double resting = static_cast<double>(before);
@@ -258,7 +259,8 @@ TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   const TrainingStep step = make_training_step(small_config(false), options.batch, options.adamw);
   const std::size_t last = step.model.parameters.size() - 1;
   const auto found = [&](std::size_t at, double value) {
-    const Trainer trainer(engine, small_config(false), options, strategy, options.prices, [&](std::size_t i) {
+    TrainingPlan plan = plan_training(small_config(false), options, strategy, mesh.axes());
+    const Trainer trainer(engine, std::move(plan), options.prices, [&](std::size_t i) {
       Tensor whole = Tensor::zeros(DType::f64, step.model.program.array(step.model.parameters[i].array).shape);
       if (i >= at) whole.view<double>()[whole.size() - 1] = value;
       return whole;
@@ -283,11 +285,11 @@ TEST_F(Training, WhatARunTakesIsKnownBefore) {
       options.batch.sequences = sequences;
       options.prices = any_hardware(mesh.axes());
       const Strategy chosen = parse_strategy(strategy, mesh.axes());
-      const TrainingMemory known =
-          training_memory(small_config(false), options, chosen, mesh.axes(), mesh.rank(), false);
+      TrainingPlan plan = plan_training(small_config(false), options, chosen, mesh.axes());
+      const TrainingMemory known = training_memory(plan, mesh.rank(), false);
       const Index before = tensor_memory().now;
       reset_tensor_peak();
-      Trainer trainer(engine, small_config(false), options, chosen, options.prices);
+      Trainer trainer(engine, std::move(plan), options.prices);
       for (Index step = 0; step < 2; ++step) trainer.step(data, step);
       Index windows = 0;
       trainer.evaluate(data, 1, windows);

@@ -55,7 +55,8 @@ class TracedTraining : public testing::Test {
     options.prices = network(job.mesh().axes());
     const TransformerConfig config{
         .vocab = 257, .d_model = 20, .layers = 3, .heads = 6, .kv_heads = 3, .head_dim = 4, .d_ff = 22};
-    return std::make_unique<Trainer>(job.engine(), config, options, parse_strategy(strategy, job.mesh().axes()),
+    const AbstractMesh& mesh = job.mesh().axes();
+    return std::make_unique<Trainer>(job.engine(), plan_training(config, options, parse_strategy(strategy, mesh), mesh),
                                      options.prices);
   }
 
@@ -124,9 +125,11 @@ TEST_F(TracedTraining, OverTwoAxes) {
   TrainingOptions training;
   training.batch = {4, 7};
   training.prices = network(torus.mesh().axes());
-  Trainer trained(torus.engine(),
-                  {.vocab = 257, .d_model = 20, .layers = 2, .heads = 6, .kv_heads = 3, .head_dim = 4, .d_ff = 22},
-                  training, parse_strategy("fsdp=X,tp=Y", torus.mesh().axes()), training.prices);
+  const AbstractMesh& mesh = torus.mesh().axes();
+  const TransformerConfig config{
+      .vocab = 257, .d_model = 20, .layers = 2, .heads = 6, .kv_heads = 3, .head_dim = 4, .d_ff = 22};
+  Trainer trained(torus.engine(), plan_training(config, training, parse_strategy("fsdp=X,tp=Y", mesh), mesh),
+                  training.prices);
   Tracing tracing(torus, path, trained.executor().trace());
   trained.set_recording(tracing.recording());
   const ByteData data = small_data();

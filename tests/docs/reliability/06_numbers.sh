@@ -13,3 +13,5 @@ row "shardline train --data '[x]' --steps 1 --batch 1 --seq 8" \
 row "shardline explain $product --json - 2>text | grep -c schema" "a file called \`-\` was written" '^1$'
 checked "the text for people went to standard error" grep -q "T_math" text
 row 'shardline explain "A[I_X, J] -> A[I, J]" --size I=8,J=8 --mesh X=99999999999' "ended with \`std::bad_alloc\`"
+row 'shardline explain "A[I_X, J] * B[J, K] -> C[I, K]" --mesh X=2,Y=2,Z=2,W=2,V=2,U=2 --size I=64,J=64,K=64' \
+  "searched for minutes without a word"

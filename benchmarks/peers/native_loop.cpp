@@ -3,11 +3,12 @@
 //   mpirun -n N native_loop [ROUNDS]
 //
 // Four collectives of f32 from 4 KiB to 64 MiB. In every round the row of bench and the loop are measured one after the
-// other, each first in every other round. The loops below are plain MPI, written without this library; both use
-// the same memory, since pages differ in how fast the kernel copies them. Prints the medians
-// over the rounds, with the time of memcpy of as many bytes as the result has. The ratio of bench's time to the loop's
-// has its median and its quartiles over the rounds. Exit code 1 where three quarters of the rounds put it on the same
-// side of 1 by more than a twentieth; a median that far off with quartiles that reach nearer is called noisy.
+// other, each first in every other round. The loops below are plain MPI, written without this library. Both use the
+// same memory, since pages differ in how fast the kernel copies them, and freed memory is kept, as the command keeps
+// it. Prints the medians over the rounds, with the time of memcpy of as many bytes as the result has. The ratio of
+// bench's time to the loop's has its median and its quartiles over the rounds. Exit code 1 where three quarters of the
+// rounds put it on the same side of 1 by more than a twentieth; a median that far off with quartiles that reach nearer
+// is called noisy.
 
 #include <mpi.h>
 
@@ -22,6 +23,7 @@
 #include "runtime/mpi/environment.h"
 #include "tools/bench_rows.h"
 #include "tools/job.h"
+#include "tools/memory.h"
 
 namespace {
 
@@ -182,6 +184,7 @@ int compare_all(int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  shardline::tools::keep_freed_memory();
   const shardline::mpi::Environment environment(&argc, &argv);
   constexpr int kRounds = 7;
   const int rounds = argc > 1 ? std::atoi(argv[1]) : kRounds;

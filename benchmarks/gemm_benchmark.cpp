@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include "benchmarks/kernels_support.h"
-#include "kernels/einsum.h"
-#include "kernels/gemm.h"
+#include "kernels/einsum/einsum.h"
+#include "kernels/einsum/gemm.h"
 
 namespace shardline::kernels {
 namespace {

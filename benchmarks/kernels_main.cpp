@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "kernels/gemm.h"
+#include "kernels/einsum/gemm.h"
 
 /// Kernels are measured on one BLAS thread unless OPENBLAS_NUM_THREADS says otherwise.
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/view.h"
 

@@ -2,29 +2,13 @@
 
 #include <utility>
 
-#include "collectives/direct.h"
-#include "collectives/doubling.h"
-#include "collectives/native.h"
-#include "collectives/pairwise.h"
-#include "collectives/schedule_run.h"
-#include "collectives/staging.h"
-#include "collectives/torus_reduce.h"
+#include "collectives/native/native.h"
+#include "collectives/run/schedule_run.h"
+#include "collectives/run/staging.h"
+#include "collectives/schedule/schedules.h"
+#include "collectives/shared/direct.h"
 
 namespace shardline::collectives {
-
-Schedule all_gather_schedule(Algorithm algorithm, const Placement& placement, const std::vector<Range>& chunks) {
-  switch (algorithm) {
-    case Algorithm::ring:
-    case Algorithm::bidirectional:
-      return torus_all_gather(algorithm, placement, chunks);
-    case Algorithm::pairwise:
-      return pairwise_all_gather(placement, chunks);
-    case Algorithm::doubling:
-      return doubling_all_gather(placement, chunks);
-    default:
-      no_schedule(algorithm, Kind::all_gather);
-  }
-}
 
 Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out,
                         const Options& options) {

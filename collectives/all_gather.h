@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "collectives/options.h"
-#include "collectives/progress.h"
-#include "collectives/schedule.h"
-#include "runtime/tensor.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/schedule.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::collectives {
 
@@ -18,10 +18,5 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
                         const Options& options = {});
 /// start_all_gather() and wait().
 void all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out, const Options& options = {});
-
-/// The steps of a position. `chunks` are the blocks' places in the output, by position; the input is the own block. The
-/// own block is not placed in the output: no position but this one needs it there, so the caller does that. Throws
-/// UsageError when there is no such algorithm.
-Schedule all_gather_schedule(Algorithm algorithm, const Placement& placement, const std::vector<Range>& chunks);
 
 }  // namespace shardline::collectives

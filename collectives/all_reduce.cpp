@@ -4,32 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/direct.h"
-#include "collectives/doubling.h"
-#include "collectives/native.h"
-#include "collectives/pairwise.h"
-#include "collectives/schedule_run.h"
-#include "collectives/staging.h"
-#include "collectives/torus_reduce.h"
-#include "runtime/blocks.h"
+#include "collectives/native/native.h"
+#include "collectives/run/schedule_run.h"
+#include "collectives/run/staging.h"
+#include "collectives/schedule/schedules.h"
+#include "collectives/shared/direct.h"
+#include "runtime/layout/blocks.h"
 
 namespace shardline::collectives {
-
-Schedule all_reduce_schedule(Algorithm algorithm, const Placement& placement, Index elements) {
-  std::vector<Range> chunks;
-  for (Index i = 0; i < placement.positions(); ++i) chunks.push_back(block(elements, placement.positions(), i));
-  switch (algorithm) {
-    case Algorithm::ring:
-    case Algorithm::bidirectional:
-      return torus_all_reduce(algorithm, placement, chunks);
-    case Algorithm::pairwise:
-      return pairwise_all_reduce(placement, chunks);
-    case Algorithm::doubling:
-      return doubling_all_reduce(placement, elements);
-    default:
-      no_schedule(algorithm, Kind::all_reduce);
-  }
-}
 
 Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, Tensor& out,
                         const Options& options) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "collectives/options.h"
-#include "collectives/progress.h"
-#include "collectives/schedule.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/schedule.h"
 #include "runtime/base/reduce_op.h"
-#include "runtime/tensor.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::collectives {
 
@@ -17,10 +17,6 @@ Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Ten
 /// start_all_reduce() and wait().
 void all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, Tensor& out,
                 const Options& options = {});
-
-/// The steps of a position for an array of `elements`. Right also when input and output are the same memory. Does not
-/// place the result when there is one position only. Throws UsageError when there is no such algorithm.
-Schedule all_reduce_schedule(Algorithm algorithm, const Placement& placement, Index elements);
 
 /// Collective over `axes`: the largest of the ranks' values, element by element; the same number of them on each.
 std::vector<double> max_over(Engine& engine, const Axes& axes, const std::vector<double>& values);

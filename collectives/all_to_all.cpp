@@ -2,29 +2,13 @@
 
 #include <utility>
 
-#include "collectives/direct.h"
-#include "collectives/doubling.h"
-#include "collectives/native.h"
-#include "collectives/pairwise.h"
-#include "collectives/schedule_run.h"
-#include "collectives/staging.h"
-#include "collectives/torus_exchange.h"
+#include "collectives/native/native.h"
+#include "collectives/run/schedule_run.h"
+#include "collectives/run/staging.h"
+#include "collectives/schedule/schedules.h"
+#include "collectives/shared/direct.h"
 
 namespace shardline::collectives {
-
-Schedule all_to_all_schedule(Algorithm algorithm, const Placement& placement, const Exchange& exchange) {
-  switch (algorithm) {
-    case Algorithm::ring:
-    case Algorithm::bidirectional:
-      return torus_all_to_all(algorithm, placement, exchange);
-    case Algorithm::pairwise:
-      return pairwise_all_to_all(placement, exchange);
-    case Algorithm::doubling:
-      return doubling_all_to_all(placement, exchange);
-    default:
-      no_schedule(algorithm, Kind::all_to_all);
-  }
-}
 
 Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int gather_dim, int split_dim, Tensor& out,
                         const Options& options) {

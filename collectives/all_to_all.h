@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "collectives/options.h"
-#include "collectives/progress.h"
-#include "collectives/schedule.h"
-#include "runtime/tensor.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/schedule.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::collectives {
 
@@ -18,10 +18,6 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
 /// start_all_to_all() and wait().
 void all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int gather_dim, int split_dim, Tensor& out,
                 const Options& options = {});
-
-/// The steps of a position that exchanges a chunk with every other one; sizes may all differ. The own chunk is left to
-/// the caller. Throws UsageError when there is no such algorithm.
-Schedule all_to_all_schedule(Algorithm algorithm, const Placement& placement, const Exchange& exchange);
 
 /// Takes into flight a job that exchanges chunks by `algorithm`, with its own chunk left to the caller.
 Handle start_exchange(Engine& engine, Job job, Exchange exchange, Algorithm algorithm, const Options& options);

@@ -1,12 +1,12 @@
 #pragma once
 
 // Every collective, for those who use several.
-#include "collectives/all_gather.h"         // IWYU pragma: export
-#include "collectives/all_reduce.h"         // IWYU pragma: export
-#include "collectives/all_to_all.h"         // IWYU pragma: export
-#include "collectives/collective_matmul.h"  // IWYU pragma: export
-#include "collectives/options.h"            // IWYU pragma: export
-#include "collectives/progress.h"           // IWYU pragma: export
-#include "collectives/reduce_scatter.h"     // IWYU pragma: export
-#include "collectives/reshard.h"            // IWYU pragma: export
-#include "collectives/shift.h"              // IWYU pragma: export
+#include "collectives/all_gather.h"                 // IWYU pragma: export
+#include "collectives/all_reduce.h"                 // IWYU pragma: export
+#include "collectives/all_to_all.h"                 // IWYU pragma: export
+#include "collectives/overlap/collective_matmul.h"  // IWYU pragma: export
+#include "collectives/reduce_scatter.h"             // IWYU pragma: export
+#include "collectives/reshard.h"                    // IWYU pragma: export
+#include "collectives/run/progress.h"               // IWYU pragma: export
+#include "collectives/schedule/options.h"           // IWYU pragma: export
+#include "collectives/shift.h"                      // IWYU pragma: export

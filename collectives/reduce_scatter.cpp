@@ -2,29 +2,13 @@
 
 #include <utility>
 
-#include "collectives/direct.h"
-#include "collectives/doubling.h"
-#include "collectives/native.h"
-#include "collectives/pairwise.h"
-#include "collectives/schedule_run.h"
-#include "collectives/staging.h"
-#include "collectives/torus_reduce.h"
+#include "collectives/native/native.h"
+#include "collectives/run/schedule_run.h"
+#include "collectives/run/staging.h"
+#include "collectives/schedule/schedules.h"
+#include "collectives/shared/direct.h"
 
 namespace shardline::collectives {
-
-Schedule reduce_scatter_schedule(Algorithm algorithm, const Placement& placement, const std::vector<Range>& chunks) {
-  switch (algorithm) {
-    case Algorithm::ring:
-    case Algorithm::bidirectional:
-      return torus_reduce_scatter(algorithm, placement, chunks);
-    case Algorithm::pairwise:
-      return pairwise_reduce_scatter(placement, chunks);
-    case Algorithm::doubling:
-      return doubling_reduce_scatter(placement, chunks);
-    default:
-      no_schedule(algorithm, Kind::reduce_scatter);
-  }
-}
 
 Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, int dim, Tensor& out,
                             const Options& options) {

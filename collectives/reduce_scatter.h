@@ -2,11 +2,11 @@
 
 #include <vector>
 
-#include "collectives/options.h"
-#include "collectives/progress.h"
-#include "collectives/schedule.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/schedule.h"
 #include "runtime/base/reduce_op.h"
-#include "runtime/tensor.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::collectives {
 
@@ -22,10 +22,5 @@ Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const
 /// start_reduce_scatter() and wait().
 void reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, int dim, Tensor& out,
                     const Options& options = {});
-
-/// The steps of a position. `chunks` are the blocks' places in the input, by position; the output is the own block,
-/// which may be the own chunk of the input. Does not place the result when there is one position only. Throws
-/// UsageError when there is no such algorithm.
-Schedule reduce_scatter_schedule(Algorithm algorithm, const Placement& placement, const std::vector<Range>& chunks);
 
 }  // namespace shardline::collectives

@@ -4,10 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/direct.h"
-#include "collectives/native.h"
-#include "collectives/schedule_run.h"
-#include "collectives/staging.h"
+#include "collectives/native/native.h"
+#include "collectives/run/schedule_run.h"
+#include "collectives/run/staging.h"
+#include "collectives/schedule/schedules.h"
+#include "collectives/shared/direct.h"
 
 namespace shardline::collectives {
 namespace {
@@ -24,19 +25,6 @@ Exchange with_one_peer(const Placement& placement, Index send_size, Index receiv
 }
 
 }  // namespace
-
-Schedule shift_schedule(Algorithm algorithm, const Placement& placement, Index send_size, Index receive_size,
-                        Index offset) {
-  if (algorithm != Algorithm::ring) no_schedule(algorithm, Kind::shift);
-  const Index positions = placement.positions();
-  const Index to = ring_position(placement.position, offset, positions);
-  const Index from = ring_position(placement.position, -offset, positions);
-  Schedule schedule{.strands = {{}}};
-  if (to == placement.position) return schedule;
-  schedule.strands[0].push_back(
-      {.sends = {{to, {Buffer::input, {0, send_size}}}}, .receives = {{from, {Buffer::output, {0, receive_size}}}}});
-  return schedule;
-}
 
 Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index offset, Tensor& out,
                    const Options& options) {

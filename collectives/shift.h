@@ -1,9 +1,9 @@
 #pragma once
 
-#include "collectives/options.h"
-#include "collectives/progress.h"
-#include "collectives/schedule.h"
-#include "runtime/tensor.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/schedule.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::collectives {
 
@@ -16,10 +16,5 @@ Handle start_shift(Engine& engine, const Axes& axes, const Tensor& in, Index off
                    const Options& options = {});
 /// start_shift() and wait().
 void shift(Engine& engine, const Axes& axes, const Tensor& in, Index offset, Tensor& out, const Options& options = {});
-
-/// One step of `ring`: `send_size` elements to position + offset, `receive_size` from position - offset. Empty, and the
-/// copy left to the caller, when offset is a multiple of the positions. Throws UsageError on other algorithms.
-Schedule shift_schedule(Algorithm algorithm, const Placement& placement, Index send_size, Index receive_size,
-                        Index offset);
 
 }  // namespace shardline::collectives

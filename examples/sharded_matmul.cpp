@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "program/multiply.h"
-#include "roofline/calibrate.h"
+#include "program/run/multiply.h"
+#include "roofline/measure/calibrate.h"
 #include "runtime/mpi/environment.h"
 
 namespace sl = shardline;

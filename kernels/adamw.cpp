@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/lanes.h"
-#include "kernels/rows.h"
+#include "kernels/support/lanes.h"
+#include "kernels/support/rows.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "kernels/attention.h"
-#include "kernels/lanes.h"
-#include "kernels/tile_product.h"
+#include "kernels/einsum/tile_product.h"
+#include "kernels/support/lanes.h"
 
 /// What the forward and the backward pass of attention share: how the arrays are cut into blocks, and the blocks. Only
 /// their sources include this header.

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/lanes.h"
-#include "kernels/rows.h"
+#include "kernels/support/lanes.h"
+#include "kernels/support/rows.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
 /// Cross-entropy over logits_TV in phases, so that ranks that split the vocabulary reduce the small arrays between

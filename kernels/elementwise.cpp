@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/lanes.h"
-#include "kernels/rows.h"
+#include "kernels/support/lanes.h"
+#include "kernels/support/rows.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {

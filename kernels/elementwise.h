@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
 /// Elementwise operations, T float or double. All arrays of a call have equal element counts (else Error); a result may

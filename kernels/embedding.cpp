@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/rows.h"
+#include "kernels/support/rows.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
 namespace shardline::kernels {

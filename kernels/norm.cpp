@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/lanes.h"
-#include "kernels/rows.h"
+#include "kernels/support/lanes.h"
+#include "kernels/support/rows.h"
 
 namespace shardline::kernels {
 namespace {

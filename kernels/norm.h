@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
 /// RMSNorm, y = x / sqrt(mean(x^2) + eps) w over the last dim, in two phases: between them the small array over the

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/shape.h"

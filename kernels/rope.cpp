@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/rows.h"
+#include "kernels/support/rows.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {

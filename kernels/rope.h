@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cost.h"
+#include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
 namespace shardline::kernels {

@@ -6,15 +6,15 @@
 
 #include <memory>
 
-#include "roofline/calibrate.h"
-#include "roofline/machine_file.h"
+#include "roofline/machine/machine_file.h"
+#include "roofline/measure/calibrate.h"
 #include "runtime/base/check.h"
-#include "runtime/clock.h"
-#include "tools/busy.h"
+#include "runtime/trace/clock.h"
 #include "tools/job.h"
-#include "tools/number_option.h"
-#include "tools/output.h"
-#include "tools/text.h"
+#include "tools/options/number_option.h"
+#include "tools/output/output.h"
+#include "tools/output/text.h"
+#include "tools/trace/busy.h"
 #include "tools/version.h"
 
 namespace shardline::tools {

@@ -5,15 +5,15 @@
 
 #include <memory>
 
-#include "models/files.h"
-#include "program/multiply.h"
-#include "program/print.h"
-#include "program/timeline.h"
-#include "roofline/catalogue.h"
+#include "program/ir/print.h"
+#include "program/plan/timeline.h"
+#include "program/run/multiply.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
-#include "tools/output.h"
-#include "tools/product_report.h"
-#include "tools/quiet_record.h"
+#include "runtime/host/files.h"
+#include "tools/output/output.h"
+#include "tools/output/quiet_record.h"
+#include "tools/product/product_report.h"
 #include "tools/show.h"
 
 namespace shardline::tools {

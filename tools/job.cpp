@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "models/files.h"
-#include "program/multiply.h"
-#include "roofline/calibrate.h"
+#include "program/run/multiply.h"
+#include "roofline/measure/calibrate.h"
 #include "runtime/base/check.h"
-#include "tools/output.h"
+#include "runtime/host/files.h"
+#include "tools/output/output.h"
 #include "tools/version.h"
 
 namespace shardline::tools {

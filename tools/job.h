@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "collectives/progress.h"
-#include "roofline/hardware.h"
-#include "runtime/mesh.h"
-#include "runtime/other_work.h"
-#include "tools/common_options.h"
+#include "collectives/run/progress.h"
+#include "roofline/price/hardware.h"
+#include "runtime/mesh/mesh.h"
+#include "runtime/trace/other_work.h"
 #include "tools/machine.h"
-#include "tools/memory_check.h"
-#include "tools/output_files.h"
+#include "tools/options/common_options.h"
+#include "tools/output/memory_check.h"
+#include "tools/output/output_files.h"
 
 namespace shardline::tools {
 
@@ -69,7 +69,7 @@ class Job {
 
   /// Says on standard error how the machine is shared; for when all arguments are known to be good.
   void introduce() const;
-  /// Prints results from rank 0, as print() of tools/output.h does.
+  /// Prints results from rank 0, as print() of tools/output/output.h does.
   void print(const std::string& text) const;
   /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
   void note(const std::string& text) const;

@@ -10,11 +10,11 @@
 #include <ctime>
 #include <fstream>
 
-#include "kernels/gemm.h"
+#include "kernels/einsum/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/mpi/cores.h"
 #include "runtime/mpi/environment.h"
-#include "tools/memory_check.h"
+#include "tools/output/memory_check.h"
 
 namespace shardline::tools {
 namespace {

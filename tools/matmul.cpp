@@ -6,20 +6,20 @@
 #include <memory>
 
 #include "collectives/all_reduce.h"
-#include "collectives/arena.h"
-#include "program/arena_plan.h"
-#include "program/check.h"
-#include "program/execute.h"
-#include "roofline/catalogue.h"
+#include "collectives/shared/arena.h"
+#include "program/partition/check.h"
+#include "program/plan/arena_plan.h"
+#include "program/run/execute.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
-#include "runtime/interrupt.h"
-#include "tools/matmul_report.h"
-#include "tools/number_option.h"
-#include "tools/product_report.h"
-#include "tools/schedule_options.h"
+#include "runtime/host/interrupt.h"
+#include "tools/options/number_option.h"
+#include "tools/options/schedule_options.h"
+#include "tools/product/matmul_report.h"
+#include "tools/product/product_report.h"
 #include "tools/show.h"
-#include "tools/timeline.h"
-#include "tools/tracing.h"
+#include "tools/trace/timeline.h"
+#include "tools/trace/tracing.h"
 
 namespace shardline::tools {
 namespace {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "models/inference.h"
+#include "models/generation/inference.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "tools/job.h"
-#include "tools/load_memory.h"
-#include "tools/number_option.h"
+#include "tools/options/number_option.h"
+#include "tools/product/load_memory.h"
 
 namespace shardline::tools {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/blocks.h"
-#include "tools/text.h"
+#include "runtime/layout/blocks.h"
+#include "tools/output/text.h"
 
 namespace shardline::tools {
 namespace {

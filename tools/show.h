@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "program/element_types.h"
-#include "program/rank_program.h"
-#include "runtime/dist_tensor.h"
+#include "program/ir/element_types.h"
+#include "program/ir/rank_program.h"
+#include "runtime/mesh/dist_tensor.h"
 
 namespace shardline::tools {
 

@@ -1,5 +1,5 @@
 // How much of a collective a matrix product hides: the product alone, the collective alone, one after the other, and
-// panel by panel (collectives/collective_matmul.h), all in one run under mpirun.
+// panel by panel (collectives/overlap/collective_matmul.h), all in one run under mpirun.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 #include "benchmarks/command_line.h"
 #include "collectives/collectives.h"
-#include "kernels/einsum.h"
-#include "kernels/gemm.h"
+#include "kernels/einsum/einsum.h"
+#include "kernels/einsum/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/statistics.h"
-#include "runtime/blocks.h"
-#include "runtime/clock.h"
+#include "runtime/layout/blocks.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
+#include "runtime/trace/clock.h"
 
 namespace shardline {
 namespace {

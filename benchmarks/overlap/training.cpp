@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "benchmarks/command_line.h"
-#include "kernels/gemm.h"
-#include "models/training.h"
-#include "program/conversion_run.h"
-#include "program/measure.h"
-#include "program/multiply.h"
+#include "kernels/einsum/gemm.h"
+#include "models/training/training.h"
+#include "program/run/conversion_run.h"
+#include "program/run/measure.h"
+#include "program/run/multiply.h"
 #include "runtime/base/check.h"
 #include "runtime/base/statistics.h"
 #include "runtime/mpi/communicator.h"

@@ -21,7 +21,7 @@
 
 #include "runtime/base/statistics.h"
 #include "runtime/mpi/environment.h"
-#include "tools/bench_rows.h"
+#include "tools/bench/bench_rows.h"
 #include "tools/job.h"
 #include "tools/memory.h"
 

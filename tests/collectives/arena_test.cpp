@@ -1,6 +1,6 @@
 // The memory that ranks of a node share: what fits, what comes back and when.
 
-#include "collectives/arena.h"
+#include "collectives/shared/arena.h"
 
 #include <gtest/gtest.h>
 

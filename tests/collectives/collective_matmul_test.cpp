@@ -1,6 +1,6 @@
 // Panels that are computed while a collective runs, on arrays of whole numbers.
 
-#include "collectives/collective_matmul.h"
+#include "collectives/overlap/collective_matmul.h"
 
 #include <gtest/gtest.h>
 

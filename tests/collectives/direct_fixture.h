@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "collectives/arena.h"
-#include "collectives/options.h"
+#include "collectives/schedule/options.h"
+#include "collectives/shared/arena.h"
 #include "tests/collectives/fixture.h"
 
 namespace shardline::collectives {

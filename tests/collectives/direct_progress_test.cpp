@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collectives.h"
-#include "collectives/direct_flags.h"
+#include "collectives/shared/direct_flags.h"
 #include "runtime/base/check.h"
 #include "tests/collectives/direct_fixture.h"
 

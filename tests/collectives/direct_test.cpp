@@ -1,11 +1,11 @@
 // Algorithm `direct`: what each collective gives, in place and not, for every dim and element type.
 
-#include "collectives/direct.h"
+#include "collectives/shared/direct.h"
 
 #include <gtest/gtest.h>
 
 #include "collectives/collectives.h"
-#include "collectives/staging.h"
+#include "collectives/run/staging.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "tests/collectives/direct_fixture.h"

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "collectives/options.h"
-#include "collectives/progress.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/reduce_op.h"
-#include "runtime/blocks.h"
-#include "runtime/mesh.h"
+#include "runtime/layout/blocks.h"
+#include "runtime/layout/tensor.h"
+#include "runtime/mesh/mesh.h"
 #include "runtime/mpi/communicator.h"
-#include "runtime/tensor.h"
 
 namespace shardline::collectives {
 

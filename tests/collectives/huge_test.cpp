@@ -3,15 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/all_gather.h"
-#include "collectives/all_reduce.h"
-#include "collectives/all_to_all.h"
-#include "collectives/packing.h"
-#include "collectives/reduce_scatter.h"
-#include "collectives/reshard.h"
-#include "collectives/schedule.h"
-#include "collectives/shift.h"
-#include "collectives/traffic.h"
+#include "collectives/schedule/packing.h"
+#include "collectives/schedule/reshard_plan.h"
+#include "collectives/schedule/schedules.h"
+#include "collectives/schedule/traffic.h"
 #include "tests/collectives/shardings.h"
 
 namespace shardline::collectives {

@@ -1,10 +1,10 @@
-#include "collectives/packing.h"
+#include "collectives/schedule/packing.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "collectives/scratch.h"
+#include "collectives/run/scratch.h"
 #include "runtime/base/check.h"
 
 namespace shardline::collectives {

@@ -1,4 +1,4 @@
-#include "collectives/progress.h"
+#include "collectives/run/progress.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "collectives/collectives.h"
-#include "collectives/traffic.h"
+#include "collectives/schedule/traffic.h"
 #include "runtime/base/check.h"
 #include "tests/collectives/fixture.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collectives/collectives.h"
-#include "collectives/native.h"
+#include "collectives/native/native.h"
 #include "runtime/base/check.h"
 #include "tests/collectives/fixture.h"
 

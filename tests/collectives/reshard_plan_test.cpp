@@ -4,9 +4,9 @@
 
 #include <map>
 
-#include "collectives/reshard.h"
+#include "collectives/schedule/reshard_plan.h"
 #include "runtime/base/check.h"
-#include "runtime/blocks.h"
+#include "runtime/layout/blocks.h"
 #include "tests/collectives/shardings.h"
 
 namespace shardline::collectives {

@@ -1,6 +1,6 @@
 // The orders in which schedules read their input and complete their output, for 1 to 17 positions and several axes.
 
-#include "collectives/schedule_order.h"
+#include "collectives/schedule/schedule_order.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 
 #include "collectives/all_gather.h"
 #include "collectives/all_reduce.h"
-#include "collectives/intervals.h"
-#include "collectives/panels.h"
+#include "collectives/overlap/panels.h"
 #include "collectives/reduce_scatter.h"
+#include "collectives/schedule/intervals.h"
 
 namespace shardline::collectives {
 namespace {

@@ -1,7 +1,8 @@
 // Every schedule of every algorithm for 1 to 17 positions on one axis and on several, simulated and compared with what
 // the collective means.
 
-#include "collectives/schedule.h"
+#include "collectives/schedule/schedule.h"
+#include "collectives/schedule/schedules.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +10,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "collectives/all_gather.h"
-#include "collectives/all_reduce.h"
-#include "collectives/all_to_all.h"
-#include "collectives/reduce_scatter.h"
-#include "collectives/shift.h"
 #include "runtime/base/check.h"
 #include "tests/collectives/simulate.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "runtime/sharding.h"
+#include "runtime/layout/sharding.h"
 
 namespace shardline::collectives {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "collectives/schedule.h"
+#include "collectives/schedule/schedule.h"
 
 namespace shardline::collectives {
 

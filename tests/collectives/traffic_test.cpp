@@ -1,4 +1,4 @@
-#include "collectives/traffic.h"
+#include "collectives/schedule/traffic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "collectives/tuning.h"
+#include "collectives/schedule/tuning.h"
 
 #include <gtest/gtest.h>
 

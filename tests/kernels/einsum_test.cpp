@@ -1,4 +1,4 @@
-#include "kernels/einsum.h"
+#include "kernels/einsum/einsum.h"
 
 #include <limits>
 #include <map>

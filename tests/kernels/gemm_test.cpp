@@ -1,4 +1,4 @@
-#include "kernels/gemm.h"
+#include "kernels/einsum/gemm.h"
 
 #include "runtime/base/check.h"
 #include "tests/kernels/support.h"

@@ -1,4 +1,4 @@
-#include "kernels/stream.h"
+#include "kernels/support/stream.h"
 
 #include <gtest/gtest.h>
 

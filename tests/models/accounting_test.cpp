@@ -1,8 +1,8 @@
-#include "models/accounting.h"
+#include "models/architecture/accounting.h"
 
 #include <gtest/gtest.h>
 
-#include "models/known_models.h"
+#include "models/architecture/known_models.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {

@@ -1,9 +1,9 @@
-#include "models/auto_strategy.h"
+#include "models/strategy/auto_strategy.h"
 
 #include <gtest/gtest.h>
 
-#include "program/check.h"
-#include "roofline/catalogue.h"
+#include "program/partition/check.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 

@@ -1,11 +1,11 @@
-#include "models/closed_form.h"
+#include "models/planning/closed_form.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "models/accounting.h"
-#include "models/known_models.h"
+#include "models/architecture/accounting.h"
+#include "models/architecture/known_models.h"
 
 namespace shardline {
 namespace {

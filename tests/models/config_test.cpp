@@ -1,4 +1,4 @@
-#include "models/config.h"
+#include "models/architecture/config.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/accounting.h"
+#include "models/architecture/accounting.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {

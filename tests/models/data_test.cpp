@@ -1,4 +1,4 @@
-#include "models/data.h"
+#include "models/training/data.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/files.h"
+#include "runtime/host/files.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {

@@ -1,6 +1,6 @@
 // What a model that continues texts needs; the logits themselves are tested by the command (tests/tools).
 
-#include "models/inference.h"
+#include "models/generation/inference.h"
 
 #include <gtest/gtest.h>
 

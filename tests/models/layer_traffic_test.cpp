@@ -1,6 +1,6 @@
 // What the derived programs of section 5.1 move, against the table of section 5.2 as closed forms.
 
-#include "models/layer_traffic.h"
+#include "models/strategy/layer_traffic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "models/plan_search.h"
+#include "models/planning/plan_search.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "models/known_models.h"
-#include "roofline/torus.h"
+#include "models/architecture/known_models.h"
+#include "roofline/machine/torus.h"
 #include "tests/runtime/message_of.h"
 
 namespace shardline {

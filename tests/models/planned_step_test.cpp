@@ -1,6 +1,6 @@
 // Whole training steps priced on meshes that are not there. The oracle is the program of all layers priced directly.
 
-#include "models/planned_step.h"
+#include "models/planning/planned_step.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,13 +9,13 @@
 #include <map>
 #include <set>
 
-#include "models/accounting.h"
-#include "models/known_models.h"
-#include "program/liveness.h"
-#include "program/partition.h"
-#include "program/schedule.h"
-#include "program/timeline.h"
-#include "roofline/catalogue.h"
+#include "models/architecture/accounting.h"
+#include "models/architecture/known_models.h"
+#include "program/partition/partition.h"
+#include "program/plan/liveness.h"
+#include "program/plan/schedule.h"
+#include "program/plan/timeline.h"
+#include "roofline/machine/catalogue.h"
 #include "tests/runtime/message_of.h"
 
 namespace shardline {

@@ -1,4 +1,4 @@
-#include "models/safetensors.h"
+#include "models/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/files.h"
+#include "runtime/host/files.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {

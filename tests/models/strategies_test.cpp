@@ -1,8 +1,8 @@
-#include "models/strategies.h"
+#include "models/strategy/strategies.h"
 
 #include <gtest/gtest.h>
 
-#include "models/transformer.h"
+#include "models/architecture/transformer.h"
 #include "tests/runtime/message_of.h"
 
 namespace shardline {

@@ -1,15 +1,15 @@
 // Every mesh and strategy trains the same model: one job of four ranks, in which the first ranks form each mesh in
 // turn, against a single rank.
-#include "models/training.h"
+#include "models/training/training.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <optional>
 
-#include "models/auto_strategy.h"
-#include "models/checkpoint.h"
-#include "models/training_memory.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/strategy/auto_strategy.h"
+#include "models/training/training_memory.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline {

@@ -1,4 +1,4 @@
-#include "models/weight_files.h"
+#include "models/checkpoint/weight_files.h"
 
 #include <gtest/gtest.h>
 

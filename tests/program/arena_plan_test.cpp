@@ -1,6 +1,6 @@
 // Places of communicated arrays in shared memory, against lives that are counted again here.
 
-#include "program/arena_plan.h"
+#include "program/plan/arena_plan.h"
 
 #include <gtest/gtest.h>
 

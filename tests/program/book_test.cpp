@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "models/mlp.h"
-#include "models/strategies.h"
-#include "program/check.h"
-#include "program/print.h"
+#include "models/architecture/mlp.h"
+#include "models/strategy/strategies.h"
+#include "program/ir/print.h"
+#include "program/partition/check.h"
 #include "tests/program/simulator.h"
 
 /// The algorithms of section 5.1, line by line, come out of the partitioner.

@@ -1,4 +1,4 @@
-#include "program/bundle.h"
+#include "program/plan/bundle.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "program/check.h"
+#include "program/partition/check.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "program/print.h"
+#include "program/ir/print.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 #include "tests/program/scale.h"

@@ -1,10 +1,10 @@
 // The seam between planning and running, against the functions behind it.
 
-#include "program/compiled.h"
+#include "program/plan/compiled.h"
 
 #include <gtest/gtest.h>
 
-#include "program/print.h"
+#include "program/ir/print.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 

@@ -1,12 +1,12 @@
-#include "program/convert.h"
+#include "program/partition/convert.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "program/check.h"
-#include "program/print.h"
-#include "runtime/notation.h"
+#include "program/ir/print.h"
+#include "program/partition/check.h"
+#include "runtime/layout/notation.h"
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 

@@ -1,11 +1,11 @@
-#include "program/differentiate.h"
+#include "program/transform/differentiate.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "program/operations.h"
+#include "program/ops/operations.h"
 #include "runtime/base/counter_rng.h"
 #include "tests/program/programs.h"
 #include "tests/program/simulator.h"

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <functional>
 
-#include "models/mlp.h"
-#include "program/check.h"
-#include "program/print.h"
+#include "models/architecture/mlp.h"
+#include "program/ir/print.h"
+#include "program/partition/check.h"
 #include "tests/program/random_programs.h"
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"

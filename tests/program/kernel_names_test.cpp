@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "program/program.h"
-#include "roofline/kernel_probe.h"
+#include "program/ir/program.h"
+#include "roofline/measure/kernel_probe.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline {

@@ -1,5 +1,5 @@
 // What the ranks together measured of spans that are made up, in clocks that are wrong by a known amount.
-#include "program/measure.h"
+#include "program/run/measure.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,11 @@
 #include <ostream>
 #include <set>
 
-#include "program/convert.h"
-#include "program/estimate.h"
-#include "program/wire.h"
+#include "program/partition/convert.h"
+#include "program/price/estimate.h"
+#include "program/price/wire.h"
 #include "runtime/base/check.h"
-#include "runtime/notation.h"
+#include "runtime/layout/notation.h"
 
 namespace shardline {
 

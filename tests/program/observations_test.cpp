@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "program/print.h"
+#include "program/ir/print.h"
 #include "tests/program/programs.h"
 
 /// What the book says of collectives is nowhere in the code: it can be observed in the programs that are derived.

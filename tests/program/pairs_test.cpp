@@ -4,11 +4,11 @@
 #include <array>
 #include <functional>
 
-#include "program/check.h"
-#include "program/operations.h"
-#include "program/partition.h"
-#include "program/print.h"
-#include "runtime/notation.h"
+#include "program/ir/print.h"
+#include "program/ops/operations.h"
+#include "program/partition/check.h"
+#include "program/partition/partition.h"
+#include "runtime/layout/notation.h"
 #include "tests/program/prices.h"
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"

@@ -1,6 +1,6 @@
 // Choices by price. What ought to win follows here from the formulas of the book, not from our prices.
 
-#include "program/price.h"
+#include "program/price/price.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,11 @@
 #include <limits>
 #include <set>
 
-#include "collectives/traffic.h"
-#include "program/print.h"
-#include "program/product.h"
-#include "program/wire.h"
-#include "roofline/catalogue.h"
+#include "collectives/schedule/traffic.h"
+#include "program/ir/print.h"
+#include "program/price/wire.h"
+#include "program/product/product.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
 #include "tests/program/prices.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "roofline/hardware.h"
-#include "runtime/abstract_mesh.h"
+#include "roofline/price/hardware.h"
+#include "runtime/layout/abstract_mesh.h"
 
 /// Machines of opposite kinds, for choices that must be right under any prices.
 namespace shardline {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <set>
 
-#include "program/print.h"
-#include "program/product.h"
-#include "runtime/notation.h"
+#include "program/ir/print.h"
+#include "program/product/product.h"
+#include "runtime/layout/notation.h"
 #include "tests/program/prices.h"
 #include "tests/program/programs.h"
 #include "tests/runtime/message_of.h"

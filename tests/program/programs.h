@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "models/mlp.h"
-#include "models/strategies.h"
-#include "models/transformer.h"
-#include "program/partition.h"
+#include "models/architecture/mlp.h"
+#include "models/architecture/transformer.h"
+#include "models/strategy/strategies.h"
+#include "program/partition/partition.h"
 
 namespace shardline {
 

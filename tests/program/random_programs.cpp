@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "program/differentiate.h"
-#include "program/operations.h"
+#include "program/ops/operations.h"
+#include "program/transform/differentiate.h"
 
 namespace shardline {
 namespace {

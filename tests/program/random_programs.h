@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <random>
 
-#include "models/strategies.h"
-#include "models/transformer.h"
-#include "program/partition.h"
+#include "models/architecture/transformer.h"
+#include "models/strategy/strategies.h"
+#include "program/partition/partition.h"
 
 namespace shardline {
 

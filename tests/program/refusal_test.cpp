@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "program/check.h"
-#include "program/operations.h"
+#include "program/ops/operations.h"
+#include "program/partition/check.h"
 #include "runtime/base/check.h"
-#include "runtime/notation.h"
+#include "runtime/layout/notation.h"
 
 /// Every reason for which the checker refuses, each with a program of one step in which nothing else is wrong.
 namespace shardline {

@@ -1,12 +1,11 @@
 // How long ago arrays were used, against distances counted by hand.
 
-#include "program/reuse.h"
+#include "program/price/reuse.h"
 
 #include <gtest/gtest.h>
 
-#include "program/multiply.h"
-#include "program/product.h"
-#include "roofline/catalogue.h"
+#include "program/product/product.h"
+#include "roofline/machine/catalogue.h"
 
 namespace shardline {
 namespace {

@@ -1,16 +1,16 @@
 // Schedules of whole training steps: every step once, nothing read before it is there, gathers early, reductions late.
-#include "program/schedule.h"
+#include "program/plan/schedule.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "program/fusion.h"
-#include "program/liveness.h"
-#include "program/print.h"
-#include "program/product.h"
-#include "program/timeline.h"
+#include "program/ir/print.h"
+#include "program/plan/fusion.h"
+#include "program/plan/liveness.h"
+#include "program/plan/timeline.h"
+#include "program/product/product.h"
 #include "tests/program/programs.h"
 
 namespace shardline {

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <limits>
 
-#include "program/print.h"
-#include "program/run_phase.h"
+#include "program/ir/print.h"
+#include "program/ops/run_phase.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
-#include "runtime/blocks.h"
+#include "runtime/layout/blocks.h"
 
 namespace shardline {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/rank_program.h"
-#include "runtime/tensor.h"
+#include "program/ir/rank_program.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline {
 

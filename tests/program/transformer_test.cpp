@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "program/check.h"
-#include "program/print.h"
+#include "program/ir/print.h"
+#include "program/partition/check.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 #include "tests/program/scale.h"

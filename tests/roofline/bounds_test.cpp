@@ -1,4 +1,4 @@
-#include "roofline/bounds.h"
+#include "roofline/price/bounds.h"
 
 #include <gtest/gtest.h>
 

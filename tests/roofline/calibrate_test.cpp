@@ -1,16 +1,16 @@
 // A calibration on real ranks: every rank comes to the same machine, all of whose figures can be, and whose file is
 // whole.
 
-#include "roofline/calibrate.h"
+#include "roofline/measure/calibrate.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "roofline/figures.h"
-#include "roofline/machine_file.h"
-#include "roofline/tuning_probe.h"
+#include "roofline/machine/figures.h"
+#include "roofline/machine/machine_file.h"
+#include "roofline/measure/tuning_probe.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline::roofline {

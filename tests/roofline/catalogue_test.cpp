@@ -1,10 +1,10 @@
 // The catalogue's machines and the prices of collectives on them, against figures that the book works out by hand.
 
-#include "roofline/catalogue.h"
+#include "roofline/machine/catalogue.h"
 
 #include <gtest/gtest.h>
 
-#include "roofline/collective_cost.h"
+#include "roofline/price/collective_cost.h"
 #include "tests/runtime/message_of.h"
 
 namespace shardline::roofline {

@@ -1,12 +1,12 @@
 // Rates by size: at the points, between them and beyond, against values worked out by hand.
 
-#include "roofline/curve.h"
+#include "roofline/price/curve.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "roofline/gemm_rates.h"
+#include "roofline/price/gemm_rates.h"
 #include "runtime/base/check.h"
 
 namespace shardline::roofline {

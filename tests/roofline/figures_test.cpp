@@ -1,6 +1,6 @@
 // Several measurements of a machine made one.
 
-#include "roofline/figures.h"
+#include "roofline/machine/figures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Prices of single calls and transfers, by the roofline worked out by hand.
 
-#include "roofline/hardware.h"
+#include "roofline/price/hardware.h"
 
 #include <gtest/gtest.h>
 
-#include "roofline/collective_cost.h"
-#include "roofline/machine.h"
+#include "roofline/machine/machine.h"
+#include "roofline/price/collective_cost.h"
 #include "tests/runtime/message_of.h"
 
 namespace shardline::roofline {

@@ -1,13 +1,13 @@
 // The file of a machine: what is written comes back, and what is wrong with one is said in a line that names the place.
 
-#include "roofline/machine_file.h"
+#include "roofline/machine/machine_file.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "roofline/catalogue.h"
+#include "roofline/machine/catalogue.h"
 #include "tests/roofline/random_machines.h"
 #include "tests/runtime/message_of.h"
 

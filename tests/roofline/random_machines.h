@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/machine.h"
+#include "roofline/machine/machine.h"
 
 namespace shardline::roofline {
 

@@ -1,4 +1,4 @@
-#include "runtime/abstract_mesh.h"
+#include "runtime/layout/abstract_mesh.h"
 
 #include <gtest/gtest.h>
 

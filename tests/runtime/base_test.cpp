@@ -13,7 +13,7 @@
 #include "runtime/base/nearest.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/units.h"
-#include "runtime/trace.h"
+#include "runtime/trace/trace.h"
 
 namespace shardline {
 namespace {

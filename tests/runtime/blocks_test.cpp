@@ -1,4 +1,4 @@
-#include "runtime/blocks.h"
+#include "runtime/layout/blocks.h"
 
 #include <gtest/gtest.h>
 

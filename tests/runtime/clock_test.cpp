@@ -1,5 +1,5 @@
 // Clocks that are wrong by a known amount: what the comparison finds is within the uncertainty that it states.
-#include "runtime/clock.h"
+#include "runtime/trace/clock.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/base/check.h"
-#include "runtime/mesh.h"
+#include "runtime/mesh/mesh.h"
 
 namespace shardline {
 namespace {

@@ -1,5 +1,5 @@
 // How busy a machine was with other work, from made-up texts of /proc/stat. Shares are worked out by hand.
-#include "runtime/base/cpu_times.h"
+#include "runtime/host/cpu_times.h"
 
 #include <gtest/gtest.h>
 

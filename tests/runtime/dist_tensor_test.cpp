@@ -1,11 +1,11 @@
-#include "runtime/dist_tensor.h"
+#include "runtime/mesh/dist_tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "runtime/notation.h"
+#include "runtime/layout/notation.h"
 #include "tests/runtime/message_limit.h"
 #include "tests/runtime/message_of.h"
 

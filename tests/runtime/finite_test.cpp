@@ -1,4 +1,4 @@
-#include "runtime/finite.h"
+#include "runtime/layout/finite.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/interrupt.h"
+#include "runtime/host/interrupt.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/base/launcher.h"
+#include "runtime/host/launcher.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/base/memory_limits.h"
+#include "runtime/host/memory_limits.h"
 
 #include <gtest/gtest.h>
 

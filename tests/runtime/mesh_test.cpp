@@ -1,4 +1,4 @@
-#include "runtime/mesh.h"
+#include "runtime/mesh/mesh.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "runtime/notation.h"
+#include "runtime/layout/notation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/sharding.h"
+#include "runtime/layout/sharding.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/tensor.h"
+#include "runtime/layout/tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -18,36 +18,64 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What each floor may include, by the folder of the included file. Rooms of runtime that other floors treat apart are
-/// floors of their own.
-const std::map<std::string, std::vector<std::string>>& allowed() {
-  static const std::map<std::string, std::vector<std::string>> floors{
-      {"runtime/base", {"runtime/base"}},
-      {"runtime/mpi", {"runtime/base", "runtime/mpi"}},
-      {"runtime", {"runtime/base", "runtime/mpi", "runtime"}},
-      {"kernels", {"runtime/base", "kernels"}},
-      {"collectives", {"runtime/base", "runtime/mpi", "runtime", "kernels", "collectives"}},
-      {"roofline", {"runtime/base", "runtime/mpi", "runtime", "kernels", "collectives", "roofline"}},
-      {"program", {"runtime/base", "runtime/mpi", "runtime", "kernels", "collectives", "roofline", "program"}},
-      {"models", {"runtime/base", "runtime/mpi", "runtime", "kernels", "collectives", "roofline", "program", "models"}},
-      {"tools",
-       {"runtime/base", "runtime/mpi", "runtime", "kernels", "collectives", "roofline", "program", "models", "tools"}}};
-  return floors;
+/// The house from the bottom up. A line is a part of a floor: rooms (folders) that may include each other, and those of
+/// every line above. What `mpi` says of a part holds for all that it includes: rooms without MPI build without it.
+struct Part {
+  std::vector<std::string> rooms;
+  bool mpi = false;        ///< may include rooms with MPI
+  bool calls_mpi = false;  ///< may include mpi.h
+};
+
+const std::vector<Part>& house() {
+  static const std::vector<Part> parts{
+      {{"runtime/base"}},
+      {{"runtime/host"}},
+      {{"runtime/layout"}},
+      {{"runtime/mpi"}, true, true},
+      {{"runtime/mesh", "runtime/trace"}, true, true},
+      {{"kernels", "kernels/support", "kernels/einsum"}},
+      {{"collectives/schedule"}},
+      {{"collectives", "collectives/run", "collectives/native", "collectives/shared", "collectives/overlap"},
+       true,
+       true},
+      {{"roofline/price", "roofline/machine"}},
+      {{"roofline/measure"}, true},
+      {{"program/ir"}},
+      {{"program/ops"}},
+      {{"program/transform"}},
+      {{"program/price"}},
+      {{"program/partition"}},
+      {{"program/product"}},
+      {{"program/plan"}},
+      {{"program/run"}, true},
+      {{"models/architecture"}},
+      {{"models/strategy"}},
+      {{"models/planning"}},
+      {{"models/checkpoint", "models/training", "models/generation"}, true},
+      {{"tools", "tools/bench", "tools/book", "tools/options", "tools/output", "tools/plan", "tools/product",
+        "tools/report", "tools/trace", "tools/training"},
+       true}};
+  return parts;
 }
 
-/// Floors whose sources may call MPI themselves.
-const std::vector<std::string> kMpiCallers{"runtime/mpi", "runtime", "collectives"};
-
-bool has(const std::vector<std::string>& items, const std::string& item) {
-  return std::find(items.begin(), items.end(), item) != items.end();
+/// The position in house() of a room; -1 when there is no such room.
+int part_of(const std::string& room) {
+  for (std::size_t i = 0; i < house().size(); ++i) {
+    const std::vector<std::string>& rooms = house()[i].rooms;
+    if (std::find(rooms.begin(), rooms.end(), room) != rooms.end()) return static_cast<int>(i);
+  }
+  return -1;
 }
 
-/// The floor of a repository path: "runtime/base" of "runtime/base/check.h"; the first folder where that is no floor.
-std::string floor_of(const std::string& path) {
-  std::string folder = fs::path(path).parent_path().generic_string();
-  if (allowed().contains(folder)) return folder;
-  return path.substr(0, path.find('/'));
+const Part& part(int position) { return house().at(static_cast<std::size_t>(position)); }
+
+/// kernels/ stands on the base alone: a view of plain memory is all that it knows.
+bool apart(const std::string& from, const std::string& to) {
+  return from.starts_with("kernels") && !to.starts_with("kernels") && to != "runtime/base" && to != "runtime/host";
 }
+
+/// The room of a repository path: "runtime/base" of "runtime/base/check.h".
+std::string room_of(const std::string& path) { return fs::path(path).parent_path().generic_string(); }
 
 struct Include {
   int line = 0;
@@ -67,13 +95,18 @@ std::vector<Include> includes_of(const fs::path& file) {
   return includes;
 }
 
-/// What is wrong with one include line of a source of `floor`; empty when nothing is.
-std::string fault_of(const Include& include, const std::string& floor, const fs::path& root) {
+/// What is wrong with one include line of a source in `room`; empty when nothing is.
+std::string fault_of(const Include& include, const std::string& room, const fs::path& root) {
+  const int from = part_of(room);
+  if (from < 0) return room + " is no room of the house";
   const bool ours = fs::exists(root / include.path);
-  if (include.path == "mpi.h" && !has(kMpiCallers, floor)) return "only runtime and collectives may call MPI";
+  if (include.path == "mpi.h" && !part(from).calls_mpi) return "only runtime and collectives may call MPI";
   if (include.quoted && !ours) return "not a path from the root of the repository";
-  if (ours && !has(allowed().at(floor), floor_of(include.path)))
-    return floor + " may not include " + floor_of(include.path);
+  if (!ours) return "";
+  const std::string target = room_of(include.path);
+  const int to = part_of(target);
+  if (to < 0 || to > from || apart(room, target)) return room + " may not include " + target;
+  if (part(to).mpi && !part(from).mpi) return room + " builds without MPI and may not include " + target;
   return "";
 }
 
@@ -86,7 +119,7 @@ bool own_header_first(const fs::path& source, const std::vector<Include>& includ
   return !includes.empty() && includes.front().path == fs::relative(header, root).generic_string();
 }
 
-/// "kernels/gemm.h:3: ..." for every include line that is not legal, and the number of sources that were read.
+/// "kernels/einsum/gemm.h:3: ..." for every include line that is not legal, and the number of sources that were read.
 struct Walk {
   std::vector<std::string> faults;
   int sources = 0;
@@ -105,7 +138,7 @@ Walk walk(const fs::path& root) {
       if (!own_header_first(entry.path(), includes, root))
         result.faults.push_back(path + ": its header must come first");
       for (const Include& include : includes) {
-        const std::string fault = fault_of(include, floor_of(path), root);
+        const std::string fault = fault_of(include, room_of(path), root);
         if (!fault.empty()) {
           result.faults.push_back(fmt::format("{}:{}: {}: {}", path, include.line, include.path, fault));
         }
@@ -125,8 +158,9 @@ TEST(Structure, NoFloorIncludesAFloorAbove) {
 class House {
  public:
   House() : root_(fs::temp_directory_path() / ("shardline_structure_" + std::to_string(::getpid()))) {
-    for (const char* path : {"runtime/base/check.h", "runtime/mesh.h", "runtime/mpi/error.h", "kernels/gemm.h",
-                             "collectives/schedule.h", "program/program.h", "models/mlp.h", "tests/support.h"}) {
+    for (const char* path : {"runtime/base/check.h", "runtime/layout/blocks.h", "runtime/mesh/mesh.h",
+                             "runtime/mpi/error.h", "kernels/einsum/gemm.h", "collectives/schedule/schedule.h",
+                             "program/ir/program.h", "models/architecture/mlp.h", "tests/support.h"}) {
       write(path, "#pragma once\n");
     }
   }
@@ -153,40 +187,60 @@ class House {
 TEST(Structure, FindsArrowsThatPointUp) {
   const House house;
   using Faults = std::vector<std::string>;
-  EXPECT_EQ(house.faults("kernels/a.cpp", "// first line\n#include \"collectives/schedule.h\"\n"),
-            Faults{"kernels/a.cpp:2: collectives/schedule.h: kernels may not include collectives"});
-  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/mesh.h\"\n"),
-            Faults{"kernels/a.cpp:1: runtime/mesh.h: kernels may not include runtime"});
-  EXPECT_EQ(house.faults("runtime/base/a.h", "#include \"runtime/mesh.h\"\n"),
-            Faults{"runtime/base/a.h:1: runtime/mesh.h: runtime/base may not include runtime"});
-  EXPECT_EQ(house.faults("runtime/a.cpp", "#include \"kernels/gemm.h\"\n"),
-            Faults{"runtime/a.cpp:1: kernels/gemm.h: runtime may not include kernels"});
-  EXPECT_EQ(house.faults("program/room/a.cpp", "  #  include <models/mlp.h>\n"),
-            Faults{"program/room/a.cpp:1: models/mlp.h: program may not include models"});
-  EXPECT_EQ(house.faults("models/a.cpp", "#include \"tests/support.h\"\n"),
-            Faults{"models/a.cpp:1: tests/support.h: models may not include tests"});
-  EXPECT_EQ(house.faults("models/a.cpp", "#include <mpi.h>\n"),
-            Faults{"models/a.cpp:1: mpi.h: only runtime and collectives may call MPI"});
+  EXPECT_EQ(house.faults("kernels/a.cpp", "// first line\n#include \"collectives/schedule/schedule.h\"\n"),
+            Faults{"kernels/a.cpp:2: collectives/schedule/schedule.h: kernels may not include collectives/schedule"});
+  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/mesh/mesh.h\"\n"),
+            Faults{"kernels/a.cpp:1: runtime/mesh/mesh.h: kernels may not include runtime/mesh"});
+  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/layout/blocks.h\"\n"),
+            Faults{"kernels/a.cpp:1: runtime/layout/blocks.h: kernels may not include runtime/layout"});
+  EXPECT_EQ(house.faults("runtime/base/a.h", "#include \"runtime/mesh/mesh.h\"\n"),
+            Faults{"runtime/base/a.h:1: runtime/mesh/mesh.h: runtime/base may not include runtime/mesh"});
+  EXPECT_EQ(house.faults("runtime/mesh/a.cpp", "#include \"kernels/einsum/gemm.h\"\n"),
+            Faults{"runtime/mesh/a.cpp:1: kernels/einsum/gemm.h: runtime/mesh may not include kernels/einsum"});
+  EXPECT_EQ(house.faults("program/ir/a.cpp", "  #  include <models/architecture/mlp.h>\n"),
+            Faults{"program/ir/a.cpp:1: models/architecture/mlp.h: program/ir may not include models/architecture"});
+  EXPECT_EQ(house.faults("models/training/a.cpp", "#include \"tests/support.h\"\n"),
+            Faults{"models/training/a.cpp:1: tests/support.h: models/training may not include tests"});
+  EXPECT_EQ(house.faults("models/training/a.cpp", "#include <mpi.h>\n"),
+            Faults{"models/training/a.cpp:1: mpi.h: only runtime and collectives may call MPI"});
   EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"gemm.h\"\n"),
             Faults{"kernels/a.cpp:1: gemm.h: not a path from the root of the repository"});
 }
 
+TEST(Structure, FindsMpiInRoomsThatBuildWithoutIt) {
+  const House house;
+  using Faults = std::vector<std::string>;
+  EXPECT_EQ(house.faults("collectives/schedule/a.cpp", "#include \"runtime/mesh/mesh.h\"\n"),
+            Faults{"collectives/schedule/a.cpp:1: runtime/mesh/mesh.h: collectives/schedule builds without MPI and may "
+                   "not include runtime/mesh"});
+  EXPECT_EQ(house.faults("program/plan/a.cpp", "#include \"runtime/mpi/error.h\"\n"),
+            Faults{"program/plan/a.cpp:1: runtime/mpi/error.h: program/plan builds without MPI and may not include "
+                   "runtime/mpi"});
+}
+
+TEST(Structure, FindsFoldersThatAreNoRooms) {
+  const House house;
+  EXPECT_EQ(house.faults("program/attic/a.cpp", "#include <vector>\n"),
+            std::vector<std::string>{"program/attic/a.cpp:1: vector: program/attic is no room of the house"});
+}
+
 TEST(Structure, FindsSourcesThatDoNotIncludeTheirHeaderFirst) {
   const House house;
-  const std::vector<std::string> late{"runtime/mesh.cpp: its header must come first"};
-  EXPECT_EQ(house.faults("runtime/mesh.cpp", "#include <vector>\n#include \"runtime/mesh.h\"\n"), late);
-  EXPECT_EQ(house.faults("runtime/mesh.cpp", "int x;\n"), late);
-  EXPECT_TRUE(house.faults("runtime/mesh.cpp", "#include \"runtime/mesh.h\"\n#include <vector>\n").empty());
+  const std::vector<std::string> late{"runtime/mesh/mesh.cpp: its header must come first"};
+  EXPECT_EQ(house.faults("runtime/mesh/mesh.cpp", "#include <vector>\n#include \"runtime/mesh/mesh.h\"\n"), late);
+  EXPECT_EQ(house.faults("runtime/mesh/mesh.cpp", "int x;\n"), late);
+  EXPECT_TRUE(house.faults("runtime/mesh/mesh.cpp", "#include \"runtime/mesh/mesh.h\"\n#include <vector>\n").empty());
 }
 
 TEST(Structure, LetsArrowsPointDown) {
   const House house;
   const std::vector<std::string> none;
-  EXPECT_EQ(
-      house.faults("models/a.cpp", "#include <vector>\n#include \"program/program.h\"\n#include \"runtime/mesh.h\"\n"),
-      none);
-  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/base/check.h\"\n#include \"kernels/gemm.h\"\n"), none);
-  EXPECT_EQ(house.faults("collectives/a.cpp", "#include <mpi.h>\n#include \"runtime/mpi/error.h\"\n"), none);
+  EXPECT_EQ(house.faults("models/training/a.cpp",
+                         "#include <vector>\n#include \"program/ir/program.h\"\n#include \"runtime/mesh/mesh.h\"\n"),
+            none);
+  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/base/check.h\"\n#include \"kernels/einsum/gemm.h\"\n"),
+            none);
+  EXPECT_EQ(house.faults("collectives/run/a.cpp", "#include <mpi.h>\n#include \"runtime/mpi/error.h\"\n"), none);
 }
 
 }  // namespace

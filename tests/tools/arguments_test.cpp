@@ -1,13 +1,13 @@
 // Arguments mean what was typed: numbers are decimal, and names are names.
 
-#include "tools/arguments.h"
+#include "tools/options/arguments.h"
 
 #include <gtest/gtest.h>
 #include <CLI/CLI.hpp>
 
 #include <optional>
 
-#include "tools/number_option.h"
+#include "tools/options/number_option.h"
 
 namespace shardline::tools {
 namespace {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/check.h"
-#include "tools/bench_habits.h"
-#include "tools/bench_options.h"
-#include "tools/bench_sizes.h"
-#include "tools/bench_timing.h"
-#include "tools/text.h"
+#include "tools/bench/bench_habits.h"
+#include "tools/bench/bench_options.h"
+#include "tools/bench/bench_sizes.h"
+#include "tools/bench/bench_timing.h"
+#include "tools/output/text.h"
 
 namespace shardline::tools {
 namespace {

@@ -1,7 +1,7 @@
 // The data of `shardline bench` and the check of its results. The oracle computes what a collective should give from
 // the operands of all ranks, by its definition.
 
-#include "tools/bench_case.h"
+#include "tools/bench/bench_case.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "runtime/blocks.h"
-#include "tools/bench_memory.h"
+#include "runtime/layout/blocks.h"
+#include "tools/bench/bench_memory.h"
 
 namespace shardline::tools {
 namespace {

@@ -1,6 +1,6 @@
 // The arithmetic and the output of `shardline bench`, on rows made by hand.
 
-#include "tools/bench_report.h"
+#include "tools/bench/bench_report.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/statistics.h"
-#include "tools/caches.h"
+#include "tools/bench/caches.h"
 
 namespace shardline::tools {
 namespace {

@@ -1,7 +1,7 @@
 // The book's figures: every printed formula evaluated by an evaluator of the test's own, every value against figures
 // worked out by hand, and verdicts that do not hold.
 
-#include "tools/book.h"
+#include "tools/book/book.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 #include "runtime/base/check.h"
 #include "tests/runtime/message_of.h"
 #include "tests/tools/evaluator.h"
-#include "tools/book_rows.h"
+#include "tools/book/book_rows.h"
 
 namespace shardline::tools {
 namespace {

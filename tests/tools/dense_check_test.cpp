@@ -1,13 +1,13 @@
 // The check that `shardline matmul` makes of its result: it must accept the right product and see a wrong one. The
 // oracle is a product by plain loops.
 
-#include "tools/dense_check.h"
+#include "tools/product/dense_check.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "runtime/blocks.h"
+#include "runtime/layout/blocks.h"
 
 namespace shardline::tools {
 namespace {

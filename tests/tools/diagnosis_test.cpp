@@ -1,12 +1,12 @@
 // What the diagnosis names: the operation that is farthest off, and the cause that the figures show.
 
-#include "tools/diagnosis.h"
+#include "tools/trace/diagnosis.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "tools/busy.h"
+#include "tools/trace/busy.h"
 
 namespace shardline::tools {
 namespace {

@@ -7,10 +7,10 @@
 #include <cstdlib>
 
 #include "tests/tools/svg_oracle.h"
-#include "tools/bar_plot.h"
-#include "tools/label_layout.h"
-#include "tools/roofline_plot.h"
-#include "tools/timeline_plot.h"
+#include "tools/report/bar_plot.h"
+#include "tools/report/label_layout.h"
+#include "tools/report/roofline_plot.h"
+#include "tools/report/timeline_plot.h"
 
 namespace shardline::tools {
 namespace {

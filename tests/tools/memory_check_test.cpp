@@ -1,4 +1,4 @@
-#include "tools/memory_check.h"
+#include "tools/output/memory_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Files that commands write: no input, none twice, and none that cannot be written.
 
-#include "tools/output_files.h"
+#include "tools/output/output_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,11 +10,11 @@
 #include <filesystem>
 #include <functional>
 
-#include "models/files.h"
 #include "runtime/base/check.h"
+#include "runtime/host/files.h"
 #include "tests/models/temporary_folder.h"
-#include "tools/output.h"
-#include "tools/text.h"
+#include "tools/output/output.h"
+#include "tools/output/text.h"
 
 namespace shardline::tools {
 namespace {

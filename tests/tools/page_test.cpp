@@ -1,13 +1,13 @@
 // Pages: every block is there, and no text is taken for markup.
 
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "runtime/base/check.h"
 #include "tests/tools/svg_oracle.h"
-#include "tools/plot.h"
+#include "tools/report/plot.h"
 
 namespace shardline::tools {
 namespace {

@@ -1,6 +1,6 @@
 // Plots of curves: what is drawn, and that it stands where the ticks say.
 
-#include "tools/plot.h"
+#include "tools/report/plot.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

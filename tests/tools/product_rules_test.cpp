@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "program/chain.h"
-#include "program/product.h"
-#include "roofline/catalogue.h"
+#include "program/product/chain.h"
+#include "program/product/product.h"
+#include "roofline/machine/catalogue.h"
 #include "tests/runtime/message_of.h"
 
 namespace shardline {

@@ -3,7 +3,7 @@
 // summation is exact and the results must be equal. Four ranks in one job: all of them as {X:2, Y:2}, three of them as
 // {X:3}.
 
-#include "program/product.h"
+#include "program/product/product.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 #include <array>
 #include <map>
 
-#include "program/check.h"
-#include "program/execute.h"
-#include "program/multiply.h"
-#include "program/print.h"
+#include "program/ir/print.h"
+#include "program/partition/check.h"
+#include "program/run/execute.h"
+#include "program/run/multiply.h"
 #include "runtime/base/counter_rng.h"
-#include "runtime/blocks.h"
+#include "runtime/layout/blocks.h"
 #include "tests/program/prices.h"
 
 namespace shardline {

@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
-#include "program/multiply.h"
-#include "roofline/catalogue.h"
+#include "program/run/multiply.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 

@@ -3,11 +3,11 @@
 
 #include <csignal>
 
-#include "models/training.h"
-#include "runtime/interrupt.h"
+#include "models/training/training.h"
+#include "runtime/host/interrupt.h"
 #include "tests/models/temporary_folder.h"
 #include "tests/tools/trace_oracle.h"
-#include "tools/tracing.h"
+#include "tools/trace/tracing.h"
 
 namespace shardline::tools {
 namespace {

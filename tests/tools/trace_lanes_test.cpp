@@ -1,15 +1,15 @@
 // Traces of made-up runs: what becomes a slice, in which lane, under which name, and which faults are found.
-#include "tools/trace_lanes.h"
+#include "tools/trace/trace_lanes.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "runtime/tensor.h"
+#include "runtime/layout/tensor.h"
 #include "tests/models/temporary_folder.h"
 #include "tests/tools/trace_oracle.h"
-#include "tools/trace_check.h"
-#include "tools/trace_text.h"
+#include "tools/trace/trace_check.h"
+#include "tools/trace/trace_text.h"
 
 namespace shardline::tools {
 namespace {

@@ -1,10 +1,10 @@
 // Words of tables that are explained below them, and numbers in plain digits.
-#include "tools/words.h"
+#include "tools/output/words.h"
 #include "runtime/base/lists.h"
 
 #include <gtest/gtest.h>
 
-#include "tools/text.h"
+#include "tools/output/text.h"
 
 namespace shardline::tools {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "runtime/dist_tensor.h"
+#include "runtime/layout/notation.h"
+#include "runtime/mesh/dist_tensor.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
-#include "runtime/notation.h"
 
 namespace sl = shardline;
 

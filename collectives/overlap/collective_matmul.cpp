@@ -1,0 +1,151 @@
+#include "collectives/overlap/collective_matmul.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "collectives/all_gather.h"
+#include "collectives/all_reduce.h"
+#include "collectives/overlap/panels.h"
+#include "collectives/reduce_scatter.h"
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+#include "runtime/trace/clock.h"
+
+namespace shardline::collectives {
+namespace {
+
+Rows rows_of(const Engine& engine, const Axes& axes, const Tensor& whole, const PanelOptions& options) {
+  require(!whole.shape().empty(), "a collective matmul of an array without dims; rows are those of dim 0");
+  require(options.panel_rows >= 0, "panel_rows is {}; it is from 1, or 0 for a sixteenth of all rows",
+          options.panel_rows);
+  Rows rows{.count = whole.extent(0), .elements = 1};
+  for (std::size_t d = 1; d < whole.shape().size(); ++d) rows.elements *= whole.shape()[d];
+  constexpr Index kPanels = 16;
+  rows.panel = options.panel_rows > 0 ? options.panel_rows : std::max<Index>(1, (rows.count + kPanels - 1) / kPanels);
+  rows.blocks = nested_blocks(rows.count, engine.mesh().moving_group(axes).axes, engine.mesh().axes());
+  return rows;
+}
+
+/// Fed, so that messages carry the operation; with enough segments in flight that a link which moves a panel while one
+/// is computed has work until the next poll.
+Options piecewise(const Engine& engine, const Axes& axes, const Rows& rows, DType dtype, const PanelOptions& options) {
+  Options result = options.collective;
+  result.fed = true;
+  if (result.window != 0) return result;
+  const LinkKind link = engine.mesh().moving_group(axes).one_node ? LinkKind::node : LinkKind::network;
+  const Index segment = result.segment_bytes != 0 ? result.segment_bytes : engine.tuning().segment_bytes(link);
+  const Index in_flight = 3 * std::min(rows.panel, rows.count) * rows.elements * size_of(dtype);
+  constexpr Index kWidest = 64;
+  result.window = std::clamp(in_flight / std::max<Index>(segment, 1) + 1, kWindow, kWidest);
+  return result;
+}
+
+/// Takes and posts whatever can be: the next poll is a panel away.
+void serve(Engine& engine) {
+  while (engine.poll()) {
+  }
+}
+
+/// Tells computing from all else that a call spends its time on.
+class Stopwatch {
+ public:
+  void compute(const Compute& compute, Range rows) {
+    const Seconds begin = now();
+    compute(rows);
+    panels_.push_back({begin, now()});
+    computing_ += panels_.back().end - begin;
+  }
+  /// Notes how the time since this was made was spent.
+  void report(PanelReport& report) {
+    report.exposed = now() - begin_ - computing_;
+    report.computing = std::move(panels_);
+  }
+
+ private:
+  Seconds begin_ = now();
+  Seconds computing_;
+  std::vector<TimeRange> panels_;
+};
+
+/// Waits for the end and notes what the operation did.
+void finish(Handle& handle, PanelReport& report) {
+  handle.wait();
+  report.ended = std::max(report.ended, handle.ended());
+  report.algorithm = handle.algorithm();
+  report.wire = handle.wire();
+  report.wire_bytes += handle.wire_bytes();
+}
+
+}  // namespace
+
+PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& in, Tensor& out,
+                               const PanelOptions& options, const Compute& compute) {
+  Stopwatch watch;
+  const Rows rows = rows_of(engine, axes, out, options);
+  Handle handle = start_all_gather(engine, axes, in, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
+  handle.supply({0, in.size()});
+  std::vector<Range> left =
+      options.order == Order::coordinate ? panels(rows) : panels_as_completed(rows, handle.arrival_order());
+  PanelReport report{.panels = static_cast<Index>(left.size()), .started = handle.started()};
+  while (!left.empty()) {
+    serve(engine);
+    const auto candidates = options.order == Order::arrival ? left.end() : left.begin() + 1;
+    auto next = candidates;
+    const auto find = [&] {
+      next = std::find_if(left.begin(), candidates,
+                          [&](const Range& panel) { return handle.arrived(rows.elements_of(panel)); });
+      return next != candidates;
+    };
+    if (!find()) handle.wait_until(find);
+    watch.compute(compute, *next);
+    left.erase(next);
+  }
+  finish(handle, report);
+  watch.report(report);
+  return report;
+}
+
+PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
+                                const PanelOptions& options, const Compute& compute) {
+  Stopwatch watch;
+  const Rows rows = rows_of(engine, axes, partial, options);
+  Handle handle =
+      start_reduce_scatter(engine, axes, op, partial, 0, out, piecewise(engine, axes, rows, out.dtype(), options));
+  const std::vector<Range> made = panels_as_touched(rows, handle.reading_order());
+  PanelReport report{.panels = static_cast<Index>(made.size()), .started = handle.started()};
+  for (const Range& panel : made) {
+    watch.compute(compute, panel);
+    handle.supply(rows.elements_of(panel));
+    serve(engine);
+  }
+  finish(handle, report);
+  watch.report(report);
+  return report;
+}
+
+PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
+                               const PanelOptions& options, const Compute& compute) {
+  Stopwatch watch;
+  Rows rows = rows_of(engine, axes, partial, options);
+  rows.blocks = {{0, rows.count}};  // every panel is scattered anew
+  const Options fed = piecewise(engine, axes, rows, out.dtype(), options);
+  require(partial.shape() == out.shape(), "compute_and_reduce: partial is {}, out is {}; they must be equal",
+          to_string(partial.shape()), to_string(out.shape()));
+  const std::vector<Range> made = panels(rows);
+  PanelReport report{.panels = static_cast<Index>(made.size())};
+  std::vector<Handle> handles;
+  for (const Range& panel : made) {
+    watch.compute(compute, panel);
+    Tensor result = out.rows(panel);
+    handles.push_back(start_all_reduce(engine, axes, op, partial.rows(panel), result, fed));
+    handles.back().supply({0, result.size()});
+    serve(engine);
+  }
+  report.started = handles.empty() ? now() : handles.front().started();
+  report.ended = report.started;
+  for (Handle& handle : handles) finish(handle, report);
+  watch.report(report);
+  return report;
+}
+
+}  // namespace shardline::collectives

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "collectives/run/operation.h"
+#include "collectives/run/progress.h"
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/packing.h"
+#include "collectives/schedule/schedule.h"
+#include "runtime/layout/tensor.h"
+
+namespace shardline::collectives {
+
+/// The beginning of every collective. Collective over `axes`: finds the group (axes of size 1 dropped, none left means
+/// a group of one and no communicator) and draws the tags. Throws UsageError on an axis that is unknown or given twice,
+/// and Error when element types differ.
+Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out);
+
+/// Makes the job a fed one when `options` ask for it. Throws UsageError when the collective is not along dim 0.
+void accept_fed(Job& job, int dim, const Options& options);
+/// For collectives that cannot be fed: throws UsageError when `options` ask for it.
+void refuse_fed(const Job& job, const Options& options);
+
+/// The algorithm that carries out `job`, which is set in it, and with it the wire of a reduction, whose operation must
+/// have been set: the algorithm asked for, the one that the engine's tuning gives for `automatic`, or `ring`, whose
+/// schedule is then empty, for a group of one. `question` holds the kind, the bytes and whether `direct` is possible.
+/// Throws UsageError on an average of integers, on a wire that the algorithm does not have, and on a fed job with an
+/// algorithm that sends no messages.
+Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options);
+
+/// Where this rank stands in the job's group.
+Placement placement_of(const Job& job, const Mesh& mesh);
+
+/// True when `in` and `out` are the same memory. Throws Error when they overlap otherwise.
+bool same_memory(const Job& job, const Tensor& in, const Tensor& out);
+
+/// True when `part` lies in `whole` exactly as its block `range` of `dim`. Throws Error when they overlap otherwise.
+bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, int dim, Range range);
+
+/// Throws Error that names the collective, the axes, both shapes and `dim` unless `dim` is a dim of both and the shapes
+/// agree in every dim other than those of `except`.
+void check_shapes(const Job& job, const Tensor& in, const Tensor& out, std::initializer_list<int> except);
+
+/// Throws Error unless `tensor`, called `name`, has `expected` elements along `dim`: this position's block or the
+/// whole.
+void check_extent(const Job& job, const char* name, const Tensor& tensor, int dim, Index expected);
+
+/// The result of a reduction over one rank: `in` itself, once it is there.
+void place_whole(Job& job, const Tensor& in, Tensor& out);
+
+/// The blocks of a dim of size `n`, by position of the job's group.
+std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n);
+
+/// Makes the boxes of `in` ready to be sent: job.input is the tensor itself when they are contiguous in it, otherwise a
+/// packed copy.
+Chunks stage_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes);
+
+/// stage_input() that always packs, in the order of `boxes`.
+Chunks pack_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes);
+
+/// Makes room for the boxes of `out` that other positions send: job.output is the tensor itself when they are
+/// contiguous in it, otherwise a packed buffer which the job's end unpacks. The own box is left to the caller.
+Chunks stage_output(Job& job, ScratchPool& pool, Tensor& out, const std::vector<Box>& boxes);
+
+}  // namespace shardline::collectives

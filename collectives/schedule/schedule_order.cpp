@@ -1,0 +1,92 @@
+#include "collectives/schedule/schedule_order.h"
+
+#include <algorithm>
+
+#include "collectives/schedule/intervals.h"
+
+namespace shardline::collectives {
+namespace {
+
+/// Ranges one after the other, every element where it occurs first.
+class FirstOccurrences {
+ public:
+  void add(Range range) {
+    for (const Range& fresh : seen_.missing(range)) {
+      if (!order_.empty() && order_.back().end == fresh.begin) {
+        order_.back().end = fresh.end;
+      } else {
+        order_.push_back(fresh);
+      }
+    }
+    seen_.add(range);
+  }
+  void add_input(const Piece& piece) {
+    if (piece.buffer == Buffer::input) add(piece.range);
+  }
+  std::vector<Range> order() && { return std::move(order_); }
+
+ private:
+  Intervals seen_;
+  std::vector<Range> order_;
+};
+
+/// Calls body(step) for the first step of every strand, then for the second ones, and so on.
+template <class Body>
+void for_each_in_round(const Schedule& schedule, std::size_t round, Body body) {
+  for (const Strand& strand : schedule.strands) {
+    if (round < strand.size()) body(strand[round]);
+  }
+}
+
+std::size_t rounds(const Schedule& schedule) {
+  std::size_t most = 0;
+  for (const Strand& strand : schedule.strands) most = std::max(most, strand.size());
+  return most;
+}
+
+}  // namespace
+
+bool settles(const Receive& receive) {
+  return receive.into.buffer == Buffer::output &&
+         (receive.last || (receive.action == Action::copy && !receive.partial));
+}
+
+bool settles(const Local& local) { return local.into.buffer == Buffer::output; }
+
+std::vector<Range> reading_order(const Schedule& schedule) {
+  FirstOccurrences read;
+  for (std::size_t round = 0; round < rounds(schedule); ++round) {
+    for_each_in_round(schedule, round, [&](const Step& step) {
+      for (const Local& local : step.locals) {
+        for (const Piece& piece : local.from) read.add_input(piece);
+      }
+      for (const Send& send : step.sends) read.add_input(send.from);
+    });
+    for_each_in_round(schedule, round, [&](const Step& step) {
+      for (const Receive& receive : step.receives) {
+        if (receive.action == Action::reduce) read.add_input(receive.operand);
+      }
+    });
+  }
+  return std::move(read).order();
+}
+
+std::vector<Range> arrival_order(const Schedule& schedule, Range placed) {
+  FirstOccurrences written;
+  written.add(placed);
+  for (std::size_t round = 0; round < rounds(schedule); ++round) {
+    for_each_in_round(schedule, round, [&](const Step& step) {
+      for (const Local& local : step.locals) {
+        if (settles(local)) written.add(local.into.range);
+      }
+    });
+    for_each_in_round(schedule, round, [&](const Step& step) {
+      for (const Receive& receive : step.receives) {
+        if (settles(receive)) written.add(receive.into.range);
+      }
+    });
+  }
+  return std::move(written).order();
+}
+
+}  // namespace shardline::collectives

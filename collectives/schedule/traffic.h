@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/schedule.h"
+
+namespace shardline::collectives {
+
+/// What a collective costs on the wire, whatever the wire is.
+struct Traffic {
+  Index steps = 0;       ///< messages one after the other on the position that has most of them, segments not counted
+  Index wire_bytes = 0;  ///< bytes leaving the busiest position in its busiest direction; for `direct`, read from peers
+  bool operator==(const Traffic&) const = default;
+};
+
+/// Derived from the schedules of all positions for near-equal blocks, so that it agrees with what their execution
+/// counts, on a group whose axes have these sizes, major first. `elements` is the larger side of the collective on one
+/// position: the result of an all_gather, the operand of a reduce_scatter, the array of an all_reduce or shift, what
+/// one position holds in an all_to_all. Takes time of order positions^2. Throws UsageError for `native`, which has no
+/// schedule, and `automatic`, which must be resolved.
+Traffic traffic(Kind kind, Algorithm algorithm, const std::vector<Index>& axis_sizes, Index elements,
+                const ElementSizes& sizes);
+
+}  // namespace shardline::collectives

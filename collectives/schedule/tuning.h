@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "collectives/schedule/options.h"
+#include "runtime/base/shape.h"
+
+namespace shardline::collectives {
+
+/// What joins the ranks of a group: the memory of one node, or a network.
+enum class LinkKind : std::uint8_t { node, network };
+
+/// "node", "network"
+std::string_view name_of(LinkKind link);
+
+/// What `automatic` is to be resolved for. Equal on all ranks of the group.
+struct Question {
+  Kind kind = Kind::all_gather;
+  LinkKind link = LinkKind::node;
+  Index ranks = 1;
+  Index bytes = 0;      ///< the larger side of the collective on one rank; for all_to_all, of a rank with equal blocks
+  bool direct = false;  ///< the arrays lie in an arena that all ranks of the group share
+  bool rounds = false;  ///< bf16 is reduced
+  Wire wire = Wire::automatic;
+};
+
+/// Rules by which `automatic` chooses, and the sizes at which collectives go on in another way: plain data, to be
+/// filled by whoever has measured.
+struct Tuning {
+  /// `algorithm` for `kind` on `link`, for 2 to `most_ranks` ranks and up to `most_bytes` bytes.
+  struct Rule {
+    Kind kind = Kind::all_gather;
+    LinkKind link = LinkKind::node;
+    Index most_ranks = kAny;
+    Index most_bytes = kAny;
+    Algorithm algorithm = Algorithm::ring;
+    bool operator==(const Rule&) const = default;
+  };
+  static constexpr Index kAny = Index{1} << 62;
+
+  /// The first rule that holds and is possible is taken.
+  std::vector<Rule> rules;
+  Index node_segment_bytes = Index{512} << 10;
+  Index network_segment_bytes = Index{256} << 10;
+  /// Below these bytes `direct` all_reduce has every rank combine whole arrays that are not in place, which saves a
+  /// wait for the others. With two ranks that reads no more than two passes do; beyond, their half of the traffic with
+  /// the main memory tells. With more ranks two passes read less of what the others have just written. The same bits.
+  Index one_pass_bytes_of_two = Index{1} << 20;
+  Index one_pass_bytes_of_more = Index{8} << 10;
+
+  Index segment_bytes(LinkKind link) const {
+    return link == LinkKind::node ? node_segment_bytes : network_segment_bytes;
+  }
+
+  bool operator==(const Tuning&) const = default;
+
+  /// Rules that hold well on machines that nobody has measured.
+  static Tuning built_in();
+};
+
+/// The algorithm that the rules give: never `automatic` or `native`. Where none holds: pairwise when bf16 is exchanged,
+/// otherwise ring.
+Algorithm choose(const Tuning& tuning, const Question& question);
+
+}  // namespace shardline::collectives

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/schedule/packing.h"
+#include "kernels/reduce.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/reduce_op.h"
+
+namespace shardline::collectives::direct {
+
+/// Copies that fill an array of at least this many bytes, which no cache will keep, write past the caches. (Additions,
+/// which read more than they write, gain nothing by it.)
+inline constexpr Index kStreamBytes = Index{16} << 20;
+
+/// One pass over a box of another rank's array that can be taken a piece at a time, so that other operations move on
+/// between the pieces.
+class CopyPass {
+ public:
+  struct Ends {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    Index element_size = 1;
+    bool stream = false;  ///< write past the caches
+  };
+  CopyPass(const Ends& ends, const BoxWalk& walk) : ends_(ends), walk_(walk) {}
+
+  bool done() const { return walk_.done(); }
+  /// Bytes of the whole box.
+  Index bytes() const { return walk_.size() * ends_.element_size; }
+  /// Copies at most `bytes` (at least an element); returns how many.
+  Index advance(Index bytes);
+
+ private:
+  Ends ends_;
+  BoxWalk walk_;
+};
+
+/// How the operands of a CombinePass are combined.
+struct Combination {
+  ReduceOp op = ReduceOp::sum;
+  DType dtype = DType::f32;
+  Index divisor = 1;
+};
+
+/// The same for boxes of several arrays of one shape, which are combined in the order given.
+class CombinePass {
+ public:
+  CombinePass(Combination how, std::vector<kernels::Operand> from, std::byte* to, const BoxWalk& walk);
+
+  bool done() const { return walk_.done(); }
+  /// Bytes that are read from each array.
+  Index bytes() const { return walk_.size() * size_of(how_.dtype); }
+  /// Makes at most `bytes` of the result (at least an element); returns how many.
+  Index advance(Index bytes);
+
+ private:
+  Combination how_;
+  std::vector<kernels::Operand> from_;  ///< at element at_
+  Index at_ = 0;
+  std::byte* to_;
+  BoxWalk walk_;
+};
+
+}  // namespace shardline::collectives::direct

@@ -1,0 +1,73 @@
+#include "collectives/shared/direct_run.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace shardline::collectives::direct {
+
+Run::Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers)
+    : Operation(std::move(job)),
+      meeting_(arena, this->job(), call),
+      readers_(readers.value_or(Readers{this->job().position() + 1, this->job().positions() - 1})) {}
+
+Operation::State Run::step() {
+  bool moved = false;
+  if (phase_ == Phase::before) {
+    if (!meeting_.start()) return State::idle;
+    phase_ = Phase::reading;
+    moved = true;
+  }
+  if (phase_ == Phase::reading) {
+    moved = read() || moved;
+    if (!all_read()) return moved ? State::moved : State::idle;
+    meeting_.say_finished();
+    phase_ = Phase::leaving;
+    moved = true;
+  }
+  for (; readers_.count > 0; ++readers_.first, --readers_.count) {
+    if (!meeting_.finished(readers_.first % job().positions())) break;
+  }
+  if (readers_.count > 0) return moved ? State::moved : State::idle;
+  meeting_.leave();
+  return State::complete;
+}
+
+std::string Run::missing() const {
+  switch (phase_) {
+    case Phase::before:
+      return fmt::format("{} earlier operations over the same axes are under way", kSlots);
+    case Phase::reading:
+      return missing_to_read();
+    case Phase::leaving:
+      break;
+  }
+  std::vector<std::string> names;
+  for (Index k = 0; k < readers_.count; ++k) {
+    const Index reader = (readers_.first + k) % job().positions();
+    if (!meeting_.finished(reader)) names.push_back(job().peer(reader));
+  }
+  return fmt::format("its operand is being read by {}", fmt::join(names, ", "));
+}
+
+bool Moves::advance(Index bytes) {
+  bool moved = false;
+  while (!left_.empty() && bytes > 0) {
+    if (!pass_) {
+      auto ready = left_.begin();
+      while (ready != left_.end() && !rules_.ready(*ready)) ++ready;
+      if (ready == left_.end()) return moved;
+      std::rotate(left_.begin(), ready, ready + 1);
+      pass_.emplace(rules_.open(left_.front()));
+    }
+    bytes -= pass_->advance(bytes);
+    moved = true;
+    if (!pass_->done()) continue;
+    pass_.reset();
+    left_.erase(left_.begin());
+  }
+  return moved;
+}
+
+}  // namespace shardline::collectives::direct

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/run/operation.h"
+#include "collectives/shared/arena.h"
+#include "collectives/shared/direct_flags.h"
+#include "collectives/shared/direct_passes.h"
+
+namespace shardline::collectives::direct {
+
+/// Positions that read from this one: `count` round the ring of the group from `first` on, which may be beyond its end.
+struct Readers {
+  Index first = 0;
+  Index count = 0;
+};
+
+/// A direct operation: announces itself, reads from others what is ready, says that it has finished, and is complete
+/// when all who read from this rank have finished too.
+class Run : public Operation {
+ public:
+  /// All others are readers unless given.
+  Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
+  std::string missing() const override;
+  Index wire_bytes() const override { return read_bytes_; }
+
+ protected:
+  /// Bytes that one step() reads before other operations get their turn.
+  static constexpr Index kPieceBytes = Index{1} << 20;
+
+  /// Reads about kPieceBytes of what is ready. True when there was any.
+  virtual bool read() = 0;
+  virtual bool all_read() const = 0;
+  /// What read() waits for.
+  virtual std::string missing_to_read() const = 0;
+
+  /// Counts bytes read from another rank.
+  void count_read(Index bytes) { read_bytes_ += bytes; }
+
+  Meeting& meeting() { return meeting_; }
+  const Meeting& meeting() const { return meeting_; }
+
+ private:
+  enum class Phase { before, reading, leaving };
+  State step() final;
+
+  Meeting meeting_;
+  Readers readers_;  ///< that have not been seen to finish
+  Phase phase_ = Phase::before;
+  Index read_bytes_ = 0;
+};
+
+/// Copies from one position after the other, whichever is ready.
+class Moves {
+ public:
+  struct Rules {
+    std::function<bool(Index position)> ready;     ///< may the position be read?
+    std::function<CopyPass(Index position)> open;  ///< begins the copy from a position that is ready
+  };
+  Moves(std::vector<Index> sources, Rules rules) : left_(std::move(sources)), rules_(std::move(rules)) {}
+
+  /// Copies about `bytes`. True when there was anything to copy.
+  bool advance(Index bytes);
+  bool done() const { return left_.empty(); }
+  /// Positions that are still to be read.
+  const std::vector<Index>& left() const { return left_; }
+
+ private:
+  std::vector<Index> left_;
+  Rules rules_;
+  std::optional<CopyPass> pass_;  ///< from left_.front()
+};
+
+}  // namespace shardline::collectives::direct

@@ -1,0 +1,227 @@
+#include "kernels/einsum/contraction.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "kernels/einsum/gemm.h"
+
+namespace shardline::kernels {
+namespace {
+
+/// The indices of `of` that `in` has, or with `has` false has not, in the order of `of`.
+Subscripts select(const Subscripts& of, const Subscripts& in, bool has) {
+  Subscripts chosen;
+  std::copy_if(of.begin(), of.end(), std::back_inserter(chosen), [&](int i) { return contains(in, i) == has; });
+  return chosen;
+}
+
+Subscripts concatenate(Subscripts a, const Subscripts& b, const Subscripts& c) {
+  a.insert(a.end(), b.begin(), b.end());
+  a.insert(a.end(), c.begin(), c.end());
+  return a;
+}
+
+/// The distance between consecutive positions of `group` taken as one index, if the array holds it as one.
+std::optional<Index> stride_of_group(const Layout& array, const Subscripts& group, const Extents& extents) {
+  Index expected = array.stride(group.back());
+  const Index last = expected;
+  for (std::size_t i = group.size(); i-- > 0;) {
+    if (array.stride(group[i]) != expected) return std::nullopt;
+    expected *= extents.at(group[i]);
+  }
+  return last;
+}
+
+/// How an array holds a matrix [rows, columns].
+struct MatrixLayout {
+  Transpose transpose = Transpose::no;
+  Index leading = 0;
+};
+
+std::optional<MatrixLayout> matrix_layout(const Layout& array, const Subscripts& rows, const Subscripts& columns,
+                                          const Extents& extents) {
+  const auto row_stride = stride_of_group(array, rows, extents);
+  const auto column_stride = stride_of_group(array, columns, extents);
+  if (!row_stride || !column_stride) return std::nullopt;
+  if (*column_stride == 1) return MatrixLayout{Transpose::no, *row_stride};
+  if (*row_stride == 1) return MatrixLayout{Transpose::yes, *column_stride};
+  return std::nullopt;
+}
+
+/// The indices of a product of matrices by their part in it. `batch` and `repeat` are looped over: each position of
+/// `batch` is a product of its own, those of `repeat` add up.
+struct Groups {
+  Subscripts batch, repeat, m, n, k;
+};
+
+/// True when the array has `inner` right after `outer` and only a window of it, so that the two are not one index.
+bool gap_between(int outer, int inner, const Layout& array, const Extents& extents) {
+  const auto place = std::find(array.subscripts.begin(), array.subscripts.end(), outer);
+  if (place == array.subscripts.end() || place + 1 == array.subscripts.end() || *(place + 1) != inner) return false;
+  return array.stride(outer) != array.stride(inner) * extents.at(inner);
+}
+
+/// Moves to `loops` what stands in `group` before an index of which only a window is used: what remains is one index.
+void split_at_window(Subscripts& group, Subscripts& loops, const std::vector<Layout>& arrays, const Extents& extents) {
+  for (std::size_t i = group.size(); i-- > 1;) {
+    const bool gap = std::any_of(arrays.begin(), arrays.end(), [&](const Layout& array) {
+      return gap_between(group[i - 1], group[i], array, extents);
+    });
+    if (!gap) continue;
+    const auto first = group.begin() + static_cast<std::ptrdiff_t>(i);
+    loops.insert(loops.end(), group.begin(), first);
+    group.erase(group.begin(), first);
+    return;
+  }
+}
+
+/// `groups` with the contracted indices in the order that leaves fewer elements to be copied.
+Groups order_contracted(const Layout& a, const Layout& b, const Groups& groups, const Extents& extents) {
+  const auto ordered = [&](Subscripts k) {
+    Groups result = groups;
+    result.k = std::move(k);
+    split_at_window(result.k, result.repeat, {a, b}, extents);
+    return result;
+  };
+  const auto copied = [&](const Groups& by) {
+    return (matrix_layout(a, by.m, by.k, extents) ? 0 : count_elements(a.subscripts, extents)) +
+           (matrix_layout(b, by.k, by.n, extents) ? 0 : count_elements(b.subscripts, extents));
+  };
+  Groups by_a = ordered(select(groups.k, a.subscripts, true));
+  Groups by_b = ordered(select(b.subscripts, groups.k, true));
+  return copied(by_b) < copied(by_a) ? by_b : by_a;
+}
+
+/// The parts that the indices take in out = a b.
+Groups group_indices(const Layout& a, const Layout& b, const Layout& out, const Extents& extents) {
+  Groups groups;
+  groups.batch = select(select(out.subscripts, a.subscripts, true), b.subscripts, true);
+  groups.m = select(out.subscripts, b.subscripts, false);
+  groups.n = select(out.subscripts, a.subscripts, false);
+  groups.k = select(a.subscripts, out.subscripts, false);
+  split_at_window(groups.m, groups.batch, {a, out}, extents);
+  split_at_window(groups.n, groups.batch, {b, out}, extents);
+  return order_contracted(a, b, groups, extents);
+}
+
+/// An operand as a matrix, in place or copied.
+template <class T>
+struct Matrix {
+  Term<const T> term;
+  MatrixLayout layout;
+  Scratch<T> copy;
+};
+
+template <class T>
+Matrix<T> as_matrix(const Term<const T>& term, const Groups& groups, const Subscripts& rows, const Subscripts& columns,
+                    const Extents& extents) {
+  if (const auto layout = matrix_layout(term.layout, rows, columns, extents)) return {term, *layout, nullptr};
+  const Subscripts& own = term.layout.subscripts;
+  const Subscripts looped = concatenate(select(groups.batch, own, true), select(groups.repeat, own, true), {});
+  Scratch<T> copy = make_scratch<T>(count_elements(own, extents));
+  const Term<T> permuted{copy.get(), dense_layout(concatenate(looped, rows, columns), extents)};
+  copy_or_sum(term, permuted, extents);
+  return {{permuted.data, permuted.layout}, {Transpose::no, count_elements(columns, extents)}, std::move(copy)};
+}
+
+/// Multiplies into a result that holds [m, n] or [n, m] as `layout` says; the latter as n x m = (n x k)(k x m).
+template <class T>
+void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const MatrixLayout& layout,
+              const Groups& groups, const Extents& extents, bool accumulate) {
+  const auto flip = [](Transpose t) { return t == Transpose::yes ? Transpose::no : Transpose::yes; };
+  GemmShape shape{.a = a.layout.transpose,
+                  .b = b.layout.transpose,
+                  .m = count_elements(groups.m, extents),
+                  .n = count_elements(groups.n, extents),
+                  .k = count_elements(groups.k, extents),
+                  .lda = a.layout.leading,
+                  .ldb = b.layout.leading,
+                  .ldc = layout.leading};
+  const bool swapped = layout.transpose == Transpose::yes;
+  if (swapped) {
+    shape = {flip(shape.b), flip(shape.a), shape.n, shape.m, shape.k, shape.ldb, shape.lda, shape.ldc};
+  }
+  const std::vector<Layout> arrays{out.layout, a.term.layout, b.term.layout};
+  const std::vector<Loop> batch = make_loops(groups.batch, arrays, extents);
+  const std::vector<Loop> repeat = make_loops(groups.repeat, arrays, extents);
+  for_each_position(batch, {}, [&](const Offsets& product) {
+    T beta = accumulate ? T(1) : T(0);
+    for_each_position(repeat, product, [&](const Offsets& offsets) {
+      const T* left = a.term.data + offsets[1];
+      const T* right = b.term.data + offsets[2];
+      if (swapped) std::swap(left, right);
+      gemm<T>(shape, T(1), left, right, beta, out.data + offsets[0]);
+      beta = T(1);
+    });
+  });
+}
+
+}  // namespace
+
+bool contains(const Subscripts& subscripts, int index) {
+  return std::find(subscripts.begin(), subscripts.end(), index) != subscripts.end();
+}
+
+Index count_elements(const Subscripts& subscripts, const Extents& extents) {
+  Index count = 1;
+  for (const int index : subscripts) count *= extents.at(index);
+  return count;
+}
+
+Index Layout::stride(int index) const {
+  const auto place = std::find(subscripts.begin(), subscripts.end(), index);
+  return place == subscripts.end() ? 0 : strides[static_cast<std::size_t>(place - subscripts.begin())];
+}
+
+Layout dense_layout(Subscripts subscripts, const Extents& extents) {
+  Layout layout{std::move(subscripts), {}};
+  layout.strides.resize(layout.subscripts.size());
+  Index stride = 1;
+  for (std::size_t d = layout.subscripts.size(); d-- > 0;) {
+    layout.strides[d] = stride;
+    stride *= extents.at(layout.subscripts[d]);
+  }
+  return layout;
+}
+
+std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Layout>& arrays, const Extents& extents) {
+  std::vector<Loop> loops;
+  for (const int index : indices) {
+    Loop loop{.extent = extents.at(index)};
+    for (std::size_t i = 0; i < arrays.size(); ++i) loop.strides[i] = arrays[i].stride(index);
+    loops.push_back(loop);
+  }
+  return loops;
+}
+
+template <class T>
+void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate) {
+  const std::array<const T*, 1> operands{from.data};
+  sum_of_products<T>(make_loops(from.layout.subscripts, {out.layout, from.layout}, extents), operands, out.data,
+                     accumulate);
+}
+
+template <class T>
+void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
+                      bool accumulate) {
+  const Groups groups = group_indices(a.layout, b.layout, out.layout, extents);
+  const Matrix<T> left = as_matrix(a, groups, groups.m, groups.k, extents);
+  const Matrix<T> right = as_matrix(b, groups, groups.k, groups.n, extents);
+  if (const auto layout = matrix_layout(out.layout, groups.m, groups.n, extents)) {
+    return multiply(left, right, out, *layout, groups, extents, accumulate);
+  }
+  const Scratch<T> product = make_scratch<T>(count_elements(out.layout.subscripts, extents));
+  const Term<T> ordered{product.get(), dense_layout(concatenate(groups.batch, groups.m, groups.n), extents)};
+  multiply(left, right, ordered, {Transpose::no, count_elements(groups.n, extents)}, groups, extents, false);
+  copy_or_sum<T>({ordered.data, ordered.layout}, out, extents, accumulate);
+}
+
+template void copy_or_sum(const Term<const float>&, const Term<float>&, const Extents&, bool);
+template void copy_or_sum(const Term<const double>&, const Term<double>&, const Extents&, bool);
+template void contract_by_gemm(const Term<const float>&, const Term<const float>&, const Term<float>&, const Extents&,
+                               bool);
+template void contract_by_gemm(const Term<const double>&, const Term<const double>&, const Term<double>&,
+                               const Extents&, bool);
+
+}  // namespace shardline::kernels

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kernels/einsum/einsum.h"
+#include "kernels/einsum/loop_nest.h"
+#include "runtime/base/shape.h"
+
+/// The parts of einsum, past its checks: every extent is positive.
+namespace shardline::kernels {
+
+/// Positions of every index over which an einsum runs.
+using Extents = std::map<int, Index>;
+
+/// The indices of an array, slowest first, and the distance in elements between neighbours along each of them: a whole
+/// row-major array, or a window of a larger one. Indices of one position may be left out.
+struct Layout {
+  Subscripts subscripts;
+  std::vector<Index> strides;
+
+  /// 0 where the array does not have the index.
+  Index stride(int index) const;
+};
+
+/// A whole row-major array.
+Layout dense_layout(Subscripts subscripts, const Extents& extents);
+
+/// An array of an einsum, `T` const for operands.
+template <class T>
+struct Term {
+  T* data = nullptr;
+  Layout layout;
+};
+
+/// Memory that is not initialised.
+template <class T>
+using Scratch = std::unique_ptr<T[]>;
+template <class T>
+Scratch<T> make_scratch(Index count) {
+  return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(count));
+}
+
+bool contains(const Subscripts& subscripts, int index);
+
+/// Number of positions of these subscripts.
+Index count_elements(const Subscripts& subscripts, const Extents& extents);
+
+/// The loops over `indices` of up to four arrays, the result's layout first.
+std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Layout>& arrays, const Extents& extents);
+
+/// out = permuted copy of `from`, or its sum over the indices that `out` lacks; with `accumulate` added to `out`.
+template <class T>
+void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate = false);
+
+/// The product of two operands as matrix products over the indices that all three arrays have; with `accumulate` added
+/// to `out`. Requires at least one index that only `a` and the result have, one that only `b` and the result have, one
+/// that only `a` and `b` have, and none that only one array has.
+template <class T>
+void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
+                      bool accumulate);
+
+}  // namespace shardline::kernels

@@ -1,0 +1,198 @@
+#include "kernels/einsum/einsum.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "kernels/einsum/contraction.h"
+#include "runtime/base/check.h"
+
+namespace shardline::kernels {
+namespace {
+
+void check_subscripts(const char* what, const Subscripts& subscripts, const Shape& shape) {
+  SHARDLINE_CHECK(subscripts.size() == shape.size(), "einsum: {} has {} dims and {} subscripts", what, shape.size(),
+                  subscripts.size());
+  const std::set<int> distinct(subscripts.begin(), subscripts.end());
+  SHARDLINE_CHECK(distinct.size() == subscripts.size(), "einsum: {} has an index twice", what);
+}
+
+void match_extents(const char* what, const Subscripts& subscripts, const Shape& shape, const Extents& extents) {
+  for (std::size_t d = 0; d < subscripts.size(); ++d) {
+    const auto known = extents.find(subscripts[d]);
+    SHARDLINE_CHECK(known != extents.end(), "einsum: index {} of {} is in no operand", subscripts[d], what);
+    SHARDLINE_CHECK(known->second == shape[d], "einsum: index {} has extent {} in {} and {} elsewhere", subscripts[d],
+                    shape[d], what, known->second);
+  }
+}
+
+template <class T>
+Extents collect_extents(std::span<const Operand<T>> operands, const View<T>& out, const Subscripts& out_subscripts) {
+  Extents extents;
+  for (const Operand<T>& operand : operands) {
+    check_subscripts("an operand", operand.subscripts, operand.view.shape);
+    for (std::size_t d = 0; d < operand.subscripts.size(); ++d) {
+      extents.emplace(operand.subscripts[d], operand.view.shape[d]);
+    }
+    match_extents("an operand", operand.subscripts, operand.view.shape, extents);
+  }
+  check_subscripts("the result", out_subscripts, out.shape);
+  match_extents("the result", out_subscripts, out.shape, extents);
+  return extents;
+}
+
+void check_window(const Window& window, const Extents& extents) {
+  const auto known = extents.find(window.index);
+  SHARDLINE_CHECK(known != extents.end(), "einsum: index {} of the window is in no operand", window.index);
+  SHARDLINE_CHECK(
+      0 <= window.range.begin && window.range.begin <= window.range.end && window.range.end <= known->second,
+      "einsum: a window [{}, {}) of index {}, whose extent is {}", window.range.begin, window.range.end, window.index,
+      known->second);
+}
+
+/// A whole array as a term. An index of extent 1 changes no offset: without it fewer layouts have to be told apart.
+template <class T>
+Term<T> whole_term(T* data, const Subscripts& subscripts, const Extents& extents) {
+  Subscripts kept = subscripts;
+  std::erase_if(kept, [&](int index) { return extents.at(index) == 1; });
+  return {data, dense_layout(std::move(kept), extents)};
+}
+
+/// What the window leaves of an array.
+template <class T>
+void narrow(Term<T>& term, const Window& window) {
+  if (term.data != nullptr) term.data += window.range.begin * term.layout.stride(window.index);
+}
+
+bool includes_all(const Subscripts& all, const Subscripts& some) {
+  return std::all_of(some.begin(), some.end(), [&](int index) { return contains(all, index); });
+}
+
+Subscripts unite(Subscripts a, const Subscripts& b) {
+  std::copy_if(b.begin(), b.end(), std::back_inserter(a), [&](int index) { return !contains(a, index); });
+  return a;
+}
+
+template <class T>
+using Terms = std::vector<Term<const T>>;
+
+template <class T>
+Subscripts all_indices(const Terms<T>& terms) {
+  Subscripts all;
+  for (const auto& term : terms) all = unite(std::move(all), term.layout.subscripts);
+  return all;
+}
+
+template <class T>
+void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate);
+
+/// Computes the loop nest position by position: no more work than walking its largest array.
+template <class T>
+void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+  std::vector<Layout> arrays{out.layout};
+  std::vector<const T*> data;
+  for (const auto& term : terms) {
+    arrays.push_back(term.layout);
+    data.push_back(term.data);
+  }
+  sum_of_products<T>(make_loops(all_indices(terms), arrays, extents), data, out.data, accumulate);
+}
+
+/// Two operands of which neither, nor the result, has all indices: sums out what only one of them has, then multiplies.
+template <class T>
+void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    Term<const T>& term = terms[i];
+    const Subscripts needed = unite(out.layout.subscripts, terms[1 - i].layout.subscripts);
+    if (includes_all(needed, term.layout.subscripts)) continue;
+    Subscripts kept = term.layout.subscripts;
+    std::erase_if(kept, [&](int index) { return !contains(needed, index); });
+    const Scratch<T> sum = make_scratch<T>(count_elements(kept, extents));
+    const Term<T> summed{sum.get(), dense_layout(kept, extents)};
+    copy_or_sum<T>(term, summed, extents);
+    term = {summed.data, summed.layout};
+    return contract(std::move(terms), out, extents, accumulate);
+  }
+  contract_by_gemm(terms[0], terms[1], out, extents, accumulate);
+}
+
+/// The first pair of three operands in which one has all indices of the other, else the first two.
+template <class T>
+std::array<std::size_t, 3> choose_pair(const Terms<T>& terms) {
+  for (const std::array<std::size_t, 3> order : {std::array<std::size_t, 3>{0, 1, 2}, {0, 2, 1}, {1, 2, 0}}) {
+    const Subscripts& a = terms[order[0]].layout.subscripts;
+    const Subscripts& b = terms[order[1]].layout.subscripts;
+    if (includes_all(a, b) || includes_all(b, a)) return order;
+  }
+  return {0, 1, 2};
+}
+
+template <class T>
+void contract_three(const Terms<T>& terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+  const auto [first, second, rest] = choose_pair(terms);
+  Subscripts kept = unite(terms[first].layout.subscripts, terms[second].layout.subscripts);
+  const Subscripts needed = unite(out.layout.subscripts, terms[rest].layout.subscripts);
+  std::erase_if(kept, [&](int index) { return !contains(needed, index); });
+  const Scratch<T> memory = make_scratch<T>(count_elements(kept, extents));
+  const Term<T> product{memory.get(), dense_layout(kept, extents)};
+  contract<T>({terms[first], terms[second]}, product, extents, false);
+  contract<T>({{product.data, product.layout}, terms[rest]}, out, extents, accumulate);
+}
+
+template <class T>
+void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+  const Subscripts all = all_indices(terms);
+  const bool one_holds_all = includes_all(out.layout.subscripts, all) ||
+                             std::any_of(terms.begin(), terms.end(), [&](const Term<const T>& term) {
+                               return includes_all(term.layout.subscripts, all);
+                             });
+  if (one_holds_all) return contract_directly(terms, out, extents, accumulate);
+  if (terms.size() == 2) return contract_two(std::move(terms), out, extents, accumulate);
+  contract_three(terms, out, extents, accumulate);
+}
+
+}  // namespace
+
+template <class T>
+void einsum(std::span<const Operand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+            const std::optional<Window>& window) {
+  SHARDLINE_CHECK(!operands.empty() && operands.size() <= 3, "einsum of {} operands; 1 to 3 are legal",
+                  operands.size());
+  Extents extents = collect_extents(operands, out, out_subscripts);
+  Terms<T> terms;
+  for (const Operand<T>& operand : operands)
+    terms.push_back(whole_term(operand.view.data, operand.subscripts, extents));
+  Term<T> result = whole_term(out.data, out_subscripts, extents);
+  if (window) {
+    check_window(*window, extents);
+    if (window->range.size() == 0 && contains(out_subscripts, window->index)) return;
+    for (Term<const T>& term : terms) narrow(term, *window);
+    narrow(result, *window);
+    extents.at(window->index) = window->range.size();
+  }
+  const bool accumulate = window && window->accumulate;
+  const bool sums_nothing = std::any_of(extents.begin(), extents.end(), [](const auto& e) { return e.second == 0; });
+  if (!sums_nothing) return contract<T>(std::move(terms), result, extents, accumulate);
+  if (!accumulate) clear_result<T>(make_loops(result.layout.subscripts, {result.layout}, extents), result.data);
+}
+
+Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> operands, const Subscripts& out,
+                 Index element_size) {
+  const auto count = [&](const Subscripts& subscripts) {
+    double elements = 1;
+    for (const int index : subscripts) elements *= static_cast<double>(extents[static_cast<std::size_t>(index)]);
+    return elements;
+  };
+  Subscripts all;
+  double stored = count(out);
+  for (const Subscripts& operand : operands) {
+    all = unite(std::move(all), operand);
+    stored += count(operand);
+  }
+  return {Flops(static_cast<double>(operands.size()) * count(all)), Bytes(stored * static_cast<double>(element_size))};
+}
+
+template void einsum(std::span<const Operand<float>>, View<float>, const Subscripts&, const std::optional<Window>&);
+template void einsum(std::span<const Operand<double>>, View<double>, const Subscripts&, const std::optional<Window>&);
+
+}  // namespace shardline::kernels

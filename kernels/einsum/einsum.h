@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/support/cost.h"
+#include "runtime/base/view.h"
+
+namespace shardline::kernels {
+
+/// The index of every dim of an array: small non-negative numbers that mean something within one einsum only.
+using Subscripts = std::vector<int>;
+
+/// An array and the index of each of its dims.
+template <class T>
+struct Operand {
+  View<const T> view;
+  Subscripts subscripts;
+};
+
+/// The positions of one index that an einsum is restricted to.
+struct Window {
+  int index = 0;
+  Range range;
+  bool accumulate = false;  ///< add to the result instead of overwriting it
+};
+
+/// out[out_subscripts] = sum over all other indices of the product of 1 to 3 operands. Every index of the result occurs
+/// in an operand; no array has an index twice; an index that one operand alone has may be summed. Extents may be zero
+/// (a sum over nothing is 0).
+///
+/// Two operands become (batched) matrix products without a copy where each array holds its rows, its columns and the
+/// contracted indices as groups that lie together in one order; otherwise the array that does not is permuted into
+/// scratch memory first. Sums of elementwise products are computed directly. Three operands are contracted in pairs
+/// unless one array has all indices. Throws Error on subscripts that break the rules above or extents that disagree.
+///
+/// With `window` only the positions at which an index lies in a range are computed; arrays are those of the whole
+/// einsum all the same. Of a result that has the index only those positions are written, otherwise the whole result
+/// becomes the sum over them; with `accumulate` it is added to what stands there, so that windows that cover an index
+/// give the whole einsum. The matrix products work on the part of each array where it lies; arrays that would be
+/// permuted are permuted for that part alone. Throws Error on an index that no operand has and a range outside of it.
+template <class T>
+void einsum(std::span<const Operand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+            const std::optional<Window>& window = {});
+
+/// As many operations per position of the full index space as there are operands (one: an addition; two: a
+/// multiplication and an addition); every operand and the result once. extents[i] is the extent of index i.
+Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> operands, const Subscripts& out,
+                 Index element_size);
+
+}  // namespace shardline::kernels

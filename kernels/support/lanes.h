@@ -1,0 +1,107 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <array>
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/support/exp.h"
+#include "runtime/base/shape.h"
+
+/// How the elementwise kernels vectorise. Eigen's whole-array expressions treat the elements before the first aligned
+/// address and after the last full vector with scalar code that may differ in the last bit, so their result depends
+/// on where an array happens to lie. Here an array is taken in pieces of kLanes elements, copied through the registers
+/// (or the first-level cache), and every element, the last few included, goes through the same vector code: equal
+/// inputs give equal bits on every rank and in every run. Only kernel sources include this header.
+namespace shardline::kernels {
+
+inline constexpr Index kLanes = 32;
+
+/// kLanes elements in registers.
+template <class T>
+using Lanes = Eigen::Array<T, kLanes, 1>;
+
+using FullCount = std::integral_constant<Index, kLanes>;
+
+/// The first `count` lanes from memory, zero in the rest.
+template <class T, class Count>
+Lanes<T> load(const T* from, Count count) {
+  if constexpr (std::is_same_v<Count, FullCount>) {
+    return Eigen::Map<const Lanes<T>>(from);
+  } else {
+    Lanes<T> lanes = Lanes<T>::Zero();
+    for (Index i = 0; i < count; ++i) lanes[i] = from[i];
+    return lanes;
+  }
+}
+
+/// The first `count` lanes to memory.
+template <class T, class Count>
+void store(const Lanes<T>& lanes, T* to, Count count) {
+  if constexpr (std::is_same_v<Count, FullCount>) {
+    Eigen::Map<Lanes<T>>{to} = lanes;
+  } else {
+    for (Index i = 0; i < count; ++i) to[i] = lanes[i];
+  }
+}
+
+/// Adds the first `count` lanes of `term` to those of `sum`.
+template <class T, class Count>
+void add_lanes(Lanes<T>& sum, const Lanes<T>& term, Count count) {
+  if constexpr (std::is_same_v<Count, FullCount>) {
+    sum += term;
+  } else {
+    for (Index i = 0; i < count; ++i) sum[i] += term[i];
+  }
+}
+
+/// Calls body(begin, count) for consecutive pieces of `size` elements; `count` is a FullCount for all but a partial
+/// last piece.
+template <class Body>
+[[gnu::always_inline]] inline void for_lanes(Index size, Body&& body) {
+  Index begin = 0;
+  for (; begin + kLanes <= size; begin += kLanes) body(begin, FullCount());
+  if (begin < size) body(begin, size - begin);
+}
+
+/// The sum over i < size of piece(begin, count), which gives the terms of one piece as Lanes<T>. Summed in an order
+/// that depends on `size` alone.
+template <class T, class Piece>
+[[gnu::always_inline]] inline T sum_lanes(Index size, Piece&& piece) {
+  Lanes<T> sum = Lanes<T>::Zero();
+  for_lanes(size, [&](Index begin, auto count) { add_lanes<T>(sum, piece(begin, count), count); });
+  return sum.sum();
+}
+
+/// The exponential of every lane.
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> exp_lanes(const Lanes<T>& x) {
+  Lanes<T> y;
+  for (Index i = 0; i < kLanes; ++i) y[i] = vector_exp(x[i]);
+  return y;
+}
+
+/// The larger of two, NaN if one of them is: against one on the right `a > b` fails.
+template <class T>
+T larger(T a, T b) {
+  return a > b || std::isnan(a) ? a : b;
+}
+
+/// The largest of `start` and the elements; NaN if one of them is.
+template <class T>
+T max_lanes(const T* from, Index size, T start) {
+  std::array<T, kLanes> largest;
+  largest.fill(start);
+  for_lanes(size, [&](Index begin, auto count) {
+    for (Index i = 0; i < count; ++i) {
+      T& lane = largest[static_cast<std::size_t>(i)];
+      lane = larger(from[begin + i], lane);
+    }
+  });
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) largest[i] = larger(largest[i], largest[i + half]);
+  }
+  return largest[0];
+}
+
+}  // namespace shardline::kernels

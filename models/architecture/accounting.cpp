@@ -1,0 +1,52 @@
+#include "models/architecture/accounting.h"
+
+namespace shardline {
+
+ParameterParts parameter_parts(const TransformerConfig& config) {
+  const Index queries = config.d_model * config.heads * config.head_dim;
+  const Index keys = config.d_model * config.kv_heads * config.head_dim;
+  const Index products = config.gated ? 3 : 2;
+  return {.feed_forward = config.layers * products * config.d_model * config.d_ff,
+          .attention = config.layers * (2 * queries + 2 * keys),
+          .vocabulary = (config.tied ? 1 : 2) * config.vocab * config.d_model,
+          .norms = (2 * config.layers + 1) * config.d_model};
+}
+
+Index parameter_count(const TransformerConfig& config) { return parameter_parts(config).total(); }
+
+Flops training_flops(const TransformerConfig& config, const BatchShape& batch) {
+  const auto sequences = static_cast<double>(batch.sequences);
+  const auto tokens = static_cast<double>(batch.tokens);
+  const double products = 6.0 * static_cast<double>(parameter_count(config)) * sequences * tokens;
+  const double attention =
+      12.0 * static_cast<double>(config.layers) * sequences * tokens * tokens * static_cast<double>(config.d_model);
+  return Flops(products + attention);
+}
+
+TokenFlops token_flops(const TransformerConfig& config, Index sequence) {
+  const auto width = static_cast<double>(config.heads * config.head_dim);
+  return {Flops(6.0 * static_cast<double>(parameter_count(config))),
+          Flops(12.0 * static_cast<double>(config.layers) * static_cast<double>(sequence) * width)};
+}
+
+Bytes kv_cache_per_token(const TransformerConfig& config, Bytes element) {
+  return element * static_cast<double>(2 * config.layers * config.kv_heads * config.head_dim);
+}
+
+const std::vector<Rematerialisation>& rematerialisations() {
+  static const std::vector<Rematerialisation> policies = {
+      {"block", "the input of each layer", 1, 0},
+      {"four", "four arrays of d_model a layer", 4, 0},
+      {"products", "the results of the MLP's three products", 1, 2},
+      {"all", "about twenty arrays of d_model a layer", 20, 0},
+  };
+  return policies;
+}
+
+Bytes activation_bytes(const TransformerConfig& config, double tokens, const Rematerialisation& policy, Bytes element) {
+  const double width = policy.d_model_arrays * static_cast<double>(config.d_model) +
+                       policy.d_ff_arrays * static_cast<double>(config.d_ff);
+  return element * (tokens * width * static_cast<double>(config.layers));
+}
+
+}  // namespace shardline

@@ -1,0 +1,333 @@
+#include "models/architecture/config.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "models/architecture/config_keys.h"
+#include "models/architecture/model_types.h"
+#include "models/architecture/strict_json.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Index kLargestSize = 2147483647;
+constexpr Index kMostLayers = 10000;
+constexpr double kMostParameters = 1e15;
+constexpr int kDeepestConfig = 16;
+
+/// Reads the keys of one configuration; every message names the file and the key.
+class Reader {
+ public:
+  /// `legal_types` is what messages offer in place of a model_type that is not known.
+  Reader(std::string_view text, std::string_view name, const std::string& legal_types)
+      : name_(name),
+        object_(parse_object(text, name_, "the configuration", kDeepestConfig)),
+        type_(find_type(legal_types)) {}
+
+  const std::string& name() const { return name_; }
+  const Json& object() const { return object_; }
+  const ModelType& type() const { return type_; }
+  /// Sizes that are missing and what they are then, "hidden_size 4096".
+  const std::vector<std::string>& missing() const { return missing_; }
+
+  bool is_missing(const char* key) const { return !object_.contains(key); }
+  bool is_null(const char* key) const { return object_.contains(key) && object_.at(key).is_null(); }
+  /// There and not null.
+  bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
+
+  [[noreturn]] void refuse(std::string_view key, const Json& value, std::string_view legal) const {
+    usage_error("{}: {} is {}; {}", name_, key, shown(value), legal);
+  }
+
+  /// A size; `missing` without the key.
+  Index size(const char* key, Index missing) const {
+    if (is_missing(key)) return missing;
+    const Index most = key == std::string_view("num_hidden_layers") ? kMostLayers : kLargestSize;
+    const Json& value = object_.at(key);
+    if (!value.is_number_integer() || value < 1 || value > most) {
+      refuse(key, value, fmt::format("it must be a whole number from 1 to {}", most));
+    }
+    return value.get<Index>();
+  }
+
+  /// The same, noted when it is missing.
+  Index noted_size(const char* key, Index missing) {
+    if (is_missing(key)) missing_.push_back(fmt::format("{} {}", key, missing));
+    return size(key, missing);
+  }
+
+  /// A number from the least that f32 has in full to `most`.
+  double positive(const Json& object, const char* key, double missing, double most) const {
+    constexpr double kLeast = std::numeric_limits<float>::min();
+    if (!object.contains(key)) return missing;
+    const Json& value = object.at(key);
+    if (!value.is_number() || !(value.get<double>() >= kLeast) || value.get<double>() > most) {
+      refuse(key, value, fmt::format("it must be a positive number from {:.2g} to {:g}", kLeast, most));
+    }
+    return value.get<double>();
+  }
+
+  bool flag(const char* key, bool missing) const {
+    if (is_missing(key)) return missing;
+    if (!object_.at(key).is_boolean()) refuse(key, object_.at(key), "it must be true or false");
+    return object_.at(key).get<bool>();
+  }
+
+ private:
+  const ModelType& find_type(const std::string& legal) const {
+    require(object_.contains("model_type"), "{}: model_type is missing; {}", name_, legal);
+    const Json& given = object_.at("model_type");
+    for (const ModelType& type : model_types()) {
+      if (given == std::string(type.name)) return type;
+    }
+    refuse("model_type", given, legal);
+  }
+
+  std::string name_;
+  Json object_;
+  const ModelType& type_;
+  std::vector<std::string> missing_;
+};
+
+/// A key that changes the mathematics in a way that is not implemented.
+struct Difference {
+  std::string key;  ///< with those of the objects around it: rope_parameters.factor
+  Json value = {};
+  std::string legal;
+  bool unknown = false;  ///< whether it changes anything is not known
+};
+
+/// Keys that parse_config() reads, or looks into, by themselves.
+bool is_read(std::string_view key) {
+  constexpr auto kRead = std::to_array<std::string_view>(
+      {"model_type",          "vocab_size",        "hidden_size",       "num_hidden_layers",   "num_attention_heads",
+       "num_key_value_heads", "head_dim",          "intermediate_size", "tie_word_embeddings", "rms_norm_eps",
+       "rope_theta",          "initializer_range", "rope_scaling",      "rope_parameters",     "sliding_window",
+       "use_sliding_window",  "layer_types",       "num_local_experts", "num_experts",         "n_routed_experts"});
+  return std::find(kRead.begin(), kRead.end(), key) != kRead.end();
+}
+
+/// Rotary positions as one object. Its other keys are those of scaled positions, or hold objects by kind of layer.
+void look_at_rope(const Reader& reader, const char* key, std::vector<Difference>& found) {
+  if (!reader.has(key)) return;
+  const Json& rope = reader.object().at(key);
+  if (!rope.is_object()) {
+    found.push_back({key, rope, "it must be an object or null"});
+    return;
+  }
+  for (const auto& [inner, value] : rope.items()) {
+    const bool is_type = inner == "rope_type" || inner == "type";
+    const bool harmless =
+        inner == "rope_theta" || (is_type && value == "default") || (inner == "partial_rotary_factor" && value == 1);
+    if (harmless) continue;
+    found.push_back({fmt::format("{}.{}", key, inner), value,
+                     is_type                            ? "only \"default\" is implemented"
+                     : inner == "partial_rotary_factor" ? "only 1 is implemented"
+                                                        : "this key is not implemented"});
+  }
+}
+
+/// Attention over the last tokens alone, of all layers or of some.
+void look_at_window(const Reader& reader, std::vector<Difference>& found) {
+  const ModelType& type = reader.type();
+  // Only some types have a switch beside the size; in mistral's it means nothing.
+  const bool switched_off = type.name != "mistral" && !reader.is_missing("use_sliding_window") &&
+                            (reader.is_null("use_sliding_window") || !reader.flag("use_sliding_window", false));
+  if (reader.is_missing("sliding_window") && type.window) {
+    found.push_back({"sliding_window", *type.window,
+                     fmt::format("that is what {} makes of the missing key; only null is implemented", type.name)});
+  } else if (reader.has("sliding_window") && !switched_off) {
+    found.push_back({"sliding_window", reader.object().at("sliding_window"), "only null is implemented"});
+  }
+  if (!reader.has("layer_types") || reader.object().at("layer_types").empty()) return;
+  const Json& layers = reader.object().at("layer_types");
+  const bool full = layers.is_array() && std::all_of(layers.begin(), layers.end(),
+                                                     [](const Json& each) { return each == "full_attention"; });
+  if (!full) {
+    found.push_back({"layer_types", layers, "only \"full_attention\" of all layers is implemented"});
+  } else if (const Index count = reader.size("num_hidden_layers", reader.type().layers);
+             static_cast<Index>(layers.size()) != count) {
+    found.push_back({"layer_types", layers, fmt::format("num_hidden_layers is {}, and each layer has one", count)});
+  }
+}
+
+/// Keys that are there with another value than the one that changes nothing.
+void look_at_values(const Reader& reader, std::vector<Difference>& found) {
+  for (const auto& [key, harmless, refuses_null] : harmless_values()) {
+    const auto entry = reader.object().find(key);
+    if (entry == reader.object().end() || *entry == harmless) continue;
+    if (refuses_null || !entry->empty()) {
+      found.push_back({std::string(key), *entry, fmt::format("only {} is implemented", shown(harmless))});
+    }
+  }
+}
+
+bool is_harmless_value(std::string_view key) {
+  return std::any_of(harmless_values().begin(), harmless_values().end(),
+                     [&](const HarmlessValue& each) { return each.key == key; });
+}
+
+/// All that parse_config() refuses and that changes no size.
+std::vector<Difference> other_mathematics(const Reader& reader) {
+  std::vector<Difference> found;
+  look_at_values(reader, found);
+  for (const auto& [key, value] : reader.object().items()) {
+    if (value.empty() || is_read(key) || says_no_mathematics(key) || is_harmless_value(key)) continue;
+    if (!names_dropout(key)) {
+      found.push_back(
+          {key, value, "this key is not known; if it says nothing about the mathematics, take it out", true});
+    } else if (value != 0) {
+      found.push_back({key, value, "there is no dropout here, only 0"});
+    }
+  }
+  look_at_window(reader, found);
+  look_at_rope(reader, "rope_scaling", found);
+  look_at_rope(reader, "rope_parameters", found);
+  return found;
+}
+
+/// rope_scaling, when there is something in it, stands in front of rope_parameters, and both of the key outside.
+double read_rope_theta(const Reader& reader) {
+  constexpr double kMost = 1e30;  // powers of it are taken in f32
+  const double outside = reader.positive(reader.object(), "rope_theta", TransformerConfig{}.rope_theta, kMost);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (reader.has(key) && !reader.object().at(key).empty()) {
+      return reader.positive(reader.object().at(key), "rope_theta", outside, kMost);
+    }
+  }
+  return outside;
+}
+
+Index read_kv_heads(const Reader& reader, Index heads) {
+  const bool derived = reader.is_null("num_key_value_heads") && reader.type().null_kv_heads == NullMeans::derived;
+  const Index kv_heads = derived ? heads : reader.size("num_key_value_heads", reader.type().kv_heads.value_or(heads));
+  require(heads % kv_heads == 0,
+          "{}: num_attention_heads is {} and num_key_value_heads is {}; the first must be a multiple of the second",
+          reader.name(), heads, kv_heads);
+  return kv_heads;
+}
+
+Index read_head_dim(const Reader& reader, Index d_model, Index heads) {
+  const bool derived = reader.is_missing("head_dim")
+                           ? !reader.type().head_dim
+                           : reader.is_null("head_dim") && reader.type().null_head_dim == NullMeans::derived;
+  if (derived) {
+    require(d_model % heads == 0,
+            "{}: hidden_size is {} and num_attention_heads is {}; without head_dim the first must be a multiple of the "
+            "second",
+            reader.name(), d_model, heads);
+  }
+  const Index head_dim = derived ? d_model / heads : reader.size("head_dim", reader.type().head_dim.value_or(0));
+  require(head_dim % 2 == 0, "{}: head_dim is {}; rotary positions turn pairs, so it must be even", reader.name(),
+          head_dim);
+  return head_dim;
+}
+
+ReadConfig read_sizes(Reader& reader) {
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    if (reader.has(key)) reader.refuse(key, reader.object().at(key), "experts are not implemented");
+  }
+  ReadConfig read;
+  TransformerConfig& config = read.config;
+  const ModelType& type = reader.type();
+  config.vocab = reader.noted_size("vocab_size", type.vocab);
+  config.d_model = reader.noted_size("hidden_size", type.d_model);
+  config.layers = reader.noted_size("num_hidden_layers", type.layers);
+  config.heads = reader.noted_size("num_attention_heads", type.heads);
+  config.kv_heads = read_kv_heads(reader, config.heads);
+  config.head_dim = read_head_dim(reader, config.d_model, config.heads);
+  config.d_ff = reader.noted_size("intermediate_size", type.d_ff);
+  config.tied = reader.flag("tie_word_embeddings", type.tied);
+  const double parameters =
+      2.0 * static_cast<double>(config.vocab) * static_cast<double>(config.d_model) +
+      static_cast<double>(config.layers) * static_cast<double>(config.d_model) *
+          (2.0 * static_cast<double>(config.head_dim) * static_cast<double>(config.heads + config.kv_heads) +
+           3.0 * static_cast<double>(config.d_ff));
+  require(parameters <= kMostParameters, "{}: that is {:.2g} parameters; at most {:g} are counted", reader.name(),
+          parameters, kMostParameters);
+  if (!reader.missing().empty()) {
+    read.remarks.push_back(fmt::format("{}: what is missing is as in {}: {}", reader.name(), type.name,
+                                       fmt::join(reader.missing(), ", ")));
+  }
+  return read;
+}
+
+}  // namespace
+
+TransformerConfig tiny_config() {
+  TransformerConfig config;
+  config.vocab = 256;
+  config.d_model = 192;
+  config.layers = 4;
+  config.heads = 6;
+  config.kv_heads = 2;
+  config.head_dim = 32;
+  config.d_ff = 512;
+  return config;
+}
+
+ReadConfig parse_config(std::string_view json_text, std::string_view name) {
+  const std::string implemented = "implemented are " + model_type_names(true);
+  Reader reader(json_text, name, implemented);
+  if (!reader.type().differs.empty()) {
+    reader.refuse("model_type", reader.type().name, fmt::format("{}; {}", reader.type().differs, implemented));
+  }
+  const std::vector<Difference> other = other_mathematics(reader);
+  if (!other.empty()) reader.refuse(other[0].key, other[0].value, other[0].legal);
+  ReadConfig read = read_sizes(reader);
+  TransformerConfig& config = read.config;
+  config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps, 1);
+  config.rope_theta = read_rope_theta(reader);
+  config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range, 100);
+  return read;
+}
+
+ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
+  Reader reader(json_text, name, "counted are " + model_type_names(false));
+  ReadConfig read = read_sizes(reader);
+  std::vector<std::string> not_counted;
+  const ModelType& type = reader.type();
+  if (!type.not_counted.empty()) not_counted.push_back(fmt::format("{} of {}", type.not_counted, type.name));
+  std::vector<std::string> unknown;
+  for (const Difference& each : other_mathematics(reader)) (each.unknown ? unknown : not_counted).push_back(each.key);
+  if (!not_counted.empty()) {
+    read.remarks.push_back(fmt::format("{}: not counted: {}", name, fmt::join(not_counted, ", ")));
+  }
+  if (!unknown.empty()) read.remarks.push_back(fmt::format("{}: not known: {}", name, fmt::join(unknown, ", ")));
+  return read;
+}
+
+std::string to_json(const TransformerConfig& config) {
+  SHARDLINE_CHECK(config.gated, "a config.json of model_type llama says a gated MLP");
+  const nlohmann::ordered_json object = {
+      {"architectures", {"LlamaForCausalLM"}},
+      {"model_type", "llama"},
+      {"vocab_size", config.vocab},
+      {"hidden_size", config.d_model},
+      {"intermediate_size", config.d_ff},
+      {"num_hidden_layers", config.layers},
+      {"num_attention_heads", config.heads},
+      {"num_key_value_heads", config.kv_heads},
+      {"head_dim", config.head_dim},
+      {"hidden_act", "silu"},
+      {"rms_norm_eps", config.rms_eps},
+      {"rope_theta", config.rope_theta},
+      {"rope_scaling", nullptr},
+      {"attention_bias", false},
+      {"mlp_bias", false},
+      {"attention_dropout", 0.0},
+      {"tie_word_embeddings", config.tied},
+      {"initializer_range", config.initializer_range},
+  };
+  return object.dump(2) + "\n";
+}
+
+}  // namespace shardline

@@ -1,0 +1,62 @@
+#include "models/architecture/known_models.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/base/check.h"
+#include "runtime/base/nearest.h"
+#include "runtime/host/files.h"
+
+namespace shardline {
+namespace {
+
+TransformerConfig tied(TransformerConfig config) {
+  config.tied = true;
+  return config;
+}
+
+TransformerConfig without_gate(TransformerConfig config) {
+  config.gated = false;
+  return config;
+}
+
+}  // namespace
+
+const std::vector<KnownModel>& known_models() {
+  // vocab, d_model, layers, heads, kv_heads, head_dim, d_ff
+  static const std::vector<KnownModel> models = {
+      {"tiny", tiny_config()},
+      {"llama2-13b", {32000, 5120, 40, 40, 40, 128, 13824}},
+      {"llama3-8b", {128256, 4096, 32, 32, 8, 128, 14336}},
+      {"llama3-70b", {128256, 8192, 80, 64, 8, 128, 28672}},
+      {"llama3-405b", {128256, 16384, 126, 128, 8, 128, 53248}},
+      {"gemma-7b", tied({256000, 3072, 28, 16, 16, 256, 24576})},
+      {"gpt3", tied(without_gate({50257, 12288, 96, 96, 96, 128, 49152}))},
+  };
+  return models;
+}
+
+bool is_known_model(const std::string& name) {
+  const std::vector<KnownModel>& known = known_models();
+  return std::any_of(known.begin(), known.end(), [&](const KnownModel& each) { return each.name == name; });
+}
+
+TransformerConfig sizes_of_model(const std::string& model, std::vector<std::string>* remarks) {
+  std::vector<std::string> names;
+  for (const KnownModel& known : known_models()) {
+    if (known.name == model) return known.config;
+    names.push_back(known.name);
+  }
+  std::error_code error;
+  if (std::filesystem::exists(model, error)) {
+    const ReadConfig read = parse_sizes(read_description(model), model);
+    if (remarks != nullptr) remarks->insert(remarks->end(), read.remarks.begin(), read.remarks.end());
+    return read.config;
+  }
+  usage_error("model \"{}\" is not known, nor is there such a file; nearest are {}; there are {}", model,
+              fmt::join(nearest(model, names), ", "), fmt::join(names, ", "));
+}
+
+}  // namespace shardline

@@ -1,0 +1,156 @@
+#include "models/architecture/transformer.h"
+
+#include <fmt/format.h>
+
+#include "program/ops/operations.h"
+#include "program/transform/differentiate.h"
+
+namespace shardline {
+namespace {
+
+/// Adds the forward pass to a program, layer by layer.
+class Forward {
+ public:
+  Forward(const TransformerConfig& config, const BatchShape& batch) : config_(config) {
+    program().sizes = {{"B", batch.sequences},
+                       {"T", batch.tokens},
+                       {"D", config.d_model},
+                       {"K", config.kv_heads},
+                       {"G", config.heads / config.kv_heads},
+                       {"H", config.head_dim},
+                       {"F", config.d_ff},
+                       {"V", config.vocab}};
+    model_.ids = program().add_input("ids", {"B", "T"}, Role::tokens);
+  }
+
+  Transformer build() {
+    const ArrayId table = parameter("E", "model.embed_tokens.weight", {"V", "D"});
+    ArrayId x = embed(program(), "x0", table, model_.ids, Role::stream);
+    for (Index layer = 1; layer <= config_.layers; ++layer) x = add_layer(static_cast<int>(layer), x);
+    program().region = {Pass::forward, static_cast<int>(config_.layers) + 1};
+    const ArrayId w_final = parameter("w_final", "model.norm.weight", {"D"});
+    const ArrayId z = rms_norm(program(), "z", x, w_final, config_.rms_eps);
+    const ArrayId unembed = config_.tied ? table : parameter("U", "lm_head.weight", {"V", "D"});
+    model_.logits = einsum(program(), "logits", {z, unembed}, {"B", "T", "V"});
+    return std::move(model_);
+  }
+
+ private:
+  Program& program() { return model_.program; }
+
+  ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
+                    int input_dims = 0) {
+    const ArrayId array = program().add_input(name, dims, Role::parameter);
+    model_.parameters.push_back({array, checkpoint_name, input_dims});
+    return array;
+  }
+
+  ArrayId add_layer(int layer, ArrayId x) {
+    program().region = {Pass::forward, layer};
+    number_ = std::to_string(layer);
+    prefix_ = fmt::format("model.layers.{}.", layer - 1);
+    const ArrayId attended = add(program(), "h" + number_, {x, add_attention(x)}, Role::stream);
+    return add(program(), "x" + number_, {attended, add_mlp(attended)}, Role::stream);
+  }
+
+  /// Attention of one layer: what it adds to the residual stream.
+  ArrayId add_attention(ArrayId x) {
+    Program& p = program();
+    const std::string& n = number_;
+    const ArrayId w_norm = parameter("w_attn" + n, prefix_ + "input_layernorm.weight", {"D"});
+    const ArrayId w_q = parameter("W_q" + n, prefix_ + "self_attn.q_proj.weight", {"D", "K", "G", "H"}, 1);
+    const ArrayId w_k = parameter("W_k" + n, prefix_ + "self_attn.k_proj.weight", {"D", "K", "H"}, 1);
+    const ArrayId w_v = parameter("W_v" + n, prefix_ + "self_attn.v_proj.weight", {"D", "K", "H"}, 1);
+    const ArrayId w_o = parameter("W_o" + n, prefix_ + "self_attn.o_proj.weight", {"K", "G", "H", "D"}, 3);
+    const ArrayId y = rms_norm(p, "y" + n, x, w_norm, config_.rms_eps);
+    const ArrayId q = einsum(p, "q" + n, {y, w_q}, {"B", "T", "K", "G", "H"});
+    const ArrayId k = einsum(p, "k" + n, {y, w_k}, {"B", "T", "K", "H"});
+    const ArrayId v = einsum(p, "v" + n, {y, w_v}, {"B", "T", "K", "H"});
+    const ArrayId q_turned = rope(p, "qr" + n, q, config_.rope_theta);
+    const ArrayId k_turned = rope(p, "kr" + n, k, config_.rope_theta);
+    const ArrayId o = attention(p, "o" + n, q_turned, k_turned, v);
+    return einsum(p, "a" + n, {o, w_o}, {"B", "T", "D"});
+  }
+
+  /// SwiGLU of one layer, or GELU: what it adds to the residual stream.
+  ArrayId add_mlp(ArrayId h) {
+    Program& p = program();
+    const std::string& n = number_;
+    const ArrayId w_norm = parameter("w_mlp" + n, prefix_ + "post_attention_layernorm.weight", {"D"});
+    const ArrayId w_gate =
+        config_.gated ? parameter("W_gate" + n, prefix_ + "mlp.gate_proj.weight", {"D", "F"}, 1) : ArrayId{-1};
+    const ArrayId w_up = parameter("W_up" + n, prefix_ + "mlp.up_proj.weight", {"D", "F"}, 1);
+    const ArrayId w_down = parameter("W_down" + n, prefix_ + "mlp.down_proj.weight", {"F", "D"}, 1);
+    const ArrayId y = rms_norm(p, "n" + n, h, w_norm, config_.rms_eps);
+    const auto gate = [&] { return einsum(p, "g" + n, {y, w_gate}, {"B", "T", "F"}); };
+    const ArrayId g = config_.gated ? gate() : ArrayId{-1};
+    const ArrayId u = einsum(p, "u" + n, {y, w_up}, {"B", "T", "F"});
+    const ArrayId s = config_.gated ? silu_mul(p, "s" + n, g, u) : gelu(p, "s" + n, u);
+    return einsum(p, "d" + n, {s, w_down}, {"B", "T", "D"});
+  }
+
+  const TransformerConfig& config_;
+  Transformer model_;
+  std::string number_;  ///< of the layer, from 1
+  std::string prefix_;  ///< of its names in a checkpoint, from 0
+};
+
+}  // namespace
+
+Transformer make_inference(const TransformerConfig& config, const BatchShape& batch) {
+  Transformer model = Forward(config, batch).build();
+  model.program.outputs = {model.logits};
+  return model;
+}
+
+Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch) {
+  Transformer model = Forward(config, batch).build();
+  model.labels = model.program.add_input("labels", {"B", "T"}, Role::tokens);
+  model.loss = cross_entropy(model.program, "loss", model.logits, model.labels);
+  model.program.outputs = {model.loss};
+  return model;
+}
+
+TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
+                                const kernels::AdamWOptions& options) {
+  TrainingStep step;
+  step.model = make_evaluation(config, batch);
+  Program& p = step.model.program;
+  TrainingArrays& arrays = step.arrays;
+  arrays.loss_seed = p.add_input("one", {}, Role::whole);
+  std::vector<ArrayId> wanted;
+  for (const ModelParameter& parameter : step.model.parameters) wanted.push_back(parameter.array);
+  const std::map<ArrayId, ArrayId> gradients = differentiate(p, {{step.model.loss, arrays.loss_seed}}, wanted);
+
+  p.region = {Pass::update, 0};
+  std::vector<ArrayId> squares;
+  for (const ArrayId w : wanted) {
+    step.gradients.push_back(gradients.at(w));
+    squares.push_back(sum_squares(p, "d" + p.array(w).name + ".squares", gradients.at(w)));
+  }
+  arrays.norm_squared = add(p, "norm.squares", squares, Role::whole);
+  arrays.learning_rate = p.add_input("learning_rate", {}, Role::whole);
+  arrays.step = p.add_input("step", {}, Role::whole);
+  p.outputs.push_back(arrays.norm_squared);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Array w = p.array(wanted[i]);
+    const ArrayId m = p.add_input("m." + w.name, w.dims, Role::optimizer_state);
+    const ArrayId v = p.add_input("v." + w.name, w.dims, Role::optimizer_state);
+    kernels::AdamWOptions own = options;
+    if (w.dims.size() == 1) own.weight_decay = 0;
+    adamw(p,
+          {.parameter = wanted[i],
+           .gradient = step.gradients[i],
+           .first_moment = m,
+           .second_moment = v,
+           .norm_squared = arrays.norm_squared,
+           .learning_rate = arrays.learning_rate,
+           .step = arrays.step},
+          own);
+    for (std::size_t k = p.updates.size() - 3; k < p.updates.size(); ++k) p.outputs.push_back(p.updates[k].second);
+  }
+  prune(p);
+  return step;
+}
+
+}  // namespace shardline

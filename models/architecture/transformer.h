@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/architecture/config.h"
+#include "program/ir/program.h"
+
+namespace shardline {
+
+/// Sequences and tokens per sequence of one run.
+struct BatchShape {
+  Index sequences = 0;  ///< B
+  Index tokens = 0;     ///< T
+};
+
+/// A parameter of the model in the program, and how a Hugging Face LLaMA checkpoint holds it.
+struct ModelParameter {
+  ArrayId array = -1;
+  std::string checkpoint_name;
+  /// A projection is stored there as a matrix [out, in]; this many leading dims of ours are its `in`. 0: stored as it
+  /// is.
+  int input_dims = 0;
+};
+
+/// A LLaMA-style Transformer as a logical program. Heads are dims K (key-value), G (queries per key) and H from the
+/// start. The inputs `ids` and `labels` are [B,T].
+struct Transformer {
+  Program program;
+  std::vector<ModelParameter> parameters;
+  ArrayId ids = -1;
+  ArrayId labels = -1;  ///< training and evaluation
+  ArrayId logits = -1;  ///< [B,T,V]; the output of an inference program
+  ArrayId loss = -1;    ///< mean over all tokens
+};
+
+/// What the update of a training step needs beside the gradients.
+struct TrainingArrays {
+  ArrayId loss_seed = -1;      ///< input: one
+  ArrayId learning_rate = -1;  ///< input
+  ArrayId step = -1;           ///< input, counts from 1
+  ArrayId norm_squared = -1;   ///< output: of the whole gradient
+};
+
+/// Forward pass to the logits.
+Transformer make_inference(const TransformerConfig& config, const BatchShape& batch);
+
+/// Forward pass to the loss.
+Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch);
+
+struct TrainingStep {
+  Transformer model;
+  TrainingArrays arrays;
+  std::vector<ArrayId> gradients;  ///< of model.parameters, in their order
+};
+
+/// Forward and backward pass and the AdamW update with clipping by global norm, all in one program whose state is the
+/// parameters and their two moments. Weight decay spares parameters of one dim.
+TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
+                                const kernels::AdamWOptions& options);
+
+}  // namespace shardline

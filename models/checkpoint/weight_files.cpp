@@ -1,0 +1,175 @@
+#include "models/checkpoint/weight_files.h"
+
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "models/architecture/strict_json.h"
+#include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
+#include "runtime/host/files.h"
+#include "runtime/layout/finite.h"
+
+namespace shardline {
+namespace {
+
+constexpr const char* kFile = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kMap = "weight_map";
+constexpr int kDeepestIndex = 4;
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kOutput = "lm_head.weight";
+
+std::string in_folder(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+/// A link that leads nowhere is there too: reading says what is wrong with it.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
+/// The name of a file in the index's own folder.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+/// Files by the arrays that they hold, as the index says.
+std::map<std::string, std::string> read_weight_map(const std::string& path) {
+  const nlohmann::json index = parse_object(read_description(path), path, "the index", kDeepestIndex);
+  require(index.contains(kMap) && index.at(kMap).is_object() && !index.at(kMap).empty(),
+          "{}: {} must be an object: files by the tensors that they hold", path, kMap);
+  std::map<std::string, std::string> weight_map;
+  for (const auto& [tensor, file] : index.at(kMap).items()) {
+    require(file.is_string() && is_plain_name(file.get<std::string>()),
+            "{}: tensor {}: {} is not the name of a file beside the index", path, tensor, shown(file));
+    weight_map[tensor] = file.get<std::string>();
+  }
+  return weight_map;
+}
+
+/// "a, b, c and 9 more"
+std::string first_of(const std::vector<std::string>& all) {
+  constexpr std::size_t kShown = 3;
+  const std::size_t shown = std::min(kShown, all.size());
+  const std::string text = fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<int>(shown), ", "));
+  return all.size() > shown ? fmt::format("{} and {} more", text, all.size() - shown) : text;
+}
+
+/// Tables of cosines that some files carry; they follow from the configuration.
+bool is_rotary_table(const std::string& name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".rotary_emb.cos_cached") ||
+         name.ends_with(".rotary_emb.sin_cached");
+}
+
+bool same_bytes(const WeightFiles& files, const std::string& a, const std::string& b) {
+  if (!files.contains(a) || !files.contains(b)) return false;
+  const Tensor first = files.file_of(a).read(a);
+  const Tensor second = files.file_of(b).read(b);
+  return first.dtype() == second.dtype() && first.shape() == second.shape() &&
+         std::memcmp(first.data(), second.data(), static_cast<std::size_t>(first.bytes())) == 0;
+}
+
+/// A tensor that the configuration does not use, with the reason where there is one to tell.
+std::string unused(const std::string& name, const TransformerConfig& config) {
+  if (name == kOutput && config.tied) return name + " (tie_word_embeddings is true, and it is not the embedding)";
+  if (name.ends_with(".bias")) return name + " (biases are not implemented)";
+  constexpr std::string_view kLayerPrefix = "model.layers.";
+  Index layer = 0;
+  if (name.starts_with(kLayerPrefix))
+    std::from_chars(name.data() + kLayerPrefix.size(), name.data() + name.size(), layer);
+  if (layer >= config.layers) return fmt::format("{} (num_hidden_layers is {})", name, config.layers);
+  return name;
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const std::string& folder) : path_(in_folder(folder, kFile)) {
+  if (is_there(path_)) {
+    files_.push_back(std::make_unique<SafetensorsFile>(path_));
+    for (const std::string& name : files_[0]->names()) file_of_[name] = files_[0].get();
+    return;
+  }
+  const std::string index = in_folder(folder, kIndex);
+  require(is_there(index), "{}: no such file, nor is there a {}", path_, kIndex);
+  path_ = index;
+  open_listed(folder, read_weight_map(path_));
+}
+
+void WeightFiles::open_listed(const std::string& folder, const std::map<std::string, std::string>& weight_map) {
+  std::map<std::string, SafetensorsFile*> opened;
+  for (const auto& [tensor, name] : weight_map) {
+    if (opened.count(name) > 0) continue;
+    const std::string path = in_folder(folder, name);
+    if (!is_there(path)) usage_error("{}: tensor {} is in {}, which is not there", path_, tensor, name);
+    files_.push_back(std::make_unique<SafetensorsFile>(path));
+    opened[name] = files_.back().get();
+  }
+  for (const auto& [name, file] : opened) {
+    for (const std::string& tensor : file->names()) {
+      const auto listed = weight_map.find(tensor);
+      require(listed != weight_map.end(), "{}: tensor {}: the index does not list it", file->path(), tensor);
+      require(listed->second == name, "{}: tensor {}: the index says that it is in {}", file->path(), tensor,
+              listed->second);
+    }
+  }
+  for (const auto& [tensor, name] : weight_map) {
+    SafetensorsFile* file = opened.at(name);
+    require(file->contains(tensor), "{}: tensor {} is in {}, which does not hold it", path_, tensor, name);
+    file_of_[tensor] = file;
+  }
+}
+
+std::vector<std::string> WeightFiles::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : file_of_) names.push_back(name);
+  return names;
+}
+
+SafetensorsFile& WeightFiles::file_of(const std::string& name) const { return *file_of_.at(name); }
+
+std::string WeightFiles::metadata(const std::string& key) const {
+  for (const auto& file : files_) {
+    const auto found = file->metadata().find(key);
+    if (found != file->metadata().end()) return found->second;
+  }
+  return "";
+}
+
+void WeightFiles::require_tensors_of(const TransformerConfig& config, const Transformer& model) const {
+  std::set<std::string> wanted;
+  for (const ModelParameter& parameter : model.parameters) wanted.insert(parameter.checkpoint_name);
+  std::vector<std::string> faults;
+  std::vector<std::string> missing;
+  for (const std::string& name : wanted) {
+    if (!contains(name)) missing.push_back(name);
+  }
+  if (!missing.empty()) faults.push_back(fmt::format("{} missing: {}", missing.size(), first_of(missing)));
+  std::vector<std::string> left;
+  for (const std::string& name : names()) {
+    if (wanted.count(name) > 0 || is_rotary_table(name)) continue;
+    if (name == kOutput && config.tied && same_bytes(*this, name, kEmbedding)) continue;
+    left.push_back(unused(name, config));
+  }
+  if (!left.empty()) faults.push_back(fmt::format("{} not used: {}", left.size(), first_of(left)));
+  require(faults.empty(), "{}: not the tensors of the configuration: {}", path_, fmt::join(faults, "; "));
+}
+
+Tensor WeightFiles::read(const std::string& name, const Shape& shape) const {
+  SafetensorsFile& file = file_of(name);
+  require(file.info(name).shape == shape, "{}: tensor {} has shape {}, the configuration says {}", file.path(), name,
+          to_string(file.info(name).shape), to_string(shape));
+  Tensor tensor = file.read(name);
+  require(!is_integer(tensor.dtype()), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(), name);
+  const std::string_view wrong = non_finite(tensor);
+  if (!wrong.empty()) throw ResultError(fmt::format("{}: tensor {} holds {}", file.path(), name, wrong));
+  return tensor;
+}
+
+}  // namespace shardline

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/architecture/transformer.h"
+#include "models/checkpoint/safetensors.h"
+
+namespace shardline {
+
+/// The weights in a folder: `model.safetensors` or, where there is none, the files beside it that `weight_map` of
+/// `model.safetensors.index.json` names, as Hugging Face looks for them. Throws UsageError, one line, when a file is
+/// missing or malformed, when the index names a file of another folder, and when index and files do not list the same
+/// arrays.
+class WeightFiles {
+ public:
+  explicit WeightFiles(const std::string& folder);
+
+  /// What the weights are called in messages: the one file, or the index.
+  const std::string& path() const { return path_; }
+  /// Of all files, in alphabetical order.
+  std::vector<std::string> names() const;
+  bool contains(const std::string& name) const { return file_of_.count(name) > 0; }
+  /// The file that holds an array, which must be there.
+  SafetensorsFile& file_of(const std::string& name) const;
+  /// Throws UsageError, with names, when a tensor of the model is missing and when one that is there is not the
+  /// model's. Tables of rotary positions may be there, and in a tied model an output projection equal to the embedding.
+  void require_tensors_of(const TransformerConfig& config, const Transformer& model) const;
+  /// A weight, which must be there, in its own element type. Throws UsageError when it has another shape or no
+  /// floating-point elements, and ResultError when it holds NaN or infinity.
+  Tensor read(const std::string& name, const Shape& shape) const;
+  /// A free text pair of one of the headers; empty when none has it.
+  std::string metadata(const std::string& key) const;
+
+ private:
+  void open_listed(const std::string& folder, const std::map<std::string, std::string>& weight_map);
+
+  std::string path_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, SafetensorsFile*> file_of_;
+};
+
+}  // namespace shardline

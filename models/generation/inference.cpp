@@ -1,0 +1,82 @@
+#include "models/generation/inference.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "program/partition/check.h"
+#include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
+#include "runtime/layout/blocks.h"
+#include "runtime/layout/finite.h"
+#include "runtime/mesh/dist_tensor.h"
+
+namespace shardline {
+
+InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh,
+                             Index window, DType dtype)
+    : window_(window), model_(make_inference(config, {1, window})) {
+  SHARDLINE_CHECK(window >= 1, "a window of {} bytes", window);
+  SHARDLINE_CHECK(config.vocab >= 256, "text is bytes, which a vocabulary of {} cannot name", config.vocab);
+  SHARDLINE_CHECK(dtype == DType::f32 || dtype == DType::f64, "inference in {}", name_of(dtype));
+  RankProgram program = partition(model_.program, mesh, declare(model_.program, mesh, strategy));
+  check(program);
+  compiled_ = compile(std::move(program), {.types = {.real = dtype}});
+}
+
+Bytes InferencePlan::memory(Index rank) const {
+  // A whole parameter, turned into the dims of the program and converted; or the logits, gathered.
+  double largest = 0;
+  for (const Array& array : model_.program.arrays) {
+    if (array.role != Role::parameter && &array != &model_.program.array(model_.logits)) continue;
+    largest = std::max(largest, static_cast<double>(element_count(array.shape)));
+  }
+  return compiled_->liveness().peak(compiled_->types(), rank) + Bytes(2 * 8 * largest);
+}
+
+Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint)
+    : engine_(engine), plan_(std::move(plan)), executor_(plan_.compiled(), engine) {
+  const Mesh& mesh = engine.mesh();
+  const RankProgram& program = plan_.compiled()->program();
+  for (const ModelParameter& parameter : plan_.model().parameters) {
+    const Array& array = program.program.array(parameter.array);
+    const Sharding& sharding = program.version(program.inputs.at(parameter.array)).sharding;
+    const Tensor whole = from_checkpoint(checkpoint, parameter, array, plan_.dtype());
+    executor_.set(parameter.array, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())));
+  }
+}
+
+std::vector<double> Inference::logits_after(const std::string& text) {
+  SHARDLINE_CHECK(!text.empty(), "no text to continue");
+  const Transformer& model = plan_.model();
+  const RankProgram& program = plan_.compiled()->program();
+  const Index seen = std::min<Index>(static_cast<Index>(text.size()), plan_.window());
+  const std::string recent = text.substr(text.size() - static_cast<std::size_t>(seen));
+  Tensor ids = Tensor::zeros(DType::i32, {1, plan_.window()});
+  for (Index i = 0; i < seen; ++i) {
+    ids.view<std::int32_t>()[i] = static_cast<unsigned char>(recent[static_cast<std::size_t>(i)]);
+  }
+  const Mesh& mesh = engine_.mesh();
+  const Sharding& sharding = program.version(program.inputs.at(model.ids)).sharding;
+  executor_.set(model.ids, ids.slice(box({1, plan_.window()}, sharding, mesh.axes(), mesh.rank())));
+  executor_.run();
+  executor_.forget_times();
+
+  const Array& array = model.program.array(model.logits);
+  const ArraySpec spec{.name = array.name,
+                       .dims = array.dims,
+                       .shape = array.shape,
+                       .sharding = program.version(program.finals.at(model.logits)).sharding,
+                       .dtype = plan_.dtype()};
+  const Tensor whole = DistTensor::from_local(mesh, spec, executor_.get(model.logits)).gather();
+  const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
+  if (!non_finite(last).empty()) {
+    throw ResultError(fmt::format("the logits after {} bytes hold {}: sums overflow in {}{}", text.size(),
+                                  non_finite(last), name_of(plan_.dtype()),
+                                  plan_.dtype() == DType::f64 ? "" : "; --dtype f64 may help"));
+  }
+  const View<const double> values = std::as_const(last).view<double>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace shardline

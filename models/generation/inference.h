@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/run/progress.h"
+#include "models/architecture/transformer.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/strategy/strategies.h"
+#include "program/run/execute.h"
+
+namespace shardline {
+
+/// A model that is to continue texts, compiled for the ranks of a mesh. Pure; takes no memory of the arrays' size.
+class InferencePlan {
+ public:
+  /// `window`: bytes that the model sees, at least 1. `dtype`: f32 or f64. Throws Error otherwise, and when the
+  /// vocabulary has less than 256 entries; UsageError as declare() does.
+  InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh, Index window,
+                DType dtype);
+
+  const Transformer& model() const { return model_; }
+  const std::shared_ptr<const Compiled>& compiled() const { return compiled_; }
+  Index window() const { return window_; }
+  DType dtype() const { return compiled_->types().real; }
+  /// Most bytes of arrays on `rank`, while weights are taken from a checkpoint or logits are computed.
+  Bytes memory(Index rank) const;
+
+ private:
+  Index window_;
+  Transformer model_;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+/// The model on the mesh, ready to give the logits that follow a text.
+class Inference {
+ public:
+  /// Collective over the mesh of `engine`. Weights are taken from `checkpoint`. Throws ResultError as from_checkpoint()
+  /// does.
+  Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint);
+
+  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank. Throws ResultError when one
+  /// is not finite, and Error when `text` is empty.
+  std::vector<double> logits_after(const std::string& text);
+
+ private:
+  collectives::Engine& engine_;
+  InferencePlan plan_;
+  Executor executor_;
+};
+
+}  // namespace shardline

@@ -1,0 +1,151 @@
+#include "models/planning/closed_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/architecture/accounting.h"
+
+namespace shardline {
+namespace {
+
+using roofline::CountedPasses;
+using roofline::LayerTime;
+
+constexpr double kBackward = 2.0 / 3;  // of the FLOPs of both passes
+constexpr CountedPasses kPasses = CountedPasses::both_keeping;
+
+LayerTime all_layers(LayerTime time, Index layers) {
+  const auto count = static_cast<double>(layers);
+  return {time.math * count, time.fsdp * count, time.tensor * count};
+}
+
+/// Fills in what a chip holds: state over `state_ways` chips, activations over `activation_ways`.
+void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double state_ways, double activation_ways) {
+  const auto weights = static_cast<double>(parameter_count(query.config));
+  answer.state = (query.element + query.moments) * (weights / state_ways);
+  if (query.capacity.value == 0) answer.keeps = "unknown";
+  for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
+    const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), policy, query.element);
+    if (query.capacity.value > 0 && answer.state + kept / activation_ways <= query.capacity) answer.keeps = policy.name;
+  }
+}
+
+std::string verdict(bool compute_bound) { return compute_bound ? "compute binds" : "communication binds"; }
+
+StrategyAnswer answer_of(const std::string& name, const std::string& mesh, const LayerTime& time) {
+  return {.name = name, .mesh = mesh, .math = time.math, .comms = time.comms()};
+}
+
+/// What a bound asks of the tokens a chip has: of all chips and, where these are more, of those of the mesh.
+std::string tokens_bound(const ClosedFormQuery& query, double least, bool compute_bound) {
+  const double of_mesh = query.tokens_of_pod() / static_cast<double>(query.mesh_chips());
+  const std::string beside = query.mesh_chips() == query.chips ? "" : fmt::format(" ({:.1f} in the mesh)", of_mesh);
+  return fmt::format("needs {:.1f} tokens a chip, has {:.1f}{}: {}", least, query.tokens_per_chip(), beside,
+                     verdict(compute_bound));
+}
+
+/// One strategy on all chips of the mesh, the axis named so; its state lies over `state_ways` chips.
+StrategyAnswer alone(const ClosedFormQuery& query, const std::string& name, const char* axis, const LayerTime& time,
+                     Index state_ways) {
+  StrategyAnswer answer =
+      answer_of(name, fmt::format("{}={}", axis, query.mesh_chips()), all_layers(time, query.config.layers));
+  put_memory(answer, query, static_cast<double>(state_ways), static_cast<double>(query.chips));
+  return answer;
+}
+
+StrategyAnswer data_parallel(const ClosedFormQuery& query) {
+  const auto n = static_cast<double>(query.mesh_chips());
+  const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
+  const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
+  StrategyAnswer answer = alone(query, "dp", "X", time, 1);
+  answer.bound = "backward: " + tokens_bound(query, least, time.comms() < time.math * kBackward);
+  return answer;
+}
+
+StrategyAnswer fsdp(const ClosedFormQuery& query) {
+  const auto n = static_cast<double>(query.mesh_chips());
+  const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
+  const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
+  StrategyAnswer answer = alone(query, "fsdp", "X", time, query.chips);
+  answer.bound = tokens_bound(query, least, time.compute_bound());
+  return answer;
+}
+
+StrategyAnswer tensor(const ClosedFormQuery& query) {
+  const auto n = static_cast<double>(query.mesh_chips());
+  const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
+  const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
+                                                  query.torus_axes, kPasses);
+  StrategyAnswer answer = alone(query, "tp", "Y", time, query.chips);
+  answer.bound =
+      fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(time.compute_bound()));
+  return answer;
+}
+
+StrategyAnswer mixed(const ClosedFormQuery& query) {
+  const MixedAnswer best = mixed_answer(query, kPasses);
+  StrategyAnswer answer = answer_of("fsdp+tp", fmt::format("X={},Y={}", best.mesh.x, best.mesh.y), best.time);
+  answer.bound = tokens_bound(query, best.least_tokens_per_chip, best.time.compute_bound());
+  put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
+  return answer;
+}
+
+StrategyAnswer pipeline(const ClosedFormQuery& query) {
+  const auto n = static_cast<double>(query.mesh_chips());
+  const roofline::PipelineTime time = pipeline_time(query.layer(), query.config.layers, query.rates, n,
+                                                    query.torus_axes, query.stages, query.microbatches);
+  StrategyAnswer answer{.name = "pipeline",
+                        .mesh = fmt::format("stages={},X={}", query.stages, query.mesh_chips() / query.stages),
+                        .math = time.math,
+                        .comms = time.comms,
+                        .idle = time.bubble};
+  answer.bound = fmt::format("{} microbatches through {} stages: idle {:.1f}% of the step", query.microbatches,
+                             query.stages, 100 * (time.bubble / (time.math + time.bubble)));
+  put_memory(answer, query, static_cast<double>(query.stages), static_cast<double>(query.chips));
+  return answer;
+}
+
+/// The all_reduce of gradients between pods beside the backward pass of a pod (book section 5.1.6).
+StrategyAnswer between_pods(const ClosedFormQuery& query) {
+  const auto weights = static_cast<double>(parameter_count(query.config));
+  const double hosts = static_cast<double>(query.chips) / static_cast<double>(query.chips_per_host);
+  StrategyAnswer answer = mixed(query);
+  answer.name = "pods: dp";
+  answer.mesh = fmt::format("pods={}", query.pods);
+  answer.comms = 2 * query.element * weights / (query.between_pods * hosts);
+  const double least =
+      roofline::least_tokens_per_pod(query.rates.compute, query.chips, query.chips_per_host, query.between_pods);
+  answer.bound = fmt::format("backward: needs {:.0f} tokens a pod, has {:.0f}: {}", least, query.tokens_of_pod(),
+                             verdict(query.tokens_of_pod() > least));
+  return answer;
+}
+
+}  // namespace
+
+roofline::TwoProducts ClosedFormQuery::layer() const {
+  return {tokens_of_pod(), static_cast<double>(config.d_model), static_cast<double>(config.d_ff)};
+}
+
+MixedAnswer mixed_answer(const ClosedFormQuery& query, CountedPasses passes) {
+  const roofline::TwoProducts layer = query.layer();
+  const double m_x = query.x_torus_axes;
+  const double m_y = query.y_torus_axes;
+  const auto n = static_cast<double>(query.mesh_chips());
+  MixedAnswer answer{.passes = passes};
+  answer.optimal_x = roofline::optimal_x(layer, n, m_x, m_y, passes);
+  answer.mesh = roofline::best_mixed_mesh(layer, query.rates, query.mesh_chips(), m_x, m_y, query.torus_axes, passes);
+  answer.time = all_layers(mixed_time(layer, query.rates, answer.mesh, passes), query.config.layers);
+  answer.least_tokens_per_chip = roofline::least_tokens_per_chip(query.rates.intensity(), layer.d_ff, m_x, m_y, passes);
+  answer.compute_bound_x = roofline::compute_bound_x(layer, query.rates, n, m_x, m_y, passes);
+  return answer;
+}
+
+std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query) {
+  std::vector<StrategyAnswer> answers = {data_parallel(query), fsdp(query), tensor(query), mixed(query)};
+  if (query.stages > 1) answers.push_back(pipeline(query));
+  if (query.pods > 1 && query.between_pods.value > 0) answers.push_back(between_pods(query));
+  return answers;
+}
+
+}  // namespace shardline

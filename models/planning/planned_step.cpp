@@ -1,0 +1,229 @@
+#include "models/planning/planned_step.h"
+
+#include <algorithm>
+#include <map>
+
+#include "kernels/attention.h"
+#include "program/partition/partition.h"
+#include "program/plan/liveness.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+/// Layers of the larger of the two programs from whose difference the others are counted.
+constexpr Index kPricedLayers = 3;
+
+/// Bytes that rank 0 holds of the inputs of this role.
+Bytes held(const RankProgram& program, const ElementTypes& types, Role role) {
+  Bytes bytes;
+  for (const auto& [array, version] : program.inputs) {
+    if (program.program.array(array).role != role) continue;
+    const Index elements = element_count(local_shape(program, version, 0));
+    bytes += Bytes(static_cast<double>(elements * size_of(types.of(program.program, array))));
+  }
+  return bytes;
+}
+
+/// Extent of the index of this name that rank 0 holds.
+Index extent(const Operation& operation, const std::vector<Range>& ranges, const std::string& index) {
+  const auto found = std::find(operation.indices.begin(), operation.indices.end(), index);
+  SHARDLINE_CHECK(found != operation.indices.end(), "operation {} has no index {}", operation.kind, index);
+  return ranges[static_cast<std::size_t>(found - operation.indices.begin())].size();
+}
+
+/// What adds up over the layers of a model.
+struct Sums {
+  Seconds upper, scheduled, exposed, math, attention, cores;
+  Flops flops;
+  Bytes weights, optimizer;
+  std::map<Pass, Bytes> peaks;
+  std::map<std::string, Seconds> links;
+  std::map<roofline::Limiter, Seconds> computing, moving;  ///< by what binds each step
+
+  /// Calls change(this part, that part) for every part of this and of `other`.
+  template <class Change>
+  void with(const Sums& other, const Change& change) {
+    change(upper, other.upper), change(scheduled, other.scheduled), change(exposed, other.exposed);
+    change(math, other.math), change(attention, other.attention), change(cores, other.cores);
+    change(flops, other.flops);
+    change(weights, other.weights), change(optimizer, other.optimizer);
+    for (auto& [pass, bytes] : other.peaks) change(peaks[pass], bytes);
+    for (auto& [link, time] : other.links) change(links[link], time);
+    for (auto& [limiter, time] : other.computing) change(computing[limiter], time);
+    for (auto& [limiter, time] : other.moving) change(moving[limiter], time);
+  }
+
+  /// This and, for each of `further` layers, what it has more than `shorter`.
+  Sums continued(const Sums& shorter, double further) const {
+    Sums all = *this;
+    all.with(shorter, [&](auto& a, const auto& b) { a = a + (a - b) * further; });
+    return all;
+  }
+};
+
+roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
+  const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto found = std::max_element(shares.begin(), shares.end(), by_time);
+  return found == shares.end() ? roofline::Limiter::latency : found->first;
+}
+
+PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& strategy) {
+  PlannedStep step{.mesh = mesh, .strategy = strategy};
+  step.upper = sums.upper;
+  step.scheduled = sums.scheduled;
+  step.exposed = sums.exposed;
+  step.math = sums.math;
+  step.attention = sums.attention;
+  step.flops = sums.flops;
+  const Bytes state = sums.weights + sums.optimizer;
+  step.memory = {sums.weights, sums.optimizer, Bytes(0), sums.peaks.at(Pass::update) - state};
+  for (const auto& [pass, bytes] : sums.peaks) step.memory.others = std::max(step.memory.others, bytes - state);
+  for (const auto& [link, time] : sums.links) step.comms = std::max(step.comms, time);
+  // Small all_reduces that travel as one take less than all of them in turn.
+  step.lower = std::min(std::max(sums.cores, step.comms), sums.scheduled);
+  step.limiter = largest(step.comms > step.math ? sums.moving : sums.computing);
+  return step;
+}
+
+}  // namespace
+
+StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
+  const Index layers = run.config.layers;
+  if (layers > kPricedLayers) models_.push_back(model_of(kPricedLayers - 1));
+  models_.push_back(model_of(std::min(layers, kPricedLayers)));
+}
+
+StepPlanner::Model StepPlanner::model_of(Index layers) const {
+  TransformerConfig config = run_.config;
+  config.layers = layers;
+  Model model{make_training_step(config, {run_.tokens, 1}, {}), {.real = run_.dtype}};
+  const Program& program = model.step.model.program;
+  for (const ArrayId input : program.inputs) {
+    if (program.array(input).role == Role::optimizer_state) model.types.stored[input] = run_.optimizer;
+  }
+  for (const auto& [before, after] : program.updates) {
+    if (program.array(before).role == Role::optimizer_state) model.types.stored[after] = run_.optimizer;
+  }
+  return model;
+}
+
+PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
+                               const roofline::Hardware& hardware) const {
+  const auto sums_of = [&](const Model& model) {
+    const Priced priced = price(model, mesh, strategy, hardware);
+    Sums sums;
+    sums.upper = priced.price.sum;
+    sums.scheduled = priced.compiled->time().total;
+    sums.exposed = priced.compiled->time().exposed;
+    sums.math = priced.price.math;
+    sums.attention = priced.attention;
+    sums.cores = priced.price.cores;
+    sums.links = priced.price.links;
+    sums.flops = priced.price.flops;
+    const RankProgram& program = priced.compiled->program();
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      const roofline::Price& each = priced.price.steps[i].price;
+      (communicates(program.steps[i].kind) ? sums.moving : sums.computing)[each.limiter] += each.time;
+    }
+    sums.weights = held(program, model.types, Role::parameter);
+    sums.optimizer = held(program, model.types, Role::optimizer_state);
+    sums.peaks = priced.compiled->liveness().peaks(model.types, 0);
+    return sums;
+  };
+  Sums all = sums_of(models_.back());
+  if (models_.size() > 1) {
+    all = all.continued(sums_of(models_[0]), static_cast<double>(run_.config.layers - kPricedLayers));
+  }
+  return step_of(all, mesh, strategy);
+}
+
+std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
+                                            const roofline::Hardware& hardware) const {
+  // A step of the longest program counts once, and once more for each layer beyond; one of the shorter is taken away.
+  const double further = models_.size() > 1 ? static_cast<double>(run_.config.layers - kPricedLayers) : 0;
+  std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
+  std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, Seconds>> limits;
+  for (std::size_t m = 0; m < models_.size(); ++m) {
+    const double weight = m + 1 == models_.size() ? 1 + further : -further;
+    const Priced priced = price(models_[m], mesh, strategy, hardware);
+    const RankProgram& program = priced.compiled->program();
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      const StepEstimate& estimate = priced.price.steps[i];
+      const Step& step = program.steps[i];
+      const auto key = std::pair(kind_name(program, step), to_string(step.axes));
+      PlannedKind& kind = kinds.try_emplace(key, PlannedKind{key.first, key.second}).first->second;
+      kind.count += weight;
+      kind.bytes += estimate.bytes * weight;
+      kind.wire_bytes += estimate.wire_bytes * weight;
+      kind.flops += estimate.flops * weight;
+      kind.time += estimate.price.time * weight;
+      limits[key][estimate.price.limiter] += estimate.price.time * weight;
+    }
+  }
+  std::vector<PlannedKind> sorted;
+  for (auto& [key, kind] : kinds) {
+    kind.limiter = largest(limits[key]);
+    sorted.push_back(kind);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const PlannedKind& a, const PlannedKind& b) { return a.time > b.time; });
+  return sorted;
+}
+
+PlannedTimeline StepPlanner::timeline(const AbstractMesh& mesh, const Strategy& strategy,
+                                      const roofline::Hardware& hardware) const {
+  const Priced priced = price(models_[0], mesh, strategy, hardware);
+  return {priced.compiled->program(), priced.compiled->time()};
+}
+
+Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
+                                     const roofline::Hardware& hardware) const {
+  Seconds all;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (step.kind != StepKind::compute) continue;
+    const Kernel kernel = program.phase_of(step).kernel;
+    if (kernel != Kernel::attention && kernel != Kernel::attention_grad) continue;
+    const Operation& operation = program.operation_of(step);
+    const std::vector<Range> ranges = index_ranges(program, step, 0);
+    const Index kv_heads = extent(operation, ranges, "K");
+    const Index head_dim = extent(operation, ranges, "H");
+    const Shape q{1, run_.sequence, kv_heads, extent(operation, ranges, "G"), head_dim};
+    const Shape k{1, run_.sequence, kv_heads, head_dim};
+    const Index size = size_of(run_.dtype);
+    const kernels::Cost one = kernel == Kernel::attention ? kernels::attention_cost(q, k, {}, size)
+                                                          : kernels::attention_grad_cost(q, k, {}, size);
+    const double sequences = static_cast<double>(extent(operation, ranges, "B")) / static_cast<double>(run_.sequence);
+    StepEstimate& estimate = estimates[i];
+    estimate.flops = one.flops * sequences;
+    estimate.bytes = one.bytes * sequences;
+    estimate.price = roofline::kernel_price({{estimate.flops, estimate.bytes}, name_of(kernel)}, hardware);
+    all += estimate.price.time;
+  }
+  return all;
+}
+
+StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
+                                       const roofline::Hardware& hardware) const {
+  const Program& logical = model.step.model.program;
+  for (const auto& [axis, role] : strategy) {
+    require(role != "tp_seq" && role != "tp_g",
+            "role {} on axis {} splits sequences, which is not priced here; tp splits "
+            "the same products",
+            role, axis);
+  }
+  RankProgram program = partition(logical, mesh, declare(logical, mesh, strategy));
+  name_wires(program, model.types, hardware.bf16_wire);
+  const auto compiled =
+      compile(std::move(program),
+              {.types = model.types, .scheduling = ScheduleOptions(), .prices = hardware, .predictions = hardware});
+  Priced priced{.compiled = compiled};
+  compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
+    priced.attention = price_attention(compiled->program(), estimates, hardware);
+  });
+  priced.price = shardline::price(compiled->program(), compiled->estimates(), hardware);
+  return priced;
+}
+
+}  // namespace shardline

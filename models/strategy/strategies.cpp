@@ -1,0 +1,154 @@
+#include "models/strategy/strategies.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/lists.h"
+
+namespace shardline {
+namespace {
+
+const RoleRow& row_of(const std::string& role) {
+  const std::vector<RoleRow>& table = strategy_table();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const RoleRow& row) { return row.name == role; });
+  std::vector<std::string> names;
+  for (const RoleRow& row : table) names.push_back(row.name);
+  require(found != table.end(), "unknown role \"{}\" in a strategy; roles are {}", role, fmt::join(names, ", "));
+  return *found;
+}
+
+/// "fsdp+tp": each role on its usual axis.
+Strategy parse_short_form(const std::string& text, const AbstractMesh& mesh) {
+  Strategy strategy;
+  const std::vector<std::string> roles = split(text, '+');
+  for (const std::string& role : roles) {
+    require(!role.empty(), "strategy \"{}\": a role is missing beside a +", text);
+    const RoleRow& row = row_of(role);
+    const bool splits_batch = row.tokens == std::vector<std::string>{"B"};
+    const bool only = roles.size() == 1 && mesh.axes().size() == 1;
+    strategy.emplace_back(only ? mesh.axes()[0] : splits_batch ? "X" : "Y", role);
+  }
+  return strategy;
+}
+
+Strategy parse_items(const std::string& text) {
+  Strategy strategy;
+  for (const auto& [item, role, axis] : named_values(text)) {
+    require(axis.has_value() && !axis->empty(), "strategy \"{}\": \"{}\" is not ROLE=AXIS, as in fsdp=X,tp=Y", text,
+            item);
+    row_of(role);
+    strategy.emplace_back(*axis, role);
+  }
+  return strategy;
+}
+
+void check_axes(const std::string& text, const Strategy& strategy, const AbstractMesh& mesh) {
+  for (std::size_t i = 0; i < strategy.size(); ++i) {
+    const auto& [axis, role] = strategy[i];
+    require(mesh.has(axis), "strategy \"{}\": role {} is on axis {}, which mesh {} does not have", text, role, axis,
+            mesh.to_string());
+    const auto same = [&a = axis](const auto& entry) { return entry.first == a; };
+    require(std::count_if(strategy.begin(), strategy.end(), same) == 1, "strategy \"{}\": axis {} has two roles", text,
+            axis);
+  }
+  for (const Axis& axis : mesh.axes()) {
+    const auto same = [&](const auto& entry) { return entry.first == axis; };
+    require(std::any_of(strategy.begin(), strategy.end(), same), "strategy \"{}\" gives axis {} of mesh {} no role",
+            text, axis, mesh.to_string());
+  }
+}
+
+/// Which column of the table an array reads, or none when the table does not speak of it.
+const std::vector<std::string>* column(const RoleRow& row, const Program& program, const Array& array) {
+  static const std::vector<std::string> kNone;
+  const Role role = array.role == Role::gradient ? program.array(array.primal).role : array.role;
+  const bool vector = array.dims.size() == 1;
+  switch (role) {
+    case Role::parameter:
+      if (vector) return &row.stream;
+      return array.role == Role::gradient ? &row.gradients : &row.parameters;
+    case Role::optimizer_state:
+      return vector ? &row.stream : &row.gradients;
+    case Role::stream:
+      return &row.stream;
+    case Role::tokens:
+      return &row.tokens;
+    case Role::whole:
+      return &kNone;
+    case Role::gradient:
+    case Role::activation:
+      return nullptr;
+  }
+  throw Error("unknown role");
+}
+
+Sharding layout_of(const Array& array, const std::vector<std::pair<Axis, const std::vector<std::string>*>>& columns) {
+  Sharding sharding = Sharding::replicated(array.dims.size());
+  for (const auto& [axis, dims] : columns) {
+    const auto has = [&](const std::string& d) {
+      return std::find(array.dims.begin(), array.dims.end(), d) != array.dims.end();
+    };
+    const auto dim = std::find_if(dims->begin(), dims->end(), has);
+    if (dim == dims->end()) continue;
+    const auto position = std::find(array.dims.begin(), array.dims.end(), *dim) - array.dims.begin();
+    sharding.dims[static_cast<std::size_t>(position)].push_back(axis);
+  }
+  return sharding;
+}
+
+}  // namespace
+
+const std::vector<RoleRow>& strategy_table() {
+  static const std::vector<RoleRow> kTable = {
+      // role    parameters       gradients, state  stream  tokens  splits the work on
+      {"dp", {}, {}, {"B"}, {"B"}, {"B"}},
+      {"zero1", {}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"fsdp", {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
+      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
+      {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
+  };
+  return kTable;
+}
+
+Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh) {
+  Strategy strategy;
+  if (text.empty()) {
+    require(mesh.axes().size() <= 1, "mesh {} has several axes: give --strategy, as in fsdp=X,tp=Y", mesh.to_string());
+    for (const Axis& axis : mesh.axes()) strategy.emplace_back(axis, "fsdp");
+    return strategy;
+  }
+  strategy = text.find('=') == std::string::npos ? parse_short_form(text, mesh) : parse_items(text);
+  check_axes(text, strategy, mesh);
+  return strategy;
+}
+
+std::string to_string(const Strategy& strategy) {
+  std::vector<std::string> items;
+  for (const auto& [axis, role] : strategy) items.push_back(role + "=" + axis);
+  return fmt::format("{}", fmt::join(items, ","));
+}
+
+Declaration declare(const Program& program, const AbstractMesh& mesh, const Strategy& strategy, const Policy& policy) {
+  Declaration declaration;
+  declaration.policy = policy;
+  std::vector<std::pair<Axis, const RoleRow*>> rows;
+  for (const Axis& axis : mesh.axes()) {
+    for (const auto& [given, role] : strategy) {
+      if (given == axis) rows.emplace_back(axis, &row_of(role));
+    }
+  }
+  for (const auto& [axis, row] : rows) declaration.work[axis] = row->work;
+  for (std::size_t id = 0; id < program.arrays.size(); ++id) {
+    const Array& array = program.arrays[id];
+    std::vector<std::pair<Axis, const std::vector<std::string>*>> columns;
+    for (const auto& [axis, row] : rows) columns.emplace_back(axis, column(*row, program, array));
+    const bool spoken_of = column(strategy_table()[0], program, array) != nullptr;
+    if (spoken_of) declaration.layouts[static_cast<ArrayId>(id)] = layout_of(array, columns);
+  }
+  return declaration;
+}
+
+}  // namespace shardline

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/run/progress.h"
+#include "models/architecture/config.h"
+#include "models/training/data.h"
+#include "models/training/training_plan.h"
+#include "program/run/execute.h"
+#include "roofline/price/hardware.h"
+
+namespace shardline {
+
+/// The learning rate of step `step`, which counts from 1.
+double learning_rate(const TrainingOptions& options, Index step);
+
+struct StepResult {
+  double loss = 0;       ///< mean over the tokens of the step, before its update
+  double grad_norm = 0;  ///< before clipping
+  Seconds time;          ///< of the slowest rank
+  bool stop = false;     ///< some rank was asked to stop (see Interruption); equal on all ranks
+};
+
+/// A model on a mesh with the programs that train and evaluate it. The two share their parameters.
+class Trainer {
+ public:
+  /// The logical array of a parameter (all of it), by its place in Transformer::parameters.
+  using Weights = std::function<Tensor(std::size_t parameter)>;
+
+  /// Collective over the mesh of `engine`, for which `plan` was made. Parameters start from `weights` or, without it,
+  /// from the seed: normal with the configuration's standard deviation, ones for parameters of one dim, the same on
+  /// every mesh. Moments start from zero. `hardware` prices what is predicted. Gives the engine an arena for what its
+  /// programs communicate, unless it has one.
+  Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware,
+          const Weights& weights = {});
+
+  /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1, `step` counting from 0.
+  StepResult step(const ByteData& data, Index step);
+
+  /// Collective over the mesh: mean loss over whole batches of held-out windows, at most `most_batches` of them; where
+  /// the windows do not fill one batch they are read round and round until it is full. `windows` is set to the number
+  /// of windows read.
+  double evaluate(const ByteData& data, Index most_batches, Index& windows);
+
+  /// Collective over the mesh: the whole parameter on every rank.
+  Tensor gather_parameter(std::size_t parameter) const;
+
+  /// Collective over the mesh: a parameter of which some element is not finite, as checkpoints call it, and what it
+  /// holds: "lm_head.weight holds NaN". Empty when there is none. The same on every rank.
+  std::string non_finite_parameter() const;
+
+  const TransformerConfig& config() const { return plan_.config; }
+  const Transformer& model() const { return plan_.step_model.model; }
+  const RankProgram& program() const { return plan_.step->program(); }
+  const Executor& executor() const { return *step_; }
+  void forget_times() { step_->forget_times(); }
+  /// Collective over the mesh: see Executor::align().
+  void align() { step_->align(); }
+  /// Of the steps, not of evaluation: see Executor::set_recording().
+  void set_recording(Recording* recording) { step_->set_recording(recording); }
+  /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
+  const std::string& arena_obstacle() const { return arena_obstacle_; }
+  /// What a step takes by the prices of its operations and its schedule.
+  Seconds predicted_step() const { return plan_.step->time().total; }
+  /// Most bytes of arrays on this rank during a step, from liveness.
+  Bytes predicted_memory() const;
+
+ private:
+  void set_tokens(Executor& executor, const Transformer& model, const std::function<Sample(Index)>& sample_of) const;
+  void share_memory();
+  void initialise(const Weights& weights);
+  Tensor initial_weights(const Array& parameter) const;
+
+  collectives::Engine& engine_;
+  TrainingPlan plan_;
+  std::unique_ptr<Executor> step_;
+  std::unique_ptr<Executor> evaluation_;
+  std::string arena_obstacle_;
+};
+
+}  // namespace shardline

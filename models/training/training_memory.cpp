@@ -1,0 +1,84 @@
+#include "models/training/training_memory.h"
+
+#include <algorithm>
+
+#include "models/architecture/accounting.h"
+
+namespace shardline {
+namespace {
+
+/// Elements of an array: of all of it, and of a rank's block.
+struct Elements {
+  double whole = 0;
+  double block = 0;
+};
+
+Elements elements(const RankProgram& program, ArrayId input, Index rank) {
+  return {static_cast<double>(element_count(program.program.array(input).shape)),
+          static_cast<double>(element_count(local_shape(program, program.inputs.at(input), rank)))};
+}
+
+/// Elements of inputs of this role that lie outside of the arena.
+double on_heap(const Compiled& compiled, Role role, Index rank) {
+  const RankProgram& program = compiled.program();
+  double sum = 0;
+  for (const auto& [array, version] : program.inputs) {
+    const bool counted = program.program.array(array).role == role && !compiled.arena().holds(version);
+    if (counted) sum += elements(program, array, rank).block;
+  }
+  return sum;
+}
+
+/// Most bytes of arrays outside of the arena.
+Bytes heap_peak(const Compiled& compiled, Index rank) {
+  return heap_peak(compiled.arena(), compiled.liveness(), compiled.types(), rank);
+}
+
+/// Beside the state: what it takes to make a parameter from the seed, or from a file, in f64, and to cut the block from
+/// it.
+double to_initialise(const Elements& of, double item) { return 8 * (of.whole + of.block) + item * of.block; }
+
+/// Beside the state: what it takes to put a parameter together, which comes as blocks of all ranks.
+double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
+
+/// Elements that a step holds at least, over all ranks: the parameters, the logits and the wider arrays of a layer.
+double least_elements(const TransformerConfig& config, const BatchShape& batch) {
+  const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
+  const Index widest = std::max({config.vocab, config.d_ff, config.d_model});
+  return static_cast<double>(parameter_count(config)) + tokens * static_cast<double>(widest);
+}
+
+}  // namespace
+
+Bytes least_training_memory(const TransformerConfig& config, const TrainingOptions& options, const AbstractMesh& mesh) {
+  const auto item = static_cast<double>(size_of(options.dtype));
+  return Bytes(item * least_elements(config, options.batch) / static_cast<double>(mesh.ranks()));
+}
+
+TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves) {
+  const Compiled& step = *plan.step;
+  const Compiled& evaluation = *plan.evaluation;
+  const auto item = static_cast<double>(size_of(plan.options.dtype));
+  const Index ranks = step.program().mesh.ranks();
+  const Bytes moments(item * on_heap(step, Role::optimizer_state, rank));
+  const Bytes state = moments + Bytes(item * on_heap(step, Role::parameter, rank));
+  double all_weights = 0;
+  double initialising = 0;
+  double gathering = 0;
+  for (const ModelParameter& parameter : plan.step_model.model.parameters) {
+    const Elements of = elements(step.program(), parameter.array, rank);
+    all_weights += item * of.whole;
+    initialising = std::max(initialising, to_initialise(of, item));
+    const double turned = rank == 0 ? 2 * item * of.whole : 0;  // into the form in which it is stored
+    gathering = std::max(gathering, to_gather(of, item, static_cast<double>(ranks)) + turned);
+  }
+  TrainingMemory memory;
+  memory.own = std::max({heap_peak(step, rank), heap_peak(evaluation, rank) + moments, state + Bytes(initialising)});
+  if (saves) memory.own = std::max(memory.own, state + Bytes(gathering + (rank == 0 ? all_weights : 0)));
+  const Index shared = step.arena().total_bytes();
+  // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
+  memory.arena = Bytes(static_cast<double>(shared == 0 ? 0 : shared + evaluation.arena().bytes));
+  return memory;
+}
+
+}  // namespace shardline

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "models/architecture/config.h"
+#include "models/architecture/transformer.h"
+#include "models/strategy/strategies.h"
+#include "program/plan/compiled.h"
+#include "roofline/price/hardware.h"
+
+namespace shardline {
+
+struct TrainingOptions {
+  BatchShape batch;
+  double learning_rate = 3e-3;  ///< after warm-up; falls to a tenth of it by a cosine
+  Index steps = 0;              ///< over which it falls
+  Index warmup = 20;            ///< steps over which it rises
+  kernels::AdamWOptions adamw;
+  Policy policy;
+  ScheduleOptions schedule;
+  roofline::Hardware prices;  ///< that decide: equal on all ranks, and never measured at start
+  bool by_price = false;      ///< they assign every operation, see partition_by_price(), not the strategy's table
+  DType dtype = DType::f32;   ///< f32 or f64
+  std::uint64_t seed = 0;
+};
+
+/// A training run before it holds an array: its models, and their programs compiled for the ranks of a mesh. What is
+/// counted of it is what a Trainer then runs.
+struct TrainingPlan {
+  TransformerConfig config;
+  TrainingOptions options;
+  TrainingStep step_model;
+  Transformer evaluation_model;
+  std::shared_ptr<Compiled> step;
+  std::shared_ptr<Compiled> evaluation;
+};
+
+/// Derives the programs of every rank and checks them. Pure; takes no memory of the arrays' size. Throws UsageError as
+/// declare() does.
+TrainingPlan plan_training(const TransformerConfig& config, const TrainingOptions& options, const Strategy& strategy,
+                           const AbstractMesh& mesh);
+
+}  // namespace shardline

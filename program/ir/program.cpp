@@ -1,0 +1,103 @@
+#include "program/ir/program.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+
+std::string_view name_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::einsum:
+      return "einsum";
+    case Kernel::add:
+      return "add";
+    case Kernel::silu_mul:
+      return "silu_mul";
+    case Kernel::silu_mul_grad:
+      return "silu_mul_grad";
+    case Kernel::gelu:
+      return "gelu";
+    case Kernel::gelu_grad:
+      return "gelu_grad";
+    case Kernel::sum_squares_rows:
+      return "sum_squares_rows";
+    case Kernel::normalize:
+      return "normalize";
+    case Kernel::norm_dot:
+      return "norm_dot";
+    case Kernel::norm_grad:
+      return "norm_grad";
+    case Kernel::rope:
+      return "rope";
+    case Kernel::attention:
+      return "attention";
+    case Kernel::attention_grad:
+      return "attention_grad";
+    case Kernel::embed:
+      return "embed";
+    case Kernel::embed_grad:
+      return "embed_grad";
+    case Kernel::row_max:
+      return "row_max";
+    case Kernel::sum_exp:
+      return "sum_exp";
+    case Kernel::pick:
+      return "pick";
+    case Kernel::negative_log_likelihood:
+      return "negative_log_likelihood";
+    case Kernel::cross_entropy_grad:
+      return "cross_entropy_grad";
+    case Kernel::sum_squares:
+      return "sum_squares";
+    case Kernel::adamw:
+      return "adamw";
+  }
+  throw Error("unknown kernel");
+}
+
+ArrayId Program::find(const std::string& name) const {
+  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const Array& a) { return a.name == name; });
+  SHARDLINE_CHECK(found != arrays.end(), "the program has no array {}", name);
+  return static_cast<ArrayId>(found - arrays.begin());
+}
+
+ArrayId Program::add_array(const std::string& name, const std::vector<std::string>& dims, Role role) {
+  Array array;
+  array.name = name;
+  array.dims = dims;
+  array.role = role;
+  for (const std::string& dim : dims) {
+    const auto size = sizes.find(dim);
+    require(size != sizes.end(), "array {}: dim {} has no size", name, dim);
+    array.shape.push_back(size->second);
+  }
+  arrays.push_back(std::move(array));
+  return static_cast<ArrayId>(arrays.size()) - 1;
+}
+
+ArrayId Program::add_input(const std::string& name, const std::vector<std::string>& dims, Role role) {
+  inputs.push_back(add_array(name, dims, role));
+  return inputs.back();
+}
+
+void prune(Program& program) {
+  std::set<ArrayId> live(program.outputs.begin(), program.outputs.end());
+  std::vector<Operation> kept;
+  for (auto op = program.operations.rbegin(); op != program.operations.rend(); ++op) {
+    const bool needed =
+        std::any_of(op->results.begin(), op->results.end(), [&](ArrayId a) { return live.count(a) > 0; });
+    if (!needed) continue;
+    live.insert(op->operands.begin(), op->operands.end());
+    kept.push_back(std::move(*op));
+  }
+  std::reverse(kept.begin(), kept.end());
+  program.operations = std::move(kept);
+}
+
+std::string to_string(const Array& array) { return fmt::format("{}[{}]", array.name, fmt::join(array.dims, ", ")); }
+
+}  // namespace shardline

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/adamw.h"
+#include "kernels/einsum/einsum.h"
+#include "runtime/base/reduce_op.h"
+#include "runtime/base/shape.h"
+
+namespace shardline {
+
+using ArrayId = int;
+/// One index of an operation per dim of an operand or result.
+using kernels::Subscripts;
+
+/// What an array is for; the strategy table gives shardings by role.
+enum class Role : std::uint8_t {
+  parameter,
+  gradient,  ///< of Array::primal
+  optimizer_state,
+  stream,      ///< the residual stream, which rests in a declared sharding between layers
+  tokens,      ///< i32 ids and labels
+  whole,       ///< scalars that every rank holds
+  activation,  ///< anything else: its layout follows from the operation that makes it
+};
+
+/// A logical array: named dims of given size, no layout.
+struct Array {
+  std::string name;
+  std::vector<std::string> dims;
+  Shape shape;
+  Role role = Role::activation;
+  ArrayId primal = -1;              ///< the array whose gradient this is, or -1
+  ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
+};
+
+/// A local computation: what a rank runs on its blocks without talking to others.
+enum class Kernel : std::uint8_t {
+  einsum,
+  add,
+  silu_mul,
+  silu_mul_grad,
+  gelu,
+  gelu_grad,
+  sum_squares_rows,
+  normalize,
+  norm_dot,
+  norm_grad,
+  rope,
+  attention,
+  attention_grad,
+  embed,
+  embed_grad,
+  row_max,
+  sum_exp,
+  pick,
+  negative_log_likelihood,
+  cross_entropy_grad,
+  sum_squares,
+  adamw,
+};
+
+/// The name used in printed programs and in reports.
+std::string_view name_of(Kernel kernel);
+
+/// One kernel call of an operation. Between phases the small arrays they pass on may need a reduction.
+struct Phase {
+  Kernel kernel = Kernel::einsum;
+  std::vector<ArrayId> operands;
+  std::vector<Subscripts> operand_subscripts;
+  std::vector<ArrayId> results;
+  std::vector<Subscripts> result_subscripts;
+};
+
+enum class Pass : std::uint8_t { forward, backward, update };
+
+/// Where in the program an operation stands. A gathered copy is reused only within the region that made it, unless the
+/// policy keeps it.
+struct Region {
+  Pass pass = Pass::forward;
+  int layer = 0;
+  bool operator==(const Region&) const = default;
+};
+
+/// Constants of an operation; each kind reads those it needs.
+struct Attributes {
+  double epsilon = 0;  ///< rms_norm
+  double theta = 0;    ///< rope
+  int sign = 1;        ///< rope: -1 turns back
+  double scale = 1;    ///< cross_entropy: 1 / tokens
+  kernels::AdamWOptions adamw = {};
+};
+
+/// One operation on logical arrays. In it every mesh axis does exactly one thing: it splits one index, splits none, or
+/// carries a debt.
+struct Operation {
+  std::string kind;                  ///< "einsum", "rms_norm", ...
+  std::vector<std::string> indices;  ///< names, by number
+  Shape extents;                     ///< logical size of each index
+  std::vector<bool> whole;           ///< indices that no axis may split
+  std::vector<Phase> phases;
+  std::vector<ArrayId> operands;  ///< arrays from outside, in order
+  std::vector<ArrayId> results;   ///< arrays that later operations may read
+  /// Groups of arrays (operands and arrays between phases) in which the results are jointly linear: a debt on one of
+  /// them passes to the results when every member owes it.
+  std::vector<std::vector<ArrayId>> linear;
+  Attributes attributes;
+  Region region;
+};
+
+/// Operations on logical arrays, in order. Knows no mesh and no layout.
+struct Program {
+  std::map<std::string, Index> sizes;  ///< size of each named dim
+  std::vector<Array> arrays;
+  std::vector<Operation> operations;
+  std::vector<ArrayId> inputs;
+  std::vector<ArrayId> outputs;
+  /// State carried from one run to the next: after a run `second` takes the place of the input `first`.
+  std::vector<std::pair<ArrayId, ArrayId>> updates;
+  Region region;  ///< given to operations as they are added
+
+  const Array& array(ArrayId id) const { return arrays.at(static_cast<std::size_t>(id)); }
+  Array& array(ArrayId id) { return arrays.at(static_cast<std::size_t>(id)); }
+  /// The array of that name; throws Error when there is none.
+  ArrayId find(const std::string& name) const;
+  /// Adds an array whose shape follows from `sizes`; throws UsageError naming array and dim when a size is missing.
+  ArrayId add_array(const std::string& name, const std::vector<std::string>& dims, Role role = Role::activation);
+  /// add_array, and the program reads it from outside.
+  ArrayId add_input(const std::string& name, const std::vector<std::string>& dims, Role role);
+};
+
+/// Drops operations whose results nothing needs.
+void prune(Program& program);
+
+/// An array's name and dims without layout: "W_in[D, F]".
+std::string to_string(const Array& array);
+
+}  // namespace shardline

@@ -1,0 +1,34 @@
+#include "program/ir/rank_program.h"
+
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+
+namespace shardline {
+
+std::string kind_name(const RankProgram& program, const Step& step) {
+  switch (step.kind) {
+    case StepKind::compute:
+      return std::string(name_of(program.phase_of(step).kernel));
+    case StepKind::all_gather:
+      return "all_gather";
+    case StepKind::reduce_scatter:
+      return "reduce_scatter";
+    case StepKind::all_reduce:
+      return "all_reduce";
+    case StepKind::all_to_all:
+      return "all_to_all";
+    case StepKind::reshard:
+      return "reshard";
+    case StepKind::slice:
+      return "slice";
+    case StepKind::owe:
+      return "owe";
+  }
+  throw Error("unknown step kind");
+}
+
+Shape local_shape(const RankProgram& program, VersionId version, Index rank) {
+  return local_shape(program.array_of(version).shape, program.version(version).sharding, program.mesh, rank);
+}
+
+}  // namespace shardline

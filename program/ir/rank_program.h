@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/options.h"
+#include "program/ir/program.h"
+#include "runtime/layout/abstract_mesh.h"
+#include "runtime/layout/sharding.h"
+
+namespace shardline {
+
+using VersionId = int;
+
+/// One physical form of an array: its layout and where it was made.
+struct Version {
+  ArrayId array = -1;
+  Sharding sharding;
+  Region region;        ///< made here
+  bool stored = false;  ///< rests in this layout; a copy that is not stored is temporary (see Policy)
+};
+
+enum class StepKind : std::uint8_t {
+  compute,
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  reshard,
+  slice,  ///< keep this rank's block of a replicated dim: moves nothing
+  owe,    ///< coordinate 0 keeps the value, the others hold zero: a debt made for free
+};
+
+/// True when ranks exchange messages in a step of this kind.
+inline bool communicates(StepKind kind) {
+  return kind != StepKind::compute && kind != StepKind::slice && kind != StepKind::owe;
+}
+
+/// One step of the per-rank program: a kernel on blocks, or one conversion of one array.
+struct Step {
+  StepKind kind = StepKind::compute;
+  std::vector<VersionId> operands;
+  std::vector<VersionId> results;
+  Axes axes;                 ///< of a conversion, major first
+  int from_dim = -1;         ///< gathered dim of all_gather and all_to_all
+  int to_dim = -1;           ///< dim that gains the axes: reduce_scatter, all_to_all, slice
+  int operation = -1;        ///< the operation it is or serves; -1 for what brings outputs to rest
+  int phase = -1;            ///< of a computation: which phase of the operation
+  std::vector<Axes> splits;  ///< of a computation: the axes that split each index of the operation
+  Region region;
+  collectives::Wire wire = collectives::Wire::automatic;  ///< of a reduction of bf16, see name_wires()
+};
+
+/// The per-rank program: what every rank of the mesh runs, with each collective explicit.
+struct RankProgram {
+  Program program;  ///< the logical program it was made from
+  AbstractMesh mesh;
+  std::map<ArrayId, Sharding> declared;  ///< layouts in which parameters, state, inputs and outputs must rest
+  std::map<ArrayId, Sharding> wanted;    ///< of an output that is an input too: its layout at the end
+  std::vector<Version> versions;
+  std::vector<Step> steps;
+  std::map<ArrayId, VersionId> inputs;  ///< version in which each input arrives
+  std::map<ArrayId, VersionId> finals;  ///< version in which each output and each updated state rests at the end
+
+  const Version& version(VersionId id) const { return versions.at(static_cast<std::size_t>(id)); }
+  const Array& array_of(VersionId id) const { return program.array(version(id).array); }
+  const Operation& operation_of(const Step& step) const {
+    return program.operations.at(static_cast<std::size_t>(step.operation));
+  }
+  const Phase& phase_of(const Step& step) const {
+    return operation_of(step).phases.at(static_cast<std::size_t>(step.phase));
+  }
+};
+
+/// "all_gather", "reduce_scatter", ...; the kernel's name for a computation.
+std::string kind_name(const RankProgram& program, const Step& step);
+
+/// Local shape of a version on `rank`.
+Shape local_shape(const RankProgram& program, VersionId version, Index rank);
+
+}  // namespace shardline

@@ -1,0 +1,63 @@
+#include "program/plan/compiled.h"
+
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+
+Compiled::Compiled(RankProgram program, CompileOptions options)
+    : program_(std::move(program)), options_(std::move(options)) {}
+
+const ProgramSchedule& Compiled::schedule() const {
+  if (!schedule_) {
+    schedule_ = options_.scheduling
+                    ? shardline::schedule(program_, options_.types, options_.prices, *options_.scheduling)
+                    : in_order(program_);
+  }
+  return *schedule_;
+}
+
+const Liveness& Compiled::liveness() const {
+  if (!liveness_) liveness_.emplace(program_, schedule());
+  return *liveness_;
+}
+
+const ArenaPlan& Compiled::arena() const {
+  if (!arena_) arena_ = plan_arena(program_, options_.types, liveness());
+  return *arena_;
+}
+
+void Compiled::predict_by(roofline::Hardware predictions) {
+  SHARDLINE_CHECK(!predicts(), "the program is predicted by {} already", options_.predictions->name);
+  options_.predictions = std::move(predictions);
+}
+
+const roofline::Hardware& Compiled::predictions() const {
+  SHARDLINE_CHECK(predicts(), "nothing predicts this program of {} steps", program_.steps.size());
+  return *options_.predictions;
+}
+
+const std::vector<StepEstimate>& Compiled::estimates() const {
+  if (!estimates_) estimates_ = estimate(program_, options_.types, predictions());
+  return *estimates_;
+}
+
+void Compiled::amend_estimates(const std::function<void(std::vector<StepEstimate>&)>& amend) {
+  SHARDLINE_CHECK(!time_, "the time of a program of {} steps is known already", program_.steps.size());
+  estimates();
+  amend(*estimates_);
+  SHARDLINE_CHECK(estimates_->size() == program_.steps.size(), "{} estimates for {} steps", estimates_->size(),
+                  program_.steps.size());
+}
+
+const ScheduledTime& Compiled::time() const {
+  if (!time_) time_ = scheduled_time(program_, schedule(), estimates(), predictions());
+  return *time_;
+}
+
+std::shared_ptr<Compiled> compile(RankProgram program, CompileOptions options) {
+  return std::make_shared<Compiled>(std::move(program), std::move(options));
+}
+
+}  // namespace shardline

@@ -1,0 +1,105 @@
+#include "program/plan/liveness.h"
+
+#include <algorithm>
+
+namespace shardline {
+
+Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
+    : program_(program),
+      schedule_(schedule),
+      readers_(program.versions.size()),
+      kept_(program.versions.size(), false),
+      state_(program.versions.size(), false),
+      freed_(schedule.actions.size()) {
+  std::vector<int> last_touch(program.versions.size(), -1);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const auto touch = [&, end = schedule.ends[i]](VersionId v) {
+      int& last = last_touch[static_cast<std::size_t>(v)];
+      last = std::max(last, end);
+    };
+    for (const VersionId v : program.steps[i].operands) {
+      readers_[static_cast<std::size_t>(v)].push_back(static_cast<int>(i));
+      touch(v);
+    }
+    for (const VersionId v : program.steps[i].results) touch(v);
+  }
+  for (const auto& [array, version] : program.inputs) kept_[static_cast<std::size_t>(version)] = true;
+  for (const auto& [array, version] : program.finals) kept_[static_cast<std::size_t>(version)] = true;
+  for (const auto& [before, after] : program.program.updates) {
+    state_[static_cast<std::size_t>(program.inputs.at(before))] = true;
+  }
+  for (std::size_t v = 0; v < last_touch.size(); ++v) {
+    if (!kept_[v] && last_touch[v] >= 0) {
+      freed_[static_cast<std::size_t>(last_touch[v])].push_back(static_cast<VersionId>(v));
+    }
+  }
+}
+
+/// True when whatever else reads `v` has ended before step `number` begins.
+bool Liveness::replaceable(VersionId v, int number) const {
+  const auto i = static_cast<std::size_t>(v);
+  if (kept_[i] && !state_[i]) return false;
+  const int begin = schedule_.begins[static_cast<std::size_t>(number)];
+  return std::all_of(readers_[i].begin(), readers_[i].end(), [&](int reader) {
+    return reader == number || schedule_.ends[static_cast<std::size_t>(reader)] < begin;
+  });
+}
+
+VersionId Liveness::storage_taken(int number, std::size_t result) const {
+  const Step& step = program_.steps[static_cast<std::size_t>(number)];
+  VersionId operand = -1;
+  if (step.kind == StepKind::all_reduce) operand = step.operands[0];
+  if (step.kind == StepKind::compute && program_.phase_of(step).kernel == Kernel::adamw) {
+    // Operands 0, 2 and 3 (parameter and moments) become results 0, 1 and 2.
+    operand = step.operands[result == 0 ? 0 : result + 1];
+  }
+  return operand >= 0 && replaceable(operand, number) ? operand : -1;
+}
+
+Bytes Liveness::peak(const ElementTypes& types, Index rank, const Counted& counted) const {
+  Bytes most;
+  for (const auto& [pass, bytes] : peaks(types, rank, counted)) most = std::max(most, bytes);
+  return most;
+}
+
+std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank, const Counted& counted) const {
+  const auto bytes = [&](VersionId v) {
+    if (counted && !counted(v)) return 0.0;
+    const auto item = static_cast<double>(size_of(types.of(program_.program, program_.version(v).array)));
+    return item * static_cast<double>(element_count(local_shape(program_, v, rank)));
+  };
+  const auto bundled = [&](const Action& action) {  // the buffer in which all_reduces travel together
+    double sum = 0;
+    for (const int number : action.steps) sum += bytes(program_.steps[static_cast<std::size_t>(number)].operands[0]);
+    return action.steps.size() > 1 ? sum : 0.0;
+  };
+  double live = 0;  // in 64 bits, bytes of arrays that no machine can hold would overflow
+  for (const auto& [array, version] : program_.inputs) live += bytes(version);
+  std::map<Pass, Bytes> most{{Pass::forward, Bytes(live)}};
+  std::vector<bool> owns(program_.versions.size(), true);  // false once another version has taken the storage
+  for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
+    const Action& action = schedule_.actions[i];
+    if (action.kind == ActionKind::start) live += bundled(action);
+    for (const int number : action.steps) {
+      if (action.kind == ActionKind::wait) break;  // its results were there from the start
+      const Step& step = program_.steps[static_cast<std::size_t>(number)];
+      for (std::size_t k = 0; k < step.results.size(); ++k) {
+        const VersionId taken = storage_taken(number, k);
+        if (taken < 0) {
+          live += bytes(step.results[k]);
+        } else {
+          owns[static_cast<std::size_t>(taken)] = false;
+        }
+      }
+    }
+    Bytes& of_pass = most[program_.steps[static_cast<std::size_t>(action.steps[0])].region.pass];
+    of_pass = std::max(of_pass, Bytes(live));
+    if (action.kind == ActionKind::wait) live -= bundled(action);
+    for (const VersionId v : freed_after(static_cast<int>(i))) {
+      if (owns[static_cast<std::size_t>(v)]) live -= bytes(v);
+    }
+  }
+  return most;
+}
+
+}  // namespace shardline

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "program/ir/element_types.h"
+#include "program/ir/rank_program.h"
+#include "program/plan/schedule.h"
+#include "runtime/base/units.h"
+
+namespace shardline {
+
+/// When the buffers of a scheduled program may go: a version is freed after the last action that touches it, unless it
+/// is an input or rests at the end; a few results take over the storage of an operand that nothing reads any more.
+class Liveness {
+ public:
+  Liveness(const RankProgram& program, const ProgramSchedule& schedule);
+
+  /// Versions whose buffers are not needed once action `number` is done.
+  const std::vector<VersionId>& freed_after(int number) const { return freed_[static_cast<std::size_t>(number)]; }
+
+  /// The operand whose storage result `result` of step `number` takes, or -1 for storage of its own: the parameter and
+  /// the moments of adamw, the array of an all_reduce.
+  VersionId storage_taken(int number, std::size_t result) const;
+
+  /// Which versions are counted; empty for all.
+  using Counted = std::function<bool(VersionId)>;
+
+  /// Most bytes of arrays that `rank` holds at once.
+  Bytes peak(const ElementTypes& types, Index rank, const Counted& counted = {}) const;
+
+  /// The same while the steps of each pass run.
+  std::map<Pass, Bytes> peaks(const ElementTypes& types, Index rank, const Counted& counted = {}) const;
+
+  const ProgramSchedule& schedule() const { return schedule_; }
+
+ private:
+  bool replaceable(VersionId v, int number) const;
+
+  const RankProgram& program_;
+  const ProgramSchedule& schedule_;
+  std::vector<std::vector<int>> readers_;      ///< steps, by version
+  std::vector<bool> kept_;                     ///< by version
+  std::vector<bool> state_;                    ///< by version: an input that an update replaces
+  std::vector<std::vector<VersionId>> freed_;  ///< by action
+};
+
+}  // namespace shardline

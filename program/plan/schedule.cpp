@@ -1,0 +1,278 @@
+#include "program/plan/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "program/price/estimate.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+/// Fills in which action begins and which ends every step.
+ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops panel = kPanelFlops) {
+  ProgramSchedule schedule{.actions = std::move(actions),
+                           .begins = std::vector<int>(steps, -1),
+                           .ends = std::vector<int>(steps, -1),
+                           .panel = panel};
+  for (std::size_t i = 0; i < schedule.actions.size(); ++i) {
+    const Action& action = schedule.actions[i];
+    for (const int step : action.steps) {
+      const auto at = static_cast<std::size_t>(step);
+      if (action.kind != ActionKind::wait) schedule.begins[at] = static_cast<int>(i);
+      if (action.kind != ActionKind::start) schedule.ends[at] = static_cast<int>(i);
+    }
+  }
+  for (std::size_t i = 0; i < steps; ++i) {
+    SHARDLINE_CHECK(schedule.begins[i] >= 0 && schedule.ends[i] >= schedule.begins[i], "step {} is not scheduled", i);
+  }
+  return schedule;
+}
+
+class Scheduler {
+ public:
+  Scheduler(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+            const ScheduleOptions& options)
+      : program_(program), types_(types), hardware_(hardware), options_(options), number_(program.steps.size()) {
+    number_regions();
+    find_fusions();
+  }
+
+  ProgramSchedule build() {
+    for (std::size_t i = 0; i < number_.size(); ++i) {
+      if (i == 0 || number_[i] != number_[i - 1]) enter_region(number_[i]);
+      visit(static_cast<int>(i));
+    }
+    while (!pending_.empty()) flush(pending_.begin()->second.front());
+    while (!in_flight_.empty()) wait_for(in_flight_.front().front());
+    ProgramSchedule schedule = completed(std::move(actions_), number_.size(), options_.panel);
+    for (const auto& [computation, fusion] : fusions_) {
+      schedule.fusions[schedule.begins[static_cast<std::size_t>(computation)]] = fusion;
+    }
+    return schedule;
+  }
+
+ private:
+  /// What all_reduces must share to travel together: axes, operation, element type and wire.
+  using BundleKey = std::tuple<Axes, ReduceOp, DType, collectives::Wire>;
+
+  const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
+  Index bytes(VersionId v) const {
+    const Index item = size_of(types_.of(program_.program, program_.version(v).array));
+    return item * element_count(local_shape(program_, v, 0));
+  }
+
+  void number_regions() {
+    int region = 0;
+    for (std::size_t i = 0; i < number_.size(); ++i) {
+      if (i > 0 && !(program_.steps[i].region == program_.steps[i - 1].region)) ++region;
+      number_[i] = region;
+      for (const VersionId v : program_.steps[i].results) producer_[v] = static_cast<int>(i);
+    }
+  }
+
+  // Fusing.
+
+  void find_fusions() {
+    if (options_.fuse == ScheduleOptions::Fuse::never) return;
+    const std::vector<StepEstimate> estimates = estimate(program_, types_, hardware_);
+    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
+      if (step(i).kind != StepKind::compute) continue;
+      std::optional<std::pair<Seconds, Fusion>> best;
+      for (const int collective : neighbours(i)) {
+        if (starts_early(collective) || ends_late(collective)) continue;
+        const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, i);
+        if (!fusion) continue;
+        const Seconds gain = gain_of(estimates[static_cast<std::size_t>(collective)].price.time,
+                                     estimates[static_cast<std::size_t>(i)], frees_cores(step(collective), hardware_));
+        if (options_.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
+        if (!best || gain > best->first) best = {gain, *fusion};
+      }
+      if (best) {
+        partner_[i] = best->second.collective;
+        partner_[best->second.collective] = i;
+        fusions_[i] = best->second;
+      }
+    }
+  }
+
+  /// Collectives that make what a computation reads or read what it makes.
+  std::vector<int> neighbours(int computation) const {
+    std::vector<int> all;
+    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
+      if (!communicates(step(i).kind) || partner_.contains(i)) continue;
+      const std::vector<VersionId>& reads = step(computation).operands;
+      const bool feeds = std::find(reads.begin(), reads.end(), step(i).results[0]) != reads.end();
+      if (feeds || step(i).operands[0] == step(computation).results[0]) all.push_back(i);
+    }
+    return all;
+  }
+
+  /// What is saved: a collective matmul takes the longer of the two and one panel of the shorter, or where moving needs
+  /// the cores both.
+  Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) const {
+    const Seconds cut = in_panels(computation.price.time, hardware_.polled);
+    const Seconds apart = moving + computation.price.time;
+    if (!frees) return apart - (moving + cut);
+    return apart - (std::max(moving, cut) + one_panel(cut, moving, options_.panel, computation.flops));
+  }
+
+  // What starts early, and what is bundled.
+
+  /// A gather of a parameter that the program finds there, over links that move it beside other work.
+  bool starts_early(int number) const {
+    const Step& s = step(number);
+    return overlaps(number) && options_.distance > 0 && s.kind == StepKind::all_gather &&
+           program_.array_of(s.operands[0]).role == Role::parameter && !producer_.contains(s.operands[0]);
+  }
+
+  /// A reduction of a parameter's gradient, which nothing reads before the update.
+  bool ends_late(int number) const {
+    const Array& array = program_.array_of(step(number).operands[0]);
+    return overlaps(number) && options_.distance > 0 && array.role == Role::gradient &&
+           program_.program.array(array.primal).role == Role::parameter;
+  }
+
+  bool overlaps(int number) const { return options_.overlap && frees_cores(step(number), hardware_); }
+
+  bool bundles(int number) const {
+    return step(number).kind == StepKind::all_reduce && bytes(step(number).operands[0]) <= options_.bundle_bytes;
+  }
+
+  BundleKey key_of(int number) const {
+    const Step& s = step(number);
+    const VersionId from = s.operands[0];
+    return {s.axes, program_.version(from).sharding.reduce, types_.of(program_.program, program_.version(from).array),
+            s.wire};
+  }
+
+  // Emission.
+
+  void enter_region(int region) {
+    const std::vector<std::vector<int>> in_flight = in_flight_;
+    for (const std::vector<int>& steps : in_flight) {  // what holds gradients must not pile up
+      if (number_[static_cast<std::size_t>(steps.back())] + options_.distance < region) wait_for(steps.back());
+    }
+    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
+      const int distance = number_[static_cast<std::size_t>(i)] - region;
+      if (distance >= 0 && distance <= options_.distance && starts_early(i) && !begun_.contains(i)) start({i});
+    }
+  }
+
+  void visit(int number) {
+    const Step& s = step(number);
+    const auto partner = partner_.find(number);
+    if (begun_.contains(number)) return;
+    if (partner != partner_.end()) {
+      if (s.kind == StepKind::compute) fuse(number, partner->second);
+      return;
+    }
+    for (const VersionId v : s.operands) make_ready(v);
+    if (bundles(number)) {
+      pending_[key_of(number)].push_back(number);
+      begun_.insert(number);
+      if (bytes_pending(key_of(number)) > options_.bundle_bytes) flush(number);
+    } else if (communicates(s.kind) && overlaps(number)) {
+      start({number});
+    } else {
+      actions_.push_back({ActionKind::run, {number}, !in_flight_.empty()});
+    }
+  }
+
+  void fuse(int computation, int collective) {
+    const bool gathers = step(collective).kind == StepKind::all_gather;
+    for (const int part : {computation, collective}) {
+      for (const VersionId v : step(part).operands) {
+        const auto producer = producer_.find(v);
+        const bool between =
+            producer != producer_.end() && (producer->second == computation || producer->second == collective);
+        if (!between) make_ready(v);
+      }
+      begun_.insert(part);
+    }
+    std::vector<int> steps{collective, computation};
+    if (!gathers) std::swap(steps[0], steps[1]);
+    actions_.push_back({ActionKind::fuse, std::move(steps), true});
+  }
+
+  Index bytes_pending(const BundleKey& key) const {
+    Index sum = 0;
+    for (const int number : pending_.at(key)) sum += bytes(step(number).operands[0]);
+    return sum;
+  }
+
+  void start(std::vector<int> steps) {
+    begun_.insert(steps.begin(), steps.end());
+    actions_.push_back({ActionKind::start, steps});
+    in_flight_.push_back(std::move(steps));
+  }
+
+  /// Starts what waits for company with `number`.
+  void flush(int number) {
+    const auto found = pending_.find(key_of(number));
+    std::vector<int> steps = std::move(found->second);
+    pending_.erase(found);
+    const int first = steps.front();
+    start(std::move(steps));
+    if (!overlaps(first)) wait_for(first);
+  }
+
+  /// The version is there after this: what makes it has been started and waited for.
+  void make_ready(VersionId version) {
+    const auto producer = producer_.find(version);
+    if (producer == producer_.end()) return;
+    for (const auto& [key, numbers] : pending_) {
+      if (std::find(numbers.begin(), numbers.end(), producer->second) == numbers.end()) continue;
+      flush(producer->second);
+      break;
+    }
+    wait_for(producer->second);
+  }
+
+  /// Nothing when the step is not in flight.
+  void wait_for(int number) {
+    const auto found = std::find_if(in_flight_.begin(), in_flight_.end(), [&](const std::vector<int>& steps) {
+      return std::find(steps.begin(), steps.end(), number) != steps.end();
+    });
+    if (found == in_flight_.end()) return;
+    actions_.push_back({ActionKind::wait, *found});
+    in_flight_.erase(found);
+  }
+
+  const RankProgram& program_;
+  const ElementTypes& types_;
+  const roofline::Hardware& hardware_;
+  const ScheduleOptions& options_;
+  std::vector<int> number_;                        ///< by step: number of its region, counted as the program goes
+  std::map<VersionId, int> producer_;              ///< step
+  std::map<int, int> partner_;                     ///< steps that are fused
+  std::map<int, Fusion> fusions_;                  ///< by computation
+  std::set<int> begun_;                            ///< steps started, fused or bundled
+  std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for company
+  std::vector<std::vector<int>> in_flight_;        ///< in the order in which they were started
+  std::vector<Action> actions_;
+};
+
+}  // namespace
+
+bool frees_cores(const Step& step, const roofline::Hardware& hardware) {
+  return std::all_of(step.axes.begin(), step.axes.end(), [&](const Axis& axis) {
+    const auto link = hardware.links.find(axis);
+    return link != hardware.links.end() && link->second.frees_cores;
+  });
+}
+
+ProgramSchedule in_order(const RankProgram& program) {
+  std::vector<Action> actions;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) actions.push_back({ActionKind::run, {static_cast<int>(i)}});
+  return completed(std::move(actions), program.steps.size());
+}
+
+ProgramSchedule schedule(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+                         const ScheduleOptions& options) {
+  return Scheduler(program, types, hardware, options).build();
+}
+
+}  // namespace shardline

@@ -1,0 +1,129 @@
+#include "program/plan/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "program/price/panel_cost.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+class Timeline {
+ public:
+  Timeline(const RankProgram& program, const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware)
+      : program_(program), estimates_(estimates), hardware_(hardware), done_(program.steps.size()) {}
+
+  ScheduledTime walk(const ProgramSchedule& schedule) {
+    for (const Action& action : schedule.actions) {
+      switch (action.kind) {
+        case ActionKind::run:
+          run(action.steps[0], action.polls);
+          break;
+        case ActionKind::start:
+          start(action.steps);
+          break;
+        case ActionKind::wait:
+          wait_until(done_[static_cast<std::size_t>(action.steps[0])]);
+          break;
+        case ActionKind::fuse:
+          fuse(action.steps[0], action.steps[1], schedule.panel);
+          break;
+      }
+    }
+    result_.total = now_;
+    return result_;
+  }
+
+ private:
+  const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
+  Seconds price(int number) const { return estimates_[static_cast<std::size_t>(number)].price.time; }
+  bool is_product(int number) const {
+    return step(number).kind == StepKind::compute && program_.phase_of(step(number)).kernel == Kernel::einsum;
+  }
+  bool moves(int number) const { return communicates(step(number).kind); }
+
+  void run(int number, bool polls) {
+    if (!moves(number)) {
+      const Seconds begin = now_;
+      now_ += polls && is_product(number) ? in_panels(price(number), hardware_.polled) : price(number);
+      result_.spans.push_back({number, begin, now_});
+      return;
+    }
+    wait_until(carry(number, price(number), false));
+  }
+
+  /// Several steps that travel as one take what the longest of them takes alone: they are small, so that the latency,
+  /// which they have once, is nearly all of it.
+  void start(const std::vector<int>& steps) {
+    Seconds longest;
+    for (const int number : steps) longest = std::max(longest, price(number));
+    const Seconds end = carry(steps[0], longest, true);
+    for (const int number : steps) done_[static_cast<std::size_t>(number)] = end;
+  }
+
+  /// Puts a collective on its links, with or without something computed `beside` it, from which moving takes its share
+  /// of the core; when it ends.
+  Seconds carry(int number, Seconds time, bool beside) {
+    result_.moving += time;
+    if (!frees_cores(step(number), hardware_)) {
+      result_.spans.push_back({number, now_, now_ + time});
+      now_ += time;
+      result_.exposed += time;
+      return now_;
+    }
+    Seconds begin = now_;
+    double taken = 0;
+    for (const Axis& axis : step(number).axes) {
+      begin = std::max(begin, free_[resource(axis)]);
+      taken = std::max(taken, hardware_.link(axis).core_share);
+    }
+    for (const Axis& axis : step(number).axes) free_[resource(axis)] = begin + time;
+    result_.spans.push_back({number, begin, begin + time});
+    if (beside) now_ += taken * time;
+    return begin + time;
+  }
+
+  void fuse(int first, int second, Flops panel) {
+    const int collective = moves(first) ? first : second;
+    const int computation = moves(first) ? second : first;
+    const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
+    const Seconds cut = in_panels(work.price.time, hardware_.polled);
+    const Seconds end = carry(collective, price(collective), true);
+    result_.spans.push_back({computation, now_, now_ + cut});
+    now_ += cut;
+    wait_until(end);
+    if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);
+  }
+
+  void wait_until(Seconds end) {
+    if (end <= now_) return;
+    result_.exposed += end - now_;
+    now_ = end;
+  }
+
+  std::string resource(const Axis& axis) const {
+    const roofline::Link& link = hardware_.links.at(axis);
+    return link.resource.empty() ? "axis " + axis : link.resource;
+  }
+
+  const RankProgram& program_;
+  const std::vector<StepEstimate>& estimates_;
+  const roofline::Hardware& hardware_;
+  std::vector<Seconds> done_;            ///< by step
+  std::map<std::string, Seconds> free_;  ///< by resource: when it may carry the next
+  Seconds now_;
+  ScheduledTime result_;
+};
+
+}  // namespace
+
+ScheduledTime scheduled_time(const RankProgram& program, const ProgramSchedule& schedule,
+                             const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware) {
+  SHARDLINE_CHECK(estimates.size() == program.steps.size(), "{} estimates for {} steps", estimates.size(),
+                  program.steps.size());
+  return Timeline(program, estimates, hardware).walk(schedule);
+}
+
+}  // namespace shardline

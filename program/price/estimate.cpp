@@ -1,0 +1,157 @@
+#include "program/price/estimate.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "program/ops/run_phase.h"
+#include "program/price/reuse.h"
+#include "program/price/wire.h"
+#include "roofline/price/collective_cost.h"
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+
+namespace shardline {
+namespace {
+
+/// The matrix products that an einsum of two operands consists of; without extents when it is none. Neither is one of
+/// which an extent is 1: the kernel takes it position by position, as fast as it walks the larger operand.
+roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) {
+  roofline::Work work;
+  if (phase.kernel != Kernel::einsum || phase.operands.size() != 2) return work;
+  const auto has = [](const Subscripts& subscripts, int index) {
+    return std::find(subscripts.begin(), subscripts.end(), index) != subscripts.end();
+  };
+  const Subscripts& a = phase.operand_subscripts[0];
+  const Subscripts& b = phase.operand_subscripts[1];
+  const Subscripts& out = phase.result_subscripts[0];
+  std::array<Index, 3> extents{1, 1, 1};
+  for (int index = 0; index < static_cast<int>(ranges.size()); ++index) {
+    const bool in_a = has(a, index);
+    const bool in_b = has(b, index);
+    if (in_a && in_b && has(out, index)) continue;  // a product for each position
+    if (!in_a && !in_b) continue;
+    const std::size_t part = in_a && in_b ? 2 : in_a ? 0 : 1;
+    extents[part] *= ranges[static_cast<std::size_t>(index)].size();
+  }
+  const bool product = std::all_of(extents.begin(), extents.end(), [](Index extent) { return extent != 1; });
+  if (product) work.m = extents[0], work.n = extents[1], work.k = extents[2];
+  return work;
+}
+
+class Estimator {
+ public:
+  Estimator(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+            ReshardMemo* memo)
+      : program_(program), types_(types), hardware_(hardware), memo_(memo) {}
+
+  /// `distances`: bytes touched since the memory of each operand and result was last used; without any, it is where the
+  /// step leaves it.
+  StepEstimate operator()(const Step& step, const std::vector<Bytes>& distances) const {
+    return step.kind == StepKind::compute ? computation(step, distances) : conversion(step, distances);
+  }
+
+ private:
+  Index element_size(VersionId v) const { return size_of(types_.of(program_.program, program_.version(v).array)); }
+  Index elements(VersionId v) const { return element_count(local_shape(program_, v, 0)); }
+  Bytes bytes(VersionId v) const { return Bytes(static_cast<double>(elements(v) * element_size(v))); }
+
+  /// `bytes`: of each operand, then of each result.
+  static std::vector<roofline::Touch> touches(const std::vector<Bytes>& bytes, const std::vector<Bytes>& distances) {
+    const Bytes all = std::accumulate(bytes.begin(), bytes.end(), Bytes());
+    std::vector<roofline::Touch> touches;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      touches.push_back({bytes[i], i < distances.size() ? std::max(all, distances[i]) : all});
+    }
+    return touches;
+  }
+
+  std::vector<Bytes> bytes_of_arrays(const Step& step) const {
+    std::vector<Bytes> all;
+    for (const VersionId v : step.operands) all.push_back(bytes(v));
+    for (const VersionId v : step.results) all.push_back(bytes(v));
+    return all;
+  }
+
+  StepEstimate computation(const Step& step, const std::vector<Bytes>& distances) const {
+    const std::vector<Range> ranges = index_ranges(program_, step, 0);
+    const Phase& phase = program_.phase_of(step);
+    roofline::Work work = product_of(phase, ranges);
+    work.cost = phase_cost(program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges,
+                           element_size(step.results[0]));
+    work.kernel = name_of(phase.kernel);
+    work.touches = touches(bytes_of_arrays(step), distances);
+    add_widening(step, work);
+    return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
+  }
+
+  /// Operands in bf16 of a product in f32 are first copied into f32: read as they are, written, and read again.
+  void add_widening(const Step& step, roofline::Work& work) const {
+    const Index item = element_size(step.results[0]);
+    for (const VersionId v : step.operands) {
+      if (work.kernel != name_of(Kernel::einsum) || element_size(v) >= item) continue;
+      const Bytes copy(static_cast<double>(elements(v) * item));
+      work.cost.bytes += bytes(v) + copy;
+      work.touches.push_back({2 * copy, copy});
+    }
+  }
+
+  StepEstimate conversion(const Step& step, const std::vector<Bytes>& distances) const {
+    const Index item = element_size(step.operands[0]);
+    const auto bytes_of = [&](Index elements) { return Bytes(static_cast<double>(elements * item)); };
+    const Moved moves = moved(program_, step, memo_);
+    if (!communicates(step.kind)) {
+      const Bytes kept = bytes_of(moves.kept);
+      const roofline::Work copy{.cost = {Flops(0), 2 * kept}, .touches = touches({kept, kept}, distances)};
+      return {Flops(0), copy.cost.bytes, Bytes(0), roofline::kernel_price(copy, hardware_)};
+    }
+    roofline::Collective collective{.sent = bytes_of(moves.sent),
+                                    .received = bytes_of(moves.received),
+                                    .added = bytes_of(moves.added),
+                                    .kept = bytes_of(moves.kept),
+                                    .packed = bytes_of(moves.packed)};
+    for (const Axis& axis : step.axes) collective.ranks.push_back(program_.mesh.size(axis));
+    collective.rounds = step.kind == StepKind::all_reduce ? 2 : 1;
+    collective.scatters = step.kind == StepKind::all_to_all || step.kind == StepKind::reshard;
+    collective.by_messages = step.kind == StepKind::reshard;
+    if (!distances.empty()) collective.reach = distances[0];
+    const Bytes larger = std::max(bytes(step.operands[0]), bytes(step.results[0]));
+    return {Flops(static_cast<double>(moves.added)), larger, collective.sent,
+            roofline::collective_price(collective, step.axes, hardware_)};
+  }
+
+  const RankProgram& program_;
+  const ElementTypes& types_;
+  const roofline::Hardware& hardware_;
+  ReshardMemo* memo_;
+};
+
+}  // namespace
+
+std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
+                                   const roofline::Hardware& hardware) {
+  const Estimator estimator(program, types, hardware, nullptr);
+  const std::vector<std::vector<Bytes>> distances = hardware.caches.empty()  // then nothing depends on them
+                                                        ? std::vector<std::vector<Bytes>>(program.steps.size())
+                                                        : reuse_distances(program, types);
+  std::vector<StepEstimate> result;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) result.push_back(estimator(program.steps[i], distances[i]));
+  return result;
+}
+
+StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
+                      const roofline::Hardware& hardware, ReshardMemo* memo) {
+  return Estimator(program, types, hardware, memo)(step, {});
+}
+
+std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {
+  const Operation& op = program.operation_of(step);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < op.indices.size(); ++i) {
+    ranges.push_back(nested_block(op.extents[i], step.splits[i], program.mesh, coordinates));
+  }
+  return ranges;
+}
+
+}  // namespace shardline

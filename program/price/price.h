@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program/ir/element_types.h"
+#include "program/ir/rank_program.h"
+#include "program/price/estimate.h"
+#include "roofline/price/hardware.h"
+
+namespace shardline {
+
+/// What a program, or one operation of it with its conversions, takes on the busiest rank.
+struct ProgramPrice {
+  Seconds math;   ///< computations, and conversions that move nothing between ranks
+  Seconds comms;  ///< the busiest link: axes on one resource add, on different ones overlap
+  Seconds total;  ///< the busiest resource of each operation, one operation after the other
+  Seconds sum;    ///< of all steps, nothing overlapped
+  Seconds cores;  ///< of all steps, what keeps the cores busy: computing, and moving that needs them
+  std::map<std::string, Seconds> links;  ///< of all steps, what moves over each link, by what carries it
+  Bytes wire_bytes;                      ///< of all conversions, each on the rank that sends most
+  Flops flops;                           ///< on the busiest rank
+  std::vector<StepEstimate> steps;       ///< in order
+
+  /// Of the longer of math and busiest_link(): what binds the largest share of it.
+  roofline::Limiter limiter = roofline::Limiter::latency;
+
+  Seconds busiest_link() const;
+  /// What the busiest resource takes for all steps: no schedule is faster, but for all_reduces that travel as one.
+  Seconds busiest() const { return std::max(cores, busiest_link()); }
+};
+
+/// Prices a program, or its steps from number `first` on. For each operation, its resources are the cores and the links
+/// over which its conversions and the debts it settles go; a link that does not free the cores is one with them, one
+/// that takes a share of them adds that. What lies on different resources overlaps: max(T_math, T_comms) where moving
+/// leaves the cores free (book section 1.1), T_math + T_comms where the ranks move through the memory of a node.
+/// `memo`: see moved(). Throws Error as estimate().
+ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+                   std::size_t first = 0, ReshardMemo* memo = nullptr);
+
+/// The same from the estimates of these steps on `hardware`.
+ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
+                   std::size_t first = 0);
+
+/// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
+bool cheaper(const ProgramPrice& a, const ProgramPrice& b);
+
+}  // namespace shardline

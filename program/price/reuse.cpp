@@ -1,0 +1,93 @@
+#include "program/price/reuse.h"
+
+#include <map>
+
+namespace shardline {
+namespace {
+
+class Walk {
+ public:
+  Walk(const RankProgram& program, const ElementTypes& types) : program_(program), types_(types) {
+    for (std::size_t v = 0; v < program.versions.size(); ++v) places_.push_back(static_cast<VersionId>(v));
+    for (const auto& [before, after] : program.program.updates) {
+      places_[static_cast<std::size_t>(program.finals.at(after))] = program.inputs.at(before);
+    }
+    find_last_readers();
+  }
+
+  std::vector<std::vector<Bytes>> run() {
+    std::vector<std::vector<Bytes>> distances;
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      const Step& step = program_.steps[i];
+      std::vector<Bytes> of_step;
+      for (const VersionId v : step.operands) of_step.push_back(distance(v));
+      for (const VersionId v : step.results) of_step.push_back(distance_of_room(v));
+      distances.push_back(std::move(of_step));
+      for (const VersionId v : step.operands) touch(v);
+      for (const VersionId v : step.results) touch(v);
+      for (const VersionId v : last_read_[i]) freed_[bytes(v)].push_back(last_.at(place(v)));
+    }
+    return distances;
+  }
+
+ private:
+  /// Updated state stands where the run after finds it.
+  VersionId place(VersionId v) const { return places_[static_cast<std::size_t>(v)]; }
+
+  Bytes bytes(VersionId v) const {
+    const Index item = size_of(types_.of(program_.program, program_.version(v).array));
+    return Bytes(static_cast<double>(element_count(local_shape(program_, v, 0)) * item));
+  }
+
+  /// Which versions no later step reads and nothing keeps, by step.
+  void find_last_readers() {
+    std::vector<int> last(program_.versions.size(), -1);
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      for (const VersionId v : program_.steps[i].operands) last[static_cast<std::size_t>(v)] = static_cast<int>(i);
+    }
+    for (const auto& [array, v] : program_.inputs) last[static_cast<std::size_t>(v)] = -1;
+    for (const auto& [array, v] : program_.finals) last[static_cast<std::size_t>(v)] = -1;
+    last_read_.resize(program_.steps.size());
+    for (std::size_t v = 0; v < last.size(); ++v) {
+      if (last[v] >= 0) last_read_[static_cast<std::size_t>(last[v])].push_back(static_cast<VersionId>(v));
+    }
+  }
+
+  /// Of the memory that a result will take.
+  Bytes distance_of_room(VersionId v) {
+    if (place(v) != v) return distance(v);
+    std::vector<Bytes>& rooms = freed_[bytes(v)];
+    if (rooms.empty()) return touched_;
+    const Bytes used = rooms.back();
+    rooms.pop_back();
+    return touched_ - used;
+  }
+
+  Bytes distance(VersionId v) const {
+    const auto last = last_.find(place(v));
+    return last == last_.end() ? touched_ : touched_ - last->second;
+  }
+
+  void touch(VersionId v) {
+    last_[place(v)] = touched_;
+    touched_ += bytes(v);
+  }
+
+  const RankProgram& program_;
+  const ElementTypes& types_;
+  std::vector<VersionId> places_;                  ///< by version: the one whose storage it takes in the end
+  std::map<VersionId, Bytes> last_;                ///< by place: bytes touched before its last use began
+  std::vector<std::vector<VersionId>> last_read_;  ///< by step
+  std::map<Bytes, std::vector<Bytes>> freed_;      ///< by size: when memory that is free was last used
+  Bytes touched_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program, const ElementTypes& types) {
+  Walk walk(program, types);
+  walk.run();  // what the run before has left
+  return walk.run();
+}
+
+}  // namespace shardline

@@ -1,0 +1,347 @@
+#include "program/run/execute.h"
+
+#include <fmt/ranges.h>
+
+#include <cstring>
+
+#include "collectives/all_reduce.h"
+#include "collectives/shared/arena.h"
+#include "program/ir/print.h"
+#include "program/ops/run_phase.h"
+#include "program/plan/bundle.h"
+#include "program/run/conversion_run.h"
+#include "program/run/fused_run.h"
+#include "program/run/panel_run.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/host/interrupt.h"
+
+namespace shardline {
+namespace {
+
+/// Over the printed program, its schedule, the sizes and types of its arrays and the constants of its
+/// operations: enough to see that two ranks derived different ones.
+std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule, const ElementTypes& types) {
+  std::string text;
+  for (const std::string& line : lines(program)) text += line + "\n";
+  text += fmt::format("panels of {};", schedule.panel.value);
+  for (const Action& action : schedule.actions) {
+    text += fmt::format("{} {} {};", static_cast<int>(action.kind), action.polls, fmt::join(action.steps, " "));
+  }
+  for (std::size_t i = 0; i < program.program.arrays.size(); ++i) {
+    text += to_string(program.program.arrays[i].shape);
+    text += name_of(types.of(program.program, static_cast<ArrayId>(i)));
+  }
+  for (const Operation& op : program.program.operations) {
+    const Attributes& a = op.attributes;
+    text += fmt::format("{} {} {} {} {} {} {} {} {};", a.epsilon, a.theta, a.sign, a.scale, a.adamw.beta1,
+                        a.adamw.beta2, a.adamw.eps, a.adamw.weight_decay, a.adamw.clip_norm);
+  }
+  return hash_of(text);
+}
+
+}  // namespace
+
+Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine)
+    : compiled_(std::move(compiled)),
+      program_(compiled_->program()),
+      schedule_(compiled_->schedule()),
+      types_(compiled_->types()),
+      liveness_(compiled_->liveness()),
+      plan_(compiled_->arena()),
+      engine_(engine),
+      rank_(engine.mesh().rank()),
+      values_(program_.versions.size()) {
+  SHARDLINE_CHECK(engine.mesh().axes() == program_.mesh, "a program for mesh {} on mesh {}", program_.mesh.to_string(),
+                  engine.mesh().axes().to_string());
+  compare_ranks();
+  describe();
+  align();
+  take_arena();
+}
+
+void Executor::take_arena() {
+  if (engine_.arena() == nullptr || plan_.bytes == 0) return;
+  arena_ = engine_.arena()->try_allocate(DType::i64, {plan_.bytes / size_of(DType::i64)});
+}
+
+/// Collective over the mesh: `block`, copied to the arena unless it is there or there is no room.
+Tensor Executor::in_arena(VersionId input, Tensor block) {
+  const std::shared_ptr<collectives::Arena>& arena = engine_.arena();
+  if (arena == nullptr || !plan_.inputs.contains(input) || arena->contains(block)) return block;
+  at(input) = Tensor();  // its room may be had again
+  std::optional<Tensor> room = arena->try_allocate(block.dtype(), block.shape());
+  if (!room) return block;
+  if (block.bytes() > 0) std::memcpy(room->data(), block.data(), static_cast<std::size_t>(block.bytes()));
+  return {block.dtype(), block.shape(), counted(room->memory(), block.bytes())};
+}
+
+void Executor::compare_ranks() const {
+  const mpi::Communicator& comm = engine_.mesh().comm();
+  const std::uint64_t hash = program_hash(program_, schedule_, types_);
+  const std::string mine(reinterpret_cast<const char*>(&hash), sizeof hash);
+  const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
+  SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different programs (rank {} {} rank 0)", rank_,
+                  differs > 0 ? "differs from" : "agrees with");
+}
+
+void Executor::describe() {
+  for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+    const Step& step = program_.steps[i];
+    const StepEstimate e = compiled_->predicts() ? compiled_->estimates()[i] : StepEstimate{};
+    trace_.describe({.name = to_string(program_, step),
+                     .kind = kind_name(program_, step),
+                     .axes = step.axes,
+                     .limiter = std::string(roofline::name_of(e.price.limiter)),
+                     .communicates = communicates(step.kind),
+                     .fused = is_fused(schedule_, i),
+                     .bytes = e.bytes,
+                     .wire_bytes = e.wire_bytes,
+                     .flops = e.flops,
+                     .predicted = e.price.time,
+                     .math = e.price.math,
+                     .memory = e.price.memory,
+                     .comms = e.price.comms});
+  }
+}
+
+void Executor::set(ArrayId input, Tensor block) {
+  const auto version = program_.inputs.find(input);
+  SHARDLINE_CHECK(version != program_.inputs.end(), "{} is not an input", program_.program.array(input).name);
+  const Shape expected = local_shape(program_, version->second, rank_);
+  SHARDLINE_CHECK(block.dtype() == dtype(version->second) && block.shape() == expected,
+                  "input {} on rank {} is {} {}, given {} {}", program_.program.array(input).name, rank_,
+                  name_of(dtype(version->second)), to_string(expected), name_of(block.dtype()),
+                  to_string(block.shape()));
+  at(version->second) = in_arena(version->second, std::move(block));
+  set_[input] = true;
+}
+
+void Executor::set_scalar(ArrayId input, double value) {
+  Tensor scalar(DType::f64, {});
+  scalar.view<double>()[0] = value;
+  set(input, scalar.as(types_.of(program_.program, input)));
+}
+
+const Tensor& Executor::get(ArrayId array) const {
+  const auto final_version = program_.finals.find(array);
+  if (final_version != program_.finals.end()) return values_[static_cast<std::size_t>(final_version->second)];
+  const auto input = program_.inputs.find(array);
+  SHARDLINE_CHECK(input != program_.inputs.end(), "{} is neither an input nor an output",
+                  program_.program.array(array).name);
+  return values_[static_cast<std::size_t>(input->second)];
+}
+
+double Executor::get_scalar(ArrayId array) const { return get(array).as(DType::f64).view<double>()[0]; }
+
+void Executor::run() {
+  for (const ArrayId input : program_.program.inputs) {
+    SHARDLINE_CHECK(set_[input], "input {} is not set", program_.program.array(input).name);
+  }
+  // An exception leaves nothing in flight that outlives it: handles are silent only while it unwinds.
+  const struct Landing {
+    std::map<int, Flight>& flights;
+    collectives::Engine& engine;
+    ~Landing() {
+      flights.clear();
+      engine.set_recording(nullptr);
+    }
+  } landing{flights_, engine_};
+  engine_.set_recording(recording_);
+  if (recording_ != nullptr) recording_->begin_run();
+  for (std::size_t i = 0; i < schedule_.actions.size(); ++i) run_action(static_cast<int>(i));
+  replace_state();
+  if (recording_ != nullptr) recording_->end_run();
+}
+
+void Executor::enter(int label) {
+  if (recording_ != nullptr) recording_->enter(label);
+}
+
+void Executor::record(const Span& span, std::vector<TimeRange> parts) {
+  trace_.record(span);
+  if (recording_ != nullptr) recording_->add(span, std::move(parts));
+}
+
+/// Since `begin` the rank has done nothing but start a collective or wait for it.
+void Executor::record_wait(int label, Seconds begin) {
+  if (recording_ != nullptr) recording_->add({label, {begin, now()}});
+}
+
+void Executor::run_action(int number) {
+  Interruption::attend();
+  const Action& action = schedule_.actions[static_cast<std::size_t>(number)];
+  switch (action.kind) {
+    case ActionKind::run:
+      run_step(action.steps[0], action.polls);
+      break;
+    case ActionKind::start:
+      start(action, number);
+      break;
+    case ActionKind::wait:
+      wait(action);
+      break;
+    case ActionKind::fuse:
+      fuse(action, number);
+      break;
+  }
+  if (recording_ != nullptr) recording_->sample_memory();
+  release(number);
+  if (recording_ != nullptr) recording_->sample_memory();
+}
+
+void Executor::run_step(int number, bool polls) {
+  const Step& s = step(number);
+  if (polls) served_ += length(poll(engine_));
+  const Seconds begin = now();
+  make_results(number);
+  if (communicates(s.kind)) {
+    enter(number);
+    start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0])).wait();
+    const Seconds end = now();
+    record({.label = number, .begin = begin, .end = end, .exposed = end - begin});
+    return record_wait(number, begin);
+  }
+  std::vector<TimeRange> polled;
+  if (s.kind == StepKind::compute) {
+    polled = compute(s, polls);
+  } else {
+    run_local_conversion(program_, s, rank_, at(s.operands[0]), at(s.results[0]));
+  }
+  const Seconds end = now();
+  Seconds polling;
+  for (const TimeRange& each : polled) polling += length(each);
+  served_ += polling;
+  record({.label = number, .begin = begin, .end = end - polling},
+         polled.empty() ? std::vector<TimeRange>{} : outside(polled, {begin, end}));
+}
+
+std::vector<TimeRange> Executor::compute(const Step& step, bool polls) {
+  std::vector<const Tensor*> operands;
+  for (const VersionId v : step.operands) operands.push_back(&at(v));
+  std::vector<Tensor*> results;
+  for (const VersionId v : step.results) results.push_back(&at(v));
+  const Operation& op = program_.operation_of(step);
+  const auto phase = static_cast<std::size_t>(step.phase);
+  if (polls && op.phases[phase].kernel == Kernel::einsum) {
+    return run_panels(engine_, op, phase, index_ranges(program_, step, 0), schedule_.panel, operands, *results[0]);
+  }
+  run_phase(op, phase, index_ranges(program_, step, rank_), operands, results);
+  return {};
+}
+
+void Executor::start(const Action& action, int number) {
+  const Seconds begin = now();
+  for (const int s : action.steps) make_results(s);
+  const int first = action.steps[0];
+  enter(first);
+  if (action.steps.size() > 1) {
+    flights_.emplace(first, start_bundle(action.steps, number));
+  } else {
+    const Step& s = step(first);
+    collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
+    flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
+  }
+  served_ += now() - begin;
+  record_wait(first, begin);
+}
+
+Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int action) {
+  const Seconds begin = now();
+  std::vector<const Tensor*> parts;
+  for (const int s : steps) parts.push_back(&at(step(s).operands[0]));
+  const DType type = parts[0]->dtype();
+  const Shape shape{bundle_size(parts)};
+  Tensor bundle = arena_ ? arena_tensor(plan_.bundles.at(action), type, shape) : Tensor(type, shape);
+  pack_bundle(parts, bundle);
+  const Step& s = step(steps[0]);
+  const ReduceOp op = program_.version(s.operands[0]).sharding.reduce;
+  collectives::Handle handle = collectives::start_all_reduce(engine_, s.axes, op, bundle, bundle, {.wire = s.wire});
+  return {std::move(handle), begin, std::move(bundle)};
+}
+
+void Executor::wait(const Action& action) {
+  const auto found = flights_.find(action.steps[0]);
+  Flight& flight = found->second;
+  const Seconds begin = now();
+  flight.handle.wait();
+  if (flight.bundle) {
+    std::vector<Tensor*> results;
+    for (const int s : action.steps) results.push_back(&at(step(s).results[0]));
+    unpack_bundle(*flight.bundle, results);
+  }
+  const Seconds waited = served_ + (now() - begin);
+  served_ = Seconds();
+  record_wait(action.steps[0], begin);
+  const auto count = static_cast<int>(action.steps.size());
+  for (const int s : action.steps) {
+    record({.label = s,
+            .begin = flight.begin,
+            .end = flight.handle.ended(),
+            .exposed = waited / static_cast<double>(count),
+            .together = count});
+  }
+  flights_.erase(found);
+}
+
+void Executor::fuse(const Action& action, int number) {
+  for (const int s : action.steps) make_results(s);
+  const Fusion& fusion = schedule_.fusions.at(number);
+  enter(fusion.collective);
+  const Seconds begin = now();
+  FusedTimes times =
+      run_fused(engine_, program_, fusion, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
+  const Seconds end = now();
+  record({.label = fusion.collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
+  if (recording_ != nullptr) {
+    for (const TimeRange& gap : outside(times.computing, {begin, end})) recording_->add({fusion.collective, gap});
+  }
+  Seconds computed = begin;
+  for (const TimeRange& panel : times.computing) computed += length(panel);
+  record({.label = fusion.computation, .begin = begin, .end = computed}, std::move(times.computing));
+}
+
+/// Storage for the results of a step: its own, or that of an operand which nothing needs any more.
+void Executor::make_results(int number) {
+  const std::vector<VersionId>& results = step(number).results;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const VersionId made = results[k];
+    const VersionId old = liveness_.storage_taken(number, k);
+    const auto place = plan_.places.find(made);
+    if (old >= 0) {
+      at(made) = at(old);
+    } else if (arena_ && place != plan_.places.end()) {
+      at(made) = arena_tensor(place->second, dtype(made), local_shape(program_, made, rank_));
+    } else {
+      at(made) = Tensor(dtype(made), local_shape(program_, made, rank_));
+    }
+  }
+}
+
+Tensor Executor::arena_tensor(Index offset, DType dtype, Shape shape) {
+  const std::shared_ptr<std::byte> memory(arena_->memory(), arena_->data() + offset);
+  const Index bytes = element_count(shape) * size_of(dtype);
+  return {dtype, std::move(shape), counted(memory, bytes)};
+}
+
+void Executor::release(int action) {
+  for (const VersionId v : liveness_.freed_after(action)) at(v) = Tensor();
+}
+
+void Executor::replace_state() {
+  for (const auto& [before, after] : program_.program.updates) {
+    Tensor& state = at(program_.inputs.at(before));
+    Tensor& updated = at(program_.finals.at(after));
+    if (state.data() == updated.data()) continue;
+    const bool shared =
+        engine_.arena() != nullptr && (engine_.arena()->contains(state) || engine_.arena()->contains(updated));
+    if (!shared) {
+      state = updated;
+    } else if (state.bytes() > 0) {  // each place of the arena is for its own version
+      std::memcpy(state.data(), updated.data(), static_cast<std::size_t>(state.bytes()));
+    }
+    updated = state;
+  }
+}
+
+}  // namespace shardline

@@ -1,0 +1,134 @@
+#include "program/run/fused_run.h"
+
+#include <algorithm>
+
+#include "collectives/overlap/collective_matmul.h"
+#include "program/ops/einsum_call.h"
+#include "program/ops/run_phase.h"
+#include "program/price/estimate.h"
+#include "program/price/panel_cost.h"
+
+namespace shardline {
+namespace {
+
+/// `items` with that of `dim` first.
+template <class T>
+std::vector<T> with_first(std::vector<T> items, int dim) {
+  std::rotate(items.begin(), items.begin() + dim, items.begin() + dim + 1);
+  return items;
+}
+
+/// True when an array of this shape lies in memory as it does with `dim` first.
+bool lies_first(const Shape& shape, int dim) {
+  return std::all_of(shape.begin(), shape.begin() + dim, [](Index n) { return n == 1; });
+}
+
+/// 0, 1, ..., one for each dim.
+Subscripts numbered(const Shape& shape) {
+  Subscripts subscripts;
+  for (std::size_t d = 0; d < shape.size(); ++d) subscripts.push_back(static_cast<int>(d));
+  return subscripts;
+}
+
+class FusedRun {
+ public:
+  FusedRun(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
+           const std::function<Tensor&(VersionId)>& at)
+      : engine_(engine),
+        collective_(program.steps[static_cast<std::size_t>(fusion.collective)]),
+        fusion_(fusion),
+        op_(program.version(collective_.operands[0]).sharding.reduce),
+        at_(at) {
+    const Step& work = program.steps[static_cast<std::size_t>(fusion.computation)];
+    const Phase& phase = program.phase_of(work);
+    for (const VersionId v : work.operands) call_.operands.push_back(&at(v));
+    call_.operand_subscripts = phase.operand_subscripts;
+    call_.result = &at(work.results[0]);
+    call_.result_subscripts = phase.result_subscripts[0];
+    // Rank 0 holds the largest blocks: every rank cuts as it does.
+    const std::vector<Range> ranges = index_ranges(program, work, 0);
+    const kernels::Cost cost =
+        phase_cost(program.operation_of(work), static_cast<std::size_t>(work.phase), ranges, size_of(DType::f32));
+    options_.panel_rows = panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion.index)].size());
+    options_.collective.wire = collective_.wire;
+  }
+
+  FusedTimes run() { return fusion_.gathers ? gather() : reduce(); }
+
+ private:
+  FusedTimes gather() {
+    const Tensor part = moved(at_(collective_.operands[0]));
+    Tensor& whole = at_(collective_.results[0]);
+    Tensor gathered = whole.reshaped(with_first(whole.shape(), fusion_.dim));
+    call_.operands[fusion_.operand] = &gathered;
+    Subscripts& subscripts = call_.operand_subscripts[fusion_.operand];
+    subscripts = with_first(subscripts, fusion_.dim);
+    using collectives::Order;
+    options_.order = fusion_.in_coordinate_order ? Order::coordinate
+                     : fusion_.contracted        ? Order::schedule
+                                                 : Order::arrival;
+    if (gathered.extent(0) == 0) run_einsum(call_);  // a sum over nothing
+    return times(collectives::gather_and_compute(engine_, collective_.axes, part, gathered, options_,
+                                                 [this](Range rows) { compute(rows); }));
+  }
+
+  FusedTimes reduce() {
+    Tensor& result = at_(collective_.results[0]);
+    Tensor partial = call_.result->reshaped(with_first(call_.result->shape(), fusion_.dim));
+    call_.result = &partial;
+    call_.result_subscripts = with_first(call_.result_subscripts, fusion_.dim);
+    const auto compute_rows = [this](Range rows) { compute(rows); };
+    if (collective_.kind == StepKind::all_reduce) {
+      Tensor sum = result.reshaped(partial.shape());
+      return times(
+          collectives::compute_and_reduce(engine_, collective_.axes, op_, partial, sum, options_, compute_rows));
+    }
+    const bool apart = !lies_first(result.shape(), fusion_.dim);
+    const Shape shape = with_first(result.shape(), fusion_.dim);
+    Tensor sum = apart ? scratch(result.dtype(), shape) : result.reshaped(shape);
+    const FusedTimes taken =
+        times(collectives::compute_and_scatter(engine_, collective_.axes, op_, partial, sum, options_, compute_rows));
+    if (apart) run_einsum({{&sum}, {with_first(numbered(shape), fusion_.dim)}, &result, numbered(shape)});
+    return taken;
+  }
+
+  void compute(Range rows) {
+    run_einsum(call_, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_});
+    first_ = false;
+  }
+
+  /// `block` with the dim of the fusion first.
+  Tensor moved(const Tensor& block) {
+    const Shape shape = with_first(block.shape(), fusion_.dim);
+    if (lies_first(block.shape(), fusion_.dim)) return block.reshaped(shape);
+    Tensor copy = scratch(block.dtype(), shape);
+    run_einsum({{&block}, {numbered(shape)}, &copy, with_first(numbered(shape), fusion_.dim)});
+    return copy;
+  }
+
+  Tensor scratch(DType dtype, const Shape& shape) {
+    return {dtype, shape, engine_.scratch().take(element_count(shape) * size_of(dtype))};
+  }
+
+  static FusedTimes times(const collectives::PanelReport& report) {
+    return {report.started, report.ended, report.exposed, report.computing};
+  }
+
+  collectives::Engine& engine_;
+  const Step& collective_;
+  const Fusion& fusion_;
+  ReduceOp op_;
+  const std::function<Tensor&(VersionId)>& at_;
+  EinsumCall call_;
+  collectives::PanelOptions options_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
+                     const std::function<Tensor&(VersionId)>& at) {
+  return FusedRun(engine, program, fusion, panel, at).run();
+}
+
+}  // namespace shardline

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collectives/run/progress.h"
+#include "program/ir/element_types.h"
+#include "program/product/product.h"
+#include "program/run/measure.h"
+#include "roofline/price/hardware.h"
+#include "runtime/mesh/dist_tensor.h"
+
+namespace shardline {
+
+/// The array written as "A[I_X, J]" on a mesh, its dims of the sizes given. Throws UsageError as the parser does, on an
+/// axis that the mesh does not have and on a dim without a size.
+ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh,
+                     DType dtype = DType::f32);
+
+/// The built-in prices by which programs for these ranks are chosen, axes being within a node or across nodes as the
+/// ranks lie (see roofline::cpu_machine()). Equal on every rank. Collective over the mesh.
+roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype);
+
+/// One step of a program that was run: what it is and was predicted to take, and what it took.
+struct TimedStep {
+  Label label;
+  Measured measured;
+};
+
+/// A product and how it came about.
+struct Multiplied {
+  DistTensor result;
+  std::vector<TimedStep> steps;  ///< the derived program, in order
+};
+
+/// The product of two arrays of one dtype, laid out as `result` asks ("C[I_X, K]"): dims of the same name are the same,
+/// and those that the result lacks are summed over. Derives the program that is cheapest by cpu_hardware(), runs it
+/// once and prices its steps on `hardware`. Collective over the mesh of `engine`, on which both operands must lie.
+/// Throws UsageError as make_product() does and when sizes of a dim disagree.
+Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const DistTensor& b, const std::string& result,
+                    const roofline::Hardware& hardware);
+
+}  // namespace shardline

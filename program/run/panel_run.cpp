@@ -1,0 +1,49 @@
+#include "program/run/panel_run.h"
+
+#include <algorithm>
+
+#include "program/ops/einsum_call.h"
+#include "program/ops/run_phase.h"
+#include "program/price/panel_cost.h"
+#include "runtime/trace/clock.h"
+
+namespace shardline {
+
+TimeRange poll(collectives::Engine& engine) {
+  const Seconds begin = now();
+  engine.poll();
+  return {begin, now()};
+}
+
+std::vector<TimeRange> run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase,
+                                  const std::vector<Range>& rank_0, Flops panel,
+                                  const std::vector<const Tensor*>& operands, Tensor& result) {
+  const Phase& einsum = op.phases[phase];
+  const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
+  const Subscripts& dims = call.result_subscripts;
+  // bf16 operands are widened whole in every call.
+  const bool widens = std::any_of(operands.begin(), operands.end(),
+                                  [&](const Tensor* operand) { return operand->dtype() != result.dtype(); });
+  if (dims.empty() || widens) {
+    run_einsum(call);
+    return {};
+  }
+  const auto rows_of = [&](int index) { return rank_0[static_cast<std::size_t>(index)].size(); };
+  // The outermost dim of more than one row: panels are whole pieces of the result, and products of many rows.
+  const auto outer = std::find_if(dims.begin(), dims.end(), [&](int index) { return rows_of(index) > 1; });
+  if (outer == dims.end()) {
+    run_einsum(call);
+    return {};
+  }
+  const kernels::Cost cost = phase_cost(op, phase, rank_0, size_of(result.dtype()));
+  const Index rows = panel_rows(panel, cost.flops, rows_of(*outer));
+  const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
+  std::vector<TimeRange> polls;
+  for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
+    if (begin > 0) polls.push_back(poll(engine));
+    run_einsum(call, kernels::Window{*outer, {begin, std::min(begin + rows, extent)}});
+  }
+  return polls;
+}
+
+}  // namespace shardline

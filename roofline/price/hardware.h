@@ -1,0 +1,147 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/schedule/options.h"
+#include "collectives/schedule/tuning.h"
+#include "kernels/support/cost.h"
+#include "roofline/price/curve.h"
+#include "roofline/price/gemm_rates.h"
+#include "runtime/base/units.h"
+#include "runtime/layout/axes.h"
+
+namespace shardline::roofline {
+
+/// Moving through memory that ranks share: each reads what it needs where it lies, without messages. Bandwidths are
+/// bytes/s by the bytes that a rank reads from others, all at once.
+struct SharedMemory {
+  Seconds latency;        ///< of agreeing that data is there and that it was read
+  Curve copy;             ///< of what the others have just made, after a rank has done something else
+  Curve add;              ///< the same, when it is added to a rank's own as reduce_scatter does it
+  Curve copy_again = {};  ///< of what was read before and has not changed, over and over; empty: as `copy`
+  Curve add_again = {};   ///< the same, when it is added; empty: as `add`
+  bool operator==(const SharedMemory&) const = default;
+};
+
+/// One axis of a torus, as long as it is given to a mesh axis.
+struct TorusSide {
+  Index ranks = 1;
+  bool wraps = false;
+  bool operator==(const TorusSide&) const = default;
+};
+
+/// How the ranks of one mesh axis reach each other, as one message between ring neighbours sees it while all of them
+/// send at once.
+struct Link {
+  Seconds latency;                ///< of one step
+  BytesPerSecond bandwidth;       ///< leaving one rank in one direction
+  BytesPerSecond both_ways = {};  ///< leaving one rank in both directions together; used where `two_way`
+  bool two_way = false;           ///< data may go round in both directions: the axis wraps and has more than two ranks
+  bool frees_cores = true;        ///< moving leaves the cores free, as networks do and the memory of a node does not
+  double core_share = 0;  ///< where it leaves the cores free, what it takes of one that computes meanwhile all the same
+  bool switched = true;   ///< any rank reaches any other at once; otherwise messages pass from neighbour to neighbour
+  std::string resource = {};  ///< what carries it: axes on one resource take turns; empty for one of the axis' own
+  /// The torus axes that a mesh axis is laid over, each with links of these figures; empty for one as long as it.
+  std::vector<TorusSide> sides = {};
+
+  /// Leaving one rank by all torus axes and in all directions that a collective may use.
+  BytesPerSecond all_ways() const;
+  std::optional<SharedMemory> shared = {};  ///< how collectives move where the ranks share memory
+};
+
+/// How the time of a collective by messages follows from its steps and bytes.
+enum class CostMode : std::uint8_t {
+  exact,  ///< the bytes that leave a rank, V (p - 1) / p where p ranks gather V; latency and bandwidth add
+  /// The book's limit of large rings: V wherever an axis wraps or a switch joins it (on lines the hops as they are),
+  /// and the longer of latency and bandwidth (book section 3.2).
+  book_limit,
+};
+
+/// What one rank of a machine can do while all ranks are busy, for one element type. What is not known by size is taken
+/// to be the same at every size.
+struct Hardware {
+  std::string name = {};
+  FlopsPerSecond matmul;            ///< the best that matrix products reach
+  BytesPerSecond memory;            ///< of data beyond the caches, every byte read or written counted once
+  Seconds overhead;                 ///< of starting any operation
+  std::map<Axis, Link> links = {};  ///< by mesh axis; axes of size 1 have none
+  GemmRates gemm = {};              ///< matrix products by extents, on operands that the caches hold
+  /// Without such rates: products copy blocks of their operands and then multiply them, as a BLAS does, so that memory
+  /// and arithmetic add; otherwise the longer of the two counts, as on chips that fetch ahead.
+  bool products_copy = false;
+  std::map<std::string, FlopsPerSecond> kernels = {};  ///< what other kernels reach on data in the caches, by name
+  Curve caches = {};  ///< memory bandwidth by bytes touched since the data was last used
+  /// Collectives go on while a rank computes only when it polls them between panels of its products, as MPI's do.
+  bool polled = true;
+  collectives::Tuning tuning = collectives::Tuning::built_in();  ///< by which collectives are carried out
+  /// By which partial sums in bf16 are reduced.
+  collectives::Wire bf16_wire = collectives::Wire::exchange;
+  CostMode cost_mode = CostMode::exact;  ///< of collectives by messages; in shared memory there is no other
+
+  /// The link of an axis; throws Error when it has none.
+  const Link& link(const Axis& axis) const;
+  /// What matrix products of these extents reach.
+  FlopsPerSecond gemm_rate(Index m, Index n, Index k) const;
+  /// Memory bandwidth for data since whose last use so many bytes were touched.
+  BytesPerSecond memory_rate(Bytes reach) const;
+};
+
+/// What binds an operation.
+enum class Limiter : std::uint8_t { compute, memory, link, latency };
+
+std::string_view name_of(Limiter limiter);
+
+/// A predicted time, what binds it, and the parts that it was made of.
+struct Price {
+  Seconds time;
+  Limiter limiter = Limiter::latency;
+  Seconds math = {};    ///< FLOPs over what the operation can reach
+  Seconds memory = {};  ///< bytes over memory bandwidth
+  Seconds comms = {};   ///< between ranks: latency and bytes over the link
+};
+
+/// An array that a kernel reads or writes.
+struct Touch {
+  Bytes bytes;
+  Bytes reach;  ///< touched since it was last used: what caches must hold for it to be there
+};
+
+/// One kernel call as it is priced.
+struct Work {
+  kernels::Cost cost;
+  std::string_view kernel = {};  ///< its name, for a ceiling of its own
+  /// Of the matrix products that it consists of; 0 when it is something else.
+  Index m = 0, n = 0, k = 0;
+  /// How the bytes of `cost` are spread over arrays; without any, what the call touches is what caches must hold.
+  std::vector<Touch> touches = {};
+};
+
+/// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus the
+/// overhead of a call. The rate is that of products of its extents or, for other kernels, that of `Hardware::kernels`.
+/// To the arithmetic of a product is added what its operands take longer to come than they did when rates by extents
+/// were measured, or all of it with `Hardware::products_copy`.
+Price kernel_price(const Work& work, const Hardware& hardware);
+
+/// What a collective moves by messages, beside which it is priced.
+struct Transfer {
+  double steps = 0;  ///< messages one after the other
+  Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
+  Bytes local = {};  ///< read and written in this rank's memory, before or after the wire: packing, adding
+  Bytes kept = {};   ///< read and written in this rank's memory while the wire moves, where links free the cores
+  Bytes reach = {};  ///< touched since the operand was last used
+};
+
+/// Steps times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2); in
+/// the book's limit the longest of the three. What is kept is copied beside the wire, or after it where moving needs
+/// the cores. Over several axes the slowest link counts. Throws Error when an axis has no link.
+Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware);
+
+/// The price of moving that takes these parts one after the other: starting and steps, bytes on the link, bytes in this
+/// rank's memory.
+Price moving_price(Seconds latency, Seconds wire, Seconds local);
+
+}  // namespace shardline::roofline

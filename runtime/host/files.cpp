@@ -1,0 +1,153 @@
+#include "runtime/host/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
+
+namespace shardline {
+namespace {
+
+std::string words_of(int error) { return std::generic_category().message(error); }
+
+/// Where a file written to `path` really goes: behind symbolic links, which a rename would replace.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return place_behind_links(path).string();
+  require(std::filesystem::is_regular_file(path, error), "{}: not a regular file, so it cannot be replaced whole",
+          path);
+  return std::filesystem::canonical(path).string();
+}
+
+/// Opens a file beside `path` that was not there before; its name goes to `name`. Negative when it cannot.
+int open_beside(const std::string& path, std::string& name) {
+  constexpr int kTries = 100;
+  int descriptor = -1;
+  for (int i = 0; i < kTries; ++i) {
+    name = fmt::format("{}.{}{}.tmp", path, ::getpid(), i == 0 ? "" : fmt::format("-{}", i));
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0 || errno != EEXIST) break;
+  }
+  return descriptor;
+}
+
+/// What could not be done with the file, and why.
+std::string failure_text(const std::string& path, const char* action) {
+  return fmt::format("{}: cannot be {}: {}", path, action, words_of(errno));
+}
+
+/// So that the name itself survives a power cut. Not every file system can; then the name is as safe as it gets.
+void sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+/// Closes itself.
+struct Descriptor {
+  int number = -1;
+
+  explicit Descriptor(int open) : number(open) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+/// What something is that is not a regular file.
+const char* kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/// Throws UsageError when the file has more than `most` bytes.
+std::string read_at_most(const std::string& path, std::int64_t most) {
+  // Without O_NONBLOCK opening a pipe waits until somebody writes to it.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  if (file.number < 0 && errno == ENOENT) usage_error("{}: no such file", path);
+  require(file.number >= 0, "{}: cannot be opened: {}", path, words_of(errno));
+  struct stat status {};
+  require(::fstat(file.number, &status) == 0, "{}: cannot be read: {}", path, words_of(errno));
+  require(S_ISREG(status.st_mode), "{}: is {}, a regular file is needed", path, kind_of(status.st_mode));
+  require(status.st_size <= most, "{}: has {} bytes; at most {} are read of such a file", path, status.st_size, most);
+  std::string bytes;
+  std::array<char, 1 << 16> piece{};
+  while (true) {
+    const ssize_t count = ::read(file.number, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    require(count >= 0, "{}: cannot be read: {}", path, words_of(errno));
+    if (count == 0) break;
+    bytes.append(piece.data(), static_cast<std::size_t>(count));
+  }
+  refuse_lfs_pointer(path, bytes);
+  return bytes;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) { return read_at_most(path, std::numeric_limits<std::int64_t>::max()); }
+
+std::string read_description(const std::string& path) {
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  return read_at_most(path, kMost);
+}
+
+void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {
+  constexpr std::string_view kFirstLine = "version https://git-lfs.github.com/spec/";
+  constexpr std::size_t kLongest = 1023;
+  if (bytes.size() > kLongest || !bytes.starts_with(kFirstLine)) return;
+  usage_error("{}: is a Git LFS pointer, not the file itself; git lfs pull fetches it", path);
+}
+
+std::filesystem::path place_behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // that Linux follows
+  std::filesystem::path place = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(place, error); ++links) {
+    require(links < kMostLinks, "{}: symbolic links go round in circles", path);
+    place = place.parent_path() / std::filesystem::read_symlink(place, error);
+  }
+  return place;
+}
+
+WholeFile::WholeFile(const std::string& path) : path_(target_of(path)), descriptor_(open_beside(path_, temporary_)) {
+  if (descriptor_ < 0) throw UsageError(failure_text(path_, "created"));
+}
+
+WholeFile::~WholeFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  std::remove(temporary_.c_str());
+}
+
+void WholeFile::write(const void* data, std::size_t bytes) {
+  const auto* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor_, next, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw ResultError(failure_text(path_, "written"));
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void WholeFile::commit() {
+  if (::fsync(descriptor_) != 0) throw ResultError(failure_text(path_, "written"));
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw ResultError(failure_text(path_, "renamed into place"));
+  ::close(descriptor_);
+  descriptor_ = -1;
+  sync_folder_of(path_);
+}
+
+}  // namespace shardline

@@ -1,0 +1,69 @@
+#include "runtime/host/interrupt.h"
+
+#include <csignal>
+#include <ctime>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM};
+
+/// When the first signal came, by CLOCK_MONOTONIC in ns; 0: none did. Set by the handler, which may do little else.
+std::atomic<std::int64_t> asked_at{0};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::array<struct sigaction, kSignals.size()> previous;
+std::function<void()> when_overdue;
+bool installed = false;
+
+std::int64_t monotonic() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Once a signal has come.
+bool overdue() { return static_cast<double>(monotonic() - asked_at) > Interruption::kPatience * 1e9; }
+
+extern "C" void shardline_ask_to_stop(int signal) {
+  std::int64_t never = 0;
+  if (asked_at.compare_exchange_strong(never, monotonic()) || !overdue()) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+}  // namespace
+
+Interruption::Interruption(std::function<void()> overdue) {
+  SHARDLINE_CHECK(!installed, "a second handler of signals");
+  installed = true;
+  asked_at = 0;
+  when_overdue = std::move(overdue);
+  struct sigaction action {};
+  action.sa_handler = shardline_ask_to_stop;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous[i]);
+}
+
+Interruption::~Interruption() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
+  when_overdue = nullptr;
+  installed = false;
+}
+
+bool Interruption::asked() { return installed && asked_at.load(std::memory_order_relaxed) != 0; }
+
+void Interruption::attend() {
+  if (!asked() || !when_overdue || !overdue()) return;
+  std::exchange(when_overdue, nullptr)();
+}
+
+}  // namespace shardline

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/shape.h"
+#include "runtime/layout/axes.h"
+
+namespace shardline {
+
+/// Position of a rank on every axis of a mesh, in mesh order.
+using Coordinates = std::vector<Index>;
+
+/// Named axes and their sizes, major first. Knows no MPI, so a program can be partitioned and priced for machines that
+/// are not there. Rank = row-major coordinate, last axis fastest.
+class AbstractMesh {
+ public:
+  /// A mesh of one rank and no axes.
+  AbstractMesh() = default;
+  /// Throws UsageError on a repeated or illegal axis name (letters, digits and `_`, starting with a letter) or a size
+  /// below 1.
+  explicit AbstractMesh(const std::vector<std::pair<Axis, Index>>& axes);
+  /// Parses "X=2,Y=4", blanks allowed; throws UsageError that shows what was given, also beyond 2^24 ranks.
+  static AbstractMesh parse(const std::string& text);
+
+  const Axes& axes() const { return names_; }
+  bool has(const Axis& axis) const { return contains(names_, axis); }
+  /// Size of one axis; throws UsageError naming the axis and the mesh when there is no such axis.
+  Index size(const Axis& axis) const;
+  /// Product of the sizes of `axes` (1 for none).
+  Index size(const Axes& axes) const;
+  Index ranks() const { return ranks_; }
+
+  /// Position of `axis` in mesh order; throws UsageError when there is no such axis.
+  std::size_t position(const Axis& axis) const;
+  Coordinates coordinates(Index rank) const;
+  Index rank(const Coordinates& coordinates) const;
+  /// The ranks that differ from `rank` only on `axes`, ordered by their coordinates on `axes` as written (major first).
+  std::vector<Index> group(Index rank, const Axes& axes) const;
+  /// Position of `rank` within group(rank, axes).
+  Index position_in_group(Index rank, const Axes& axes) const;
+  /// `axes` sorted into mesh order.
+  Axes in_mesh_order(Axes axes) const;
+  /// The axes of size larger than 1, in mesh order.
+  Axes axes_that_move() const;
+
+  /// "{X:2, Y:4}"
+  std::string to_string() const;
+  bool operator==(const AbstractMesh&) const = default;
+
+ private:
+  Axes names_;
+  std::vector<Index> sizes_;
+  Index ranks_ = 1;
+};
+
+}  // namespace shardline

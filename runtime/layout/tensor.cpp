@@ -1,0 +1,184 @@
+#include "runtime/layout/tensor.h"
+
+#include <atomic>
+#include <cstring>
+#include <new>
+
+namespace shardline {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+std::atomic<Index> bytes_now{0};
+std::atomic<Index> bytes_peak{0};
+
+void count(Index bytes) {
+  const Index now = bytes_now.fetch_add(bytes) + bytes;
+  Index peak = bytes_peak.load();
+  while (peak < now && !bytes_peak.compare_exchange_weak(peak, now)) {
+  }
+}
+
+std::shared_ptr<std::byte> allocate(Index bytes) {
+  if (bytes == 0) return nullptr;
+  auto* memory = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), kAlignment));
+  count(bytes);
+  return {memory, [bytes](std::byte* p) {
+            ::operator delete(p, kAlignment);
+            bytes_now -= bytes;
+          }};
+}
+
+/// Calls body(offset in the whole, offset in the block, elements) for every contiguous run of a block, in order.
+template <class Body>
+void for_each_run(const Shape& shape, const std::vector<Range>& ranges, Body body) {
+  Index run = 1;
+  std::size_t outer = shape.size();
+  while (outer > 0 && ranges[outer - 1].size() == shape[outer - 1]) run *= shape[--outer];
+  if (outer > 0) run *= ranges[--outer].size();
+  Index runs = 1;
+  for (std::size_t d = 0; d < outer; ++d) runs *= ranges[d].size();
+  if (runs == 0 || run == 0) return;
+
+  std::vector<Index> at(outer, 0);
+  for (Index r = 0; r < runs; ++r) {
+    Index offset = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      offset = offset * shape[d] + (d < outer ? ranges[d].begin + at[d] : d == outer ? ranges[d].begin : 0);
+    }
+    body(offset, r * run, run);
+    for (std::size_t d = outer; d-- > 0;) {
+      if (++at[d] < ranges[d].size()) break;
+      at[d] = 0;
+    }
+  }
+}
+
+Shape extents(const Shape& whole, const std::vector<Range>& ranges) {
+  SHARDLINE_CHECK(whole.size() == ranges.size(), "{} ranges for shape {}", ranges.size(), to_string(whole));
+  Shape shape;
+  for (std::size_t d = 0; d < whole.size(); ++d) {
+    SHARDLINE_CHECK(ranges[d].begin >= 0 && ranges[d].begin <= ranges[d].end && ranges[d].end <= whole[d],
+                    "range [{}, {}) of dim {} is not inside shape {}", ranges[d].begin, ranges[d].end, d,
+                    to_string(whole));
+    shape.push_back(ranges[d].size());
+  }
+  return shape;
+}
+
+double element(const Tensor& t, Index i) {
+  switch (t.dtype()) {
+    case DType::f32:
+      return static_cast<double>(t.view<float>()[i]);
+    case DType::f64:
+      return t.view<double>()[i];
+    case DType::bf16:
+      return static_cast<double>(static_cast<float>(t.view<BFloat16>()[i]));
+    case DType::i32:
+    case DType::i64:
+    case DType::int8:
+      break;
+  }
+  throw Error("integers do not convert to another element type");
+}
+
+template <class T, class Convert>
+void fill_from(Tensor& to, const Tensor& from, Convert convert) {
+  const View<T> out = to.view<T>();
+  for (Index i = 0; i < from.size(); ++i) out[i] = convert(element(from, i));
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)) {
+  storage_ = allocate(bytes());
+}
+
+Tensor::Tensor(DType dtype, Shape shape, std::shared_ptr<std::byte> memory)
+    : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)), storage_(std::move(memory)) {
+  SHARDLINE_CHECK(storage_ != nullptr || size_ == 0, "a tensor of {} elements over no memory", size_);
+}
+
+Tensor Tensor::zeros(DType dtype, Shape shape) {
+  Tensor result(dtype, std::move(shape));
+  if (result.size() > 0) std::memset(result.data(), 0, static_cast<std::size_t>(result.bytes()));
+  return result;
+}
+
+Tensor Tensor::reshaped(Shape shape) const {
+  SHARDLINE_CHECK(element_count(shape) == size_, "shape {} does not hold the {} elements of {}", to_string(shape),
+                  size_, to_string(shape_));
+  Tensor result = *this;
+  result.shape_ = std::move(shape);
+  return result;
+}
+
+Tensor Tensor::rows(Range range) const {
+  SHARDLINE_CHECK(!shape_.empty() && 0 <= range.begin && range.begin <= range.end && range.end <= shape_[0],
+                  "rows [{}, {}) of a tensor of shape {}", range.begin, range.end, to_string(shape_));
+  Tensor result = *this;
+  result.shape_[0] = range.size();
+  result.size_ = element_count(result.shape_);
+  if (storage_ == nullptr) return result;
+  const Index row = shape_[0] > 0 ? bytes() / shape_[0] : 0;
+  result.storage_ = {storage_, storage_.get() + range.begin * row};
+  return result;
+}
+
+Tensor Tensor::clone() const {
+  Tensor result(dtype_, shape_);
+  if (size_ > 0) std::memcpy(result.data(), data(), static_cast<std::size_t>(bytes()));
+  return result;
+}
+
+Tensor Tensor::as(DType dtype) const {
+  if (dtype == dtype_) return clone();
+  Tensor result(dtype, shape_);
+  switch (dtype) {
+    case DType::f32:
+      fill_from<float>(result, *this, [](double x) { return static_cast<float>(x); });
+      break;
+    case DType::f64:
+      fill_from<double>(result, *this, [](double x) { return x; });
+      break;
+    case DType::bf16:
+      fill_from<BFloat16>(result, *this, [](double x) { return BFloat16(static_cast<float>(x)); });
+      break;
+    case DType::i32:
+    case DType::i64:
+    case DType::int8:
+      throw Error("floating-point elements do not convert to integers");
+  }
+  return result;
+}
+
+Tensor Tensor::slice(const std::vector<Range>& ranges) const {
+  Tensor result(dtype_, extents(shape_, ranges));
+  const Index item = size_of(dtype_);
+  for_each_run(shape_, ranges, [&](Index whole, Index part, Index count) {
+    std::memcpy(result.data() + part * item, data() + whole * item, static_cast<std::size_t>(count * item));
+  });
+  return result;
+}
+
+void Tensor::assign(const std::vector<Range>& ranges, const Tensor& block) {
+  SHARDLINE_CHECK(block.dtype() == dtype_ && block.shape() == extents(shape_, ranges),
+                  "a block of {} {} assigned to ranges of shape {} in a tensor of {} {}", name_of(block.dtype()),
+                  to_string(block.shape()), to_string(extents(shape_, ranges)), name_of(dtype_), to_string(shape_));
+  const Index item = size_of(dtype_);
+  for_each_run(shape_, ranges, [&](Index whole, Index part, Index count) {
+    std::memcpy(data() + whole * item, block.data() + part * item, static_cast<std::size_t>(count * item));
+  });
+}
+
+std::shared_ptr<std::byte> counted(std::shared_ptr<std::byte> memory, Index bytes) {
+  count(bytes);
+  std::byte* data = memory.get();
+  return {data, [memory = std::move(memory), bytes](std::byte*) { bytes_now -= bytes; }};
+}
+
+TensorMemory tensor_memory() { return {bytes_now.load(), bytes_peak.load()}; }
+
+void reset_tensor_peak() { bytes_peak = bytes_now.load(); }
+
+}  // namespace shardline

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/host/cpu_times.h"
+#include "runtime/mpi/communicator.h"
+
+namespace shardline {
+
+/// How much of a job's cores went to other work while it measured: other processes, and other virtual machines where
+/// the host tells. Cores are the CPUs that the ranks of a node may use.
+class OtherWork {
+ public:
+  /// The node that was busiest with other work.
+  struct Node {
+    double share = 0;  ///< of its cores' time, from 0 to 1
+    Index cores = 0;
+    Index nodes = 1;  ///< of the job
+    int rank = 0;     ///< the lowest that runs there
+  };
+
+  /// Collective over `world`, which must outlive this.
+  explicit OtherWork(const mpi::Communicator& world);
+
+  /// Collective over the ranks of the job: a stretch of measured work begins, or ends.
+  void begin();
+  void end();
+
+  /// Over all stretches that have ended; equal on every rank. Nothing where no node can tell: the stretches are shorter
+  /// than 0.2 s together, or Linux shows no counters.
+  const std::optional<Node>& busiest() const { return busiest_; }
+
+ private:
+  struct Reading {
+    Seconds at;
+    Seconds own;                    ///< CPU time of this rank
+    std::optional<CpuTimes> times;  ///< on the lowest rank of each node
+  };
+  Reading read() const;
+  void find_busiest();
+
+  const mpi::Communicator* world_;
+  mpi::Communicator node_;
+  std::vector<int> cpus_;
+  Index nodes_;
+  Reading begun_;
+  CpuUse use_;
+  bool counted_ = true;  ///< every reading so far had the counters
+  std::optional<Node> busiest_;
+};
+
+}  // namespace shardline

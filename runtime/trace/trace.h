@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/layout/axes.h"
+#include "runtime/trace/clock.h"
+
+namespace shardline {
+
+/// What one timed operation is; described once, however often it runs. What does not apply is zero or empty.
+struct Label {
+  std::string name{};
+  std::string kind{};     ///< such as "einsum" or "all_gather"
+  Axes axes{};            ///< of the mesh, that a collective goes over
+  std::string limiter{};  ///< what the prediction says binds it
+  bool communicates = false;
+  bool fused = false;  ///< runs as one with its neighbour, panel by panel
+  Bytes bytes{};       ///< memory or buffer bytes the operation touches
+  Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
+  Flops flops{};
+  Seconds predicted{};
+  Seconds math{};    ///< of the prediction: FLOPs over what the operation can reach,
+  Seconds memory{};  ///< bytes over memory bandwidth,
+  Seconds comms{};   ///< and between ranks
+};
+
+/// One run of an operation on one rank, in times of that rank's now().
+struct Span {
+  int label = 0;  ///< position in Trace::labels()
+  Seconds begin{};
+  Seconds end{};
+  Seconds exposed{};  ///< how long the rank really waited
+  int together = 1;   ///< operations that ran as one, each with a span of its own: they share the time equally
+};
+
+/// The spans of one rank, in the order in which they were recorded, and what is known of its clock.
+class Trace {
+ public:
+  /// Adds a label; returns its number.
+  int describe(Label label) {
+    labels_.push_back(std::move(label));
+    return static_cast<int>(labels_.size()) - 1;
+  }
+  void record(const Span& span) { spans_.push_back(span); }
+  const std::vector<Label>& labels() const { return labels_; }
+  const std::vector<Span>& spans() const { return spans_; }
+  /// Forgets the spans and keeps the labels.
+  void clear_spans() { spans_.clear(); }
+
+  void align(const ClockReading& reading) { clock_.add(reading); }
+  /// The clock by which the spans were timed.
+  const ClockAlignment& clock() const { return clock_; }
+
+ private:
+  std::vector<Label> labels_;
+  std::vector<Span> spans_;
+  ClockAlignment clock_;
+};
+
+}  // namespace shardline

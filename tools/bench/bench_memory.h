@@ -1,0 +1,53 @@
+#pragma once
+
+#include <utility>
+
+#include "runtime/base/units.h"
+#include "runtime/layout/tensor.h"
+#include "tools/bench/bench_case.h"
+
+namespace shardline::tools {
+
+/// How operand and result of a case lie in memory, in several pairs when it is measured with cold caches. Every rank
+/// gives a pair the same room, that of the largest one.
+struct PairLayout {
+  DType dtype = DType::f32;
+  Shape operand;  ///< of this rank
+  Shape result;
+  Index operand_room = 0;  ///< bytes
+  Index result_room = 0;
+  Index pairs = 1;
+
+  Index bytes() const { return pairs * (operand_room + result_room); }
+};
+
+/// One pair, or as many as it takes to fill `cold` bytes.
+PairLayout layout_of(const BenchCase& bench_case, Bytes cold);
+/// The same for copies of arrays as large as the result: both arrays have its shape.
+PairLayout copy_layout_of(const BenchCase& bench_case, Bytes cold);
+
+/// Memory for operands and results, on this rank.
+class BenchMemory {
+ public:
+  /// Layouts are to lie in `memory`, which has room for the largest of them. `place`: "arena" or "heap".
+  BenchMemory(Tensor memory, const char* place) : memory_(std::move(memory)), place_(place) {}
+
+  Tensor operand(const PairLayout& layout, Index pair) const;
+  Tensor result(const PairLayout& layout, Index pair) const;
+  /// "arena": memory that the ranks of a node share; "heap": what any program gets from its allocator.
+  const char* place() const { return place_; }
+
+ private:
+  Tensor part(DType dtype, const Shape& shape, Index offset) const;
+
+  Tensor memory_;
+  const char* place_;
+};
+
+/// The memory that a run measures on.
+struct BenchMemories {
+  BenchMemory ours;    ///< in the engine's arena, if there is one
+  BenchMemory native;  ///< on the heap, where the MPI library and plain copies are measured
+};
+
+}  // namespace shardline::tools

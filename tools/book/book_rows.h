@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/book/book_row.h"
+
+namespace shardline::tools {
+
+/// The figures of each section of the book, in its order.
+std::vector<BookRow> roofline_rows();     ///< 1
+std::vector<BookRow> chip_rows();         ///< 2
+std::vector<BookRow> sharding_rows();     ///< 3
+std::vector<BookRow> transformer_rows();  ///< 4
+std::vector<BookRow> training_rows();     ///< 5
+std::vector<BookRow> llama_rows();        ///< 6
+std::vector<BookRow> inference_rows();    ///< 7
+std::vector<BookRow> serving_rows();      ///< 8
+std::vector<BookRow> profile_rows();      ///< 9 and 10
+std::vector<BookRow> slide_rows();        ///< S: the lecture form
+
+/// All of them.
+std::vector<BookRow> book_rows();
+
+/// Those of sections that begin with `prefix`: "5.1" has 5.1, 5.1.2 and 5.1ex, not 5.10. Throws UsageError that names
+/// the sections there are.
+std::vector<BookRow> rows_of(const std::vector<BookRow>& rows, const std::string& prefix);
+
+}  // namespace shardline::tools

@@ -1,0 +1,35 @@
+#include "tools/output/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+namespace shardline::tools {
+
+std::string listed(const std::vector<std::string>& words, const std::string& last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " " + last + " " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string sentence(std::string text) {
+  if (text.empty()) return text;
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (std::string(".!?").find(text.back()) == std::string::npos) text += '.';
+  return text;
+}
+
+std::string plain_number(double number) {
+  constexpr double kFiveDigits = 1e4;
+  const bool whole = number == std::floor(number) || std::abs(number) >= kFiveDigits;
+  if (whole) return fmt::format("{:.0f}", number);
+  constexpr double kFirstWithExponent = 1e-4;
+  return std::abs(number) < kFirstWithExponent ? fmt::format("{:.9f}", number) : fmt::format("{:.5g}", number);
+}
+
+}  // namespace shardline::tools

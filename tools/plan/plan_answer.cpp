@@ -1,0 +1,82 @@
+#include "tools/plan/plan_answer.h"
+
+#include <fmt/ranges.h>
+
+#include "runtime/base/check.h"
+
+namespace shardline::tools {
+namespace {
+
+[[noreturn]] void refuse_batch(const PlanQuestion& question, const std::string& strategy) {
+  Index least = 0;
+  std::string which;
+  for (const ChipMesh& each : question.meshes) {
+    const std::vector<Strategy> tried =
+        strategy.empty() ? strategies_on(each.mesh) : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
+    for (const Strategy& one : tried) {
+      const Index ranks = batch_ranks(each.mesh, one);
+      if (least == 0 || ranks < least) least = ranks, which = to_string(one) + " on " + each.mesh.to_string();
+    }
+  }
+  usage_error("--batch-tokens {}: fewer than the {} ranks over which {} splits the batch", question.run.tokens, least,
+              which);
+}
+
+}  // namespace
+
+Flops PlanAnswer::step_flops(bool with_attention) const {
+  const Flops token = with_attention ? token_flops.products + token_flops.attention : token_flops.products;
+  return token * static_cast<double>(question.run.tokens);
+}
+
+Seconds PlanAnswer::training_time(bool with_attention) const {
+  const Flops token = with_attention ? token_flops.products + token_flops.attention : token_flops.products;
+  const double chips = static_cast<double>(all_chips());
+  return token * options.tokens / (question.closed.rates.compute * (chips * options.utilisation));
+}
+
+double PlanAnswer::cost() const {
+  return training_time(true).value / 3600 * static_cast<double>(all_chips()) * options.price_per_hour;
+}
+
+PlanAnswer answer_of(const PlanOptions& options) {
+  PlanAnswer answer;
+  answer.options = options;
+  answer.question = question_of(options);
+  const PlanQuestion& question = answer.question;
+  answer.parameters = parameter_parts(question.run.config);
+  answer.token_flops = token_flops(question.run.config, question.run.sequence);
+  answer.strategies = strategy_answers(question.closed);
+  for (const auto passes : {roofline::CountedPasses::forward, roofline::CountedPasses::both_keeping,
+                            roofline::CountedPasses::both_regathering}) {
+    answer.mixed.push_back(mixed_answer(question.closed, passes));
+  }
+  const StepPlanner planner(question.run);
+  answer.candidates = search_plans(planner, question.meshes, options.strategy, question.closed.capacity,
+                                   [&](const ChipMesh& mesh) { return question.hardware_of(mesh); });
+  if (answer.candidates.empty()) refuse_batch(question, options.strategy);
+  return answer;
+}
+
+std::string dims_text(const roofline::MixedMesh& mesh) { return fmt::format("{} x {}", mesh.x, mesh.y); }
+
+std::string passes_text(roofline::CountedPasses passes) {
+  switch (passes) {
+    case roofline::CountedPasses::forward:
+      return "forward pass";
+    case roofline::CountedPasses::both_keeping:
+      return "with the backward pass, activations kept";
+    case roofline::CountedPasses::both_regathering:
+      return "with the backward pass, activations gathered again";
+  }
+  throw Error("unknown passes");
+}
+
+std::string laid_text(const PlanCandidate& candidate) {
+  std::vector<std::string> axes;
+  for (const auto& [axis, sides] : candidate.layout) axes.push_back(fmt::format("{}", fmt::join(sides, "x")));
+  const std::string mesh = candidate.step.mesh.to_string();
+  return axes.empty() ? mesh : fmt::format("{} on {}", mesh, fmt::join(axes, ", "));
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,279 @@
+#include "tools/plan/plan_question.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "models/architecture/known_models.h"
+#include "roofline/machine/torus.h"
+#include "runtime/base/check.h"
+#include "runtime/base/lists.h"
+#include "runtime/base/number.h"
+#include "runtime/host/files.h"
+#include "tools/bench/bench_sizes.h"
+
+namespace shardline::tools {
+namespace {
+
+constexpr Index kMostTokens = Index{1} << 36;
+constexpr Index kMostSequence = Index{1} << 20;
+
+Index positive(const std::string& option, const std::string& text) {
+  const std::optional<Index> number = whole_number<Index>(text);
+  require(number && *number >= 1, "{}: \"{}\" is not a whole number of at least 1", option, text);
+  return *number;
+}
+
+/// "X=2048:2,Y=4:1": a mesh, and how many torus axes its axes are given.
+std::pair<AbstractMesh, std::map<Axis, int>> parse_laid_mesh(const std::string& text) {
+  std::string plain;
+  std::map<Axis, int> counts;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t colon = part.find(':');
+    plain += (plain.empty() ? "" : ",") + part.substr(0, colon);
+    if (colon == std::string::npos) continue;
+    const Axis axis = part.substr(0, part.find('='));
+    counts[axis] = static_cast<int>(positive("--mesh " + text, part.substr(colon + 1)));
+  }
+  return {AbstractMesh::parse(plain), counts};
+}
+
+std::vector<Index> parse_torus(const std::string& text) {
+  std::vector<Index> torus;
+  for (const std::string& part : split(text, 'x')) torus.push_back(positive("--torus " + text, part));
+  return torus;
+}
+
+void check_machine(const PlanOptions& options) {
+  require(options.chips.value_or(0) % options.pods == 0, "--chips {}: not a multiple of --pods {}",
+          options.chips.value_or(0), options.pods);
+  require(options.strategy.empty() || !options.common.mesh.empty(), "--strategy {}: needs --mesh, whose axes it names",
+          options.strategy);
+  require(options.chips || !options.common.mesh.empty() || !options.torus.empty(),
+          "no machine to plan for: give --chips N, --torus AxBxC or --mesh X=N,Y=M");
+}
+
+/// The batch, and what of it a sequence is.
+void put_batch(PlanQuestion& question, const PlanOptions& options) {
+  const Index tokens = parse_size("--batch-tokens", options.batch_tokens, "tokens");
+  require(tokens <= kMostTokens, "--batch-tokens {}: at most {}", options.batch_tokens, kMostTokens);
+  require(tokens % options.pods == 0, "--batch-tokens {}: not a multiple of --pods {}", tokens, options.pods);
+  require(options.sequence <= std::min(tokens, kMostSequence), "--seq {}: from 1 to {}, as the batch has {} tokens",
+          options.sequence, std::min(tokens, kMostSequence), tokens);
+  question.run.tokens = tokens;
+  question.run.sequence = options.sequence;
+}
+
+/// The torus of --torus, or none.
+std::vector<Index> torus_of(const PlanQuestion& question, const PlanOptions& options) {
+  if (options.torus.empty()) return {};
+  const std::vector<Index> torus = parse_torus(options.torus);
+  const int most = question.chip == nullptr ? 0 : question.chip->torus_axes;
+  require(static_cast<int>(torus.size()) <= most, "--torus {}: {} has {} torus axes", options.torus,
+          question.hardware_name, most);
+  Index chips = 1;
+  for (const Index side : torus) {
+    require(side <= kMostChips / chips, "--torus {}: at most {} chips", options.torus, kMostChips);
+    require(roofline::torus_sides(*question.chip, side, 1).has_value(), "--torus {}: axes of {} have at most {} chips",
+            options.torus, question.hardware_name, question.chip->wraps_at);
+    chips *= side;
+  }
+  require(options.chips.value_or(chips * options.pods) == chips * options.pods, "--chips {}: {} torus{} {} ha{} {}",
+          *options.chips, options.pods, options.pods == 1 ? "" : "es", options.torus, options.pods == 1 ? "s" : "ve",
+          chips * options.pods);
+  return torus;
+}
+
+/// The mesh of --mesh.
+ChipMesh mesh_given(const PlanQuestion& question, const PlanOptions& options, const std::vector<Index>& torus) {
+  const std::string& text = options.common.mesh;
+  const auto [mesh, counts] = parse_laid_mesh(text);
+  require(!mesh.has(kPodAxis) || options.pods == 1, "--mesh {}: axis {} is that of --pods", text, kPodAxis);
+  Index chips = 1;
+  for (const Axis& axis : mesh.axes()) {
+    require(mesh.size(axis) <= kMostChips / chips, "--mesh {}: at most {} chips", text, kMostChips);
+    chips *= mesh.size(axis);
+  }
+  require(options.chips.value_or(chips * options.pods) == chips * options.pods, "--mesh {}: {} chips, --chips {}", text,
+          chips * options.pods, options.chips.value_or(0));
+  const bool on_torus = question.chip != nullptr && question.chip->torus_axes > 0;
+  require(counts.empty() || (on_torus && torus.empty()), "--mesh {}: {}", text,
+          on_torus ? "--torus says how it lies" : question.hardware_name + " has no torus axes");
+  if (!torus.empty()) return laid_over_torus(torus, mesh);
+  return question.chip != nullptr ? laid_over(*question.chip, mesh, counts) : ChipMesh{mesh, {}};
+}
+
+/// Chips and meshes of a pod, as --chips, --mesh and --torus say together.
+void put_meshes(PlanQuestion& question, const PlanOptions& options) {
+  const std::vector<Index> torus = torus_of(question, options);
+  if (!options.common.mesh.empty()) {
+    question.meshes = {mesh_given(question, options, torus)};
+    question.chips = question.meshes[0].mesh.ranks();
+    question.fixed = true;
+  } else if (!torus.empty()) {
+    question.meshes = meshes_of_torus(torus);
+    question.chips = question.meshes[0].mesh.ranks();
+    question.fixed = true;
+  } else {
+    question.chips = *options.chips / options.pods;
+    const roofline::Chip none{};
+    question.meshes =
+        meshes_of(question.chip == nullptr ? none : *question.chip, roofline::power_of_two_below(question.chips));
+    require(!question.meshes.empty(),
+            "--chips {}: no torus of {} has {} in a pod, it has at most {}; --pods joins pods", *options.chips,
+            question.hardware_name, question.chips, question.chip == nullptr ? 0 : question.chip->most_chips);
+  }
+}
+
+/// Of a machine in a file only the axes that it has links for are searched.
+void keep_known_axes(PlanQuestion& question) {
+  if (!question.given || question.fixed) return;
+  const std::map<Axis, std::string>& known = question.given->machine.axes;
+  std::vector<ChipMesh> kept;
+  for (const ChipMesh& each : question.meshes) {
+    const Axes axes = each.mesh.axes_that_move();
+    if (std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) { return known.count(axis) > 0; })) {
+      kept.push_back(each);
+    }
+  }
+  require(!kept.empty(), "--machine {}: has no link for axis X or Y of {} ranks; --mesh names the axes it has",
+          question.given->file, question.chips);
+  question.meshes = kept;
+}
+
+void add_pods(PlanQuestion& question, Index pods) {
+  if (pods == 1) return;
+  require(question.chip != nullptr && question.chip->between_pods.value > 0,
+          "--pods {}: what joins pods of {} is not known; of v3, v4p, v5p, v5e and v6e it is", pods,
+          question.hardware_name);
+  for (ChipMesh& each : question.meshes) {
+    std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
+    for (const Axis& axis : each.mesh.axes()) axes.emplace_back(axis, each.mesh.size(axis));
+    each.mesh = AbstractMesh(axes);
+  }
+}
+
+/// Stages and microbatches of the pipeline: as given, or what the model, the chips and the batch have room for.
+void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const PlanOptions& options) {
+  const Index layers = question.run.config.layers;
+  const Index most = roofline::power_of_two_below(std::min(layers, closed.mesh_chips()));
+  closed.stages = options.stages.value_or(std::min<Index>(8, most));
+  require(closed.stages <= most && closed.stages == roofline::power_of_two_below(closed.stages),
+          "--stages {}: a power of two from 1 to {}, of {} layers on {} chips", closed.stages, most, layers,
+          closed.mesh_chips());
+  const Index sequences = question.run.tokens / question.run.sequence;
+  closed.microbatches = options.microbatches.value_or(std::min<Index>(32, sequences));
+  require(closed.microbatches <= sequences, "--microbatches {}: from 1 to {}, the sequences of a batch",
+          closed.microbatches, sequences);
+}
+
+/// How many torus axes FSDP and tensor parallelism have: as the mesh or torus that was given, or all but one for FSDP.
+void put_torus_axes(ClosedFormQuery& closed, const PlanQuestion& question) {
+  if (question.chip == nullptr || question.chip->torus_axes == 0) {
+    closed.torus_axes = closed.x_torus_axes = closed.y_torus_axes = 1;
+    return;
+  }
+  std::size_t axes = static_cast<std::size_t>(question.chip->torus_axes);
+  if (question.fixed) {
+    axes = 0;
+    for (const auto& [axis, sides] : question.meshes[0].layout) axes += sides.size();
+  }
+  closed.torus_axes = static_cast<double>(std::max<std::size_t>(axes, 1));
+  closed.x_torus_axes = std::max(closed.torus_axes - 1, 1.0);
+  closed.y_torus_axes = 1;
+  const roofline::TorusLayout& layout = question.meshes[0].layout;
+  if (question.meshes.size() > 1 || layout.size() != 2) return;
+  closed.x_torus_axes = static_cast<double>(layout.begin()->second.size());
+  closed.y_torus_axes = static_cast<double>(layout.rbegin()->second.size());
+}
+
+/// What the closed forms take a chip to be.
+void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
+  ClosedFormQuery& closed = question.closed;
+  closed.config = question.run.config;
+  closed.tokens = static_cast<double>(question.run.tokens);
+  closed.chips = question.chips;
+  closed.element = Bytes(static_cast<double>(size_of(question.run.dtype)));
+  closed.moments = Bytes(static_cast<double>(2 * size_of(question.run.optimizer)));
+  put_pipeline(closed, question, options);
+  put_torus_axes(closed, question);
+  if (question.chip != nullptr) {
+    const roofline::Chip& chip = *question.chip;
+    closed.capacity = chip.capacity;
+    closed.rates = {chip.matmul, chip.torus_axes > 0 ? chip.link * 2 : chip.link};
+    closed.between_pods = chip.between_pods;
+    closed.chips_per_host = chip.chips_per_host;
+  } else {
+    if (question.given) closed.capacity = question.given->machine.memory.capacity;
+    const roofline::Hardware hardware = question.hardware_of(question.meshes.back());
+    closed.rates.compute = hardware.matmul;
+    for (const auto& [axis, link] : hardware.links) {  // the slowest
+      const BytesPerSecond rate = link.two_way ? link.both_ways : link.bandwidth;
+      const bool first = closed.rates.link.value == 0;
+      closed.rates.link = first ? rate : std::min(rate, closed.rates.link);
+    }
+  }
+  question.link = closed.rates.link;
+  closed.rates.link = closed.rates.link * (2 / closed.element.value);
+}
+
+/// What is priced otherwise than one would think, a sentence each.
+void add_remarks(PlanQuestion& question) {
+  if (question.chip == nullptr) return;
+  if (question.chips > question.chip->most_chips) {
+    question.remarks.push_back(fmt::format("{} joins at most {} chips in a pod; {} are priced as though it joined them",
+                                           question.hardware_name, question.chip->most_chips, question.chips));
+  }
+  if (question.run.dtype != DType::bf16) {
+    question.remarks.push_back(fmt::format("products in {} are priced at the rate of bf16, the only one known of {}",
+                                           name_of(question.run.dtype), question.hardware_name));
+  }
+}
+
+DType dtype_for(const PlanOptions& options, bool is_chip) {
+  CommonOptions common = options.common;
+  common.dtype = !options.dtype.empty() ? options.dtype : is_chip ? "bf16" : "f32";
+  return dtype_of(common);
+}
+
+}  // namespace
+
+roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
+  if (given) return roofline::hardware_of(given->machine, each.mesh, run.dtype);
+  if (chip == nullptr) return roofline::hardware_named(hardware_name, each.mesh, run.dtype);
+  roofline::Hardware hardware = roofline::hardware_of(*chip, each.mesh, each.layout, run.dtype);
+  if (each.mesh.has(kPodAxis) && closed.pods > 1) {
+    hardware.links[kPodAxis] = {.latency = Seconds(1e-6),  // nobody says
+                                .bandwidth = chip->between_pods / static_cast<double>(chip->chips_per_host),
+                                .switched = true,
+                                .resource = "between pods"};
+  }
+  return hardware;
+}
+
+PlanQuestion question_of(const PlanOptions& options) {
+  check_machine(options);
+  PlanQuestion question;
+  question.run.config = sizes_of_model(options.model, &question.remarks);
+  const MachineFlags& flags = options.common.machine;
+  if (!flags.file.empty()) {
+    question.given = given_machine(flags, read_description(flags.file), host_name());
+    question.hardware_name = question.given->machine.name;
+  } else {
+    question.hardware_name = options.hardware;
+    question.chip = roofline::find_chip(options.hardware);
+    roofline::hardware_named(options.hardware, AbstractMesh(), DType::f32);  // refuses what it does not know
+  }
+  question.run.dtype = dtype_for(options, question.chip != nullptr);
+  if (question.run.dtype == DType::f64) question.run.optimizer = DType::f64;
+  put_batch(question, options);
+  put_meshes(question, options);
+  keep_known_axes(question);
+  question.closed.pods = options.pods;
+  add_pods(question, options.pods);
+  put_closed_form(question, options);
+  add_remarks(question);
+  return question;
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,119 @@
+#include "tools/plan/plan_answer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/output/quiet_record.h"
+
+namespace shardline::tools {
+namespace {
+
+Json mesh_of(const roofline::MixedMesh& mesh) {
+  return {{"X", static_cast<Index>(mesh.x)}, {"Y", static_cast<Index>(mesh.y)}};
+}
+
+Json mixed_json(const MixedAnswer& mixed) {
+  Json json{{"mesh", mesh_of(mixed.mesh)},
+            {"passes", passes_text(mixed.passes)},
+            {"optimal_x", mixed.optimal_x},
+            {"t_math_s", mixed.time.math.value},
+            {"t_fsdp_s", mixed.time.fsdp.value},
+            {"t_tensor_s", mixed.time.tensor.value},
+            {"compute_bound", mixed.time.compute_bound()},
+            {"least_tokens_per_chip", mixed.least_tokens_per_chip}};
+  json["compute_bound_x"] = nullptr;
+  if (mixed.compute_bound_x) json["compute_bound_x"] = {mixed.compute_bound_x->first, mixed.compute_bound_x->second};
+  return json;
+}
+
+/// The answer of the forward pass, as the book has it, with the others beside it.
+Json closed_form_json(const PlanAnswer& answer) {
+  Json json = mixed_json(answer.mixed[0]);
+  json["with_backward"] = {{"kept", mixed_json(answer.mixed[1])}, {"regathered", mixed_json(answer.mixed[2])}};
+  json["strategies"] = Json::array();
+  for (const StrategyAnswer& each : answer.strategies) {
+    json["strategies"].push_back({{"name", each.name},
+                                  {"mesh", each.mesh},
+                                  {"t_math_s", each.math.value},
+                                  {"t_comms_s", each.comms.value},
+                                  {"idle_s", each.idle.value},
+                                  {"state_bytes", each.state.value},
+                                  {"keeps", each.keeps.empty() ? Json(nullptr) : Json(each.keeps)},
+                                  {"bound", each.bound}});
+  }
+  return json;
+}
+
+Json candidate_json(const PlanCandidate& candidate) {
+  const PlannedStep& step = candidate.step;
+  return {{"mesh", mesh_json(step.mesh)},
+          {"torus_axes", candidate.layout},
+          {"strategy", to_string(step.strategy)},
+          {"step_s", {{"lower", step.lower.value}, {"upper", step.upper.value}, {"scheduled", step.scheduled.value}}},
+          {"t_math_s", step.math.value},
+          {"t_comms_s", step.comms.value},
+          {"exposed_s", step.exposed.value},
+          {"attention_s", step.attention.value},
+          {"limiter", name_of(step.limiter)},
+          {"memory_bytes",
+           {{"weights", step.memory.weights.value},
+            {"optimizer", step.memory.optimizer.value},
+            {"others", step.memory.others.value}}},
+          {"fits", candidate.keeps == kUnknown ? Json(nullptr) : Json(candidate.fits())},
+          {"keeps", candidate.fits() ? Json(candidate.keeps) : Json(nullptr)}};
+}
+
+Json memory_json(const PlanAnswer& answer) {
+  const PlanQuestion& question = answer.question;
+  const auto weights = static_cast<double>(answer.parameters.total());
+  Json activations = Json::object();
+  for (const Rematerialisation& policy : rematerialisations()) {
+    activations[policy.name] =
+        activation_bytes(question.run.config, static_cast<double>(question.run.tokens), policy, question.closed.element)
+            .value;
+  }
+  return {{"weights", question.closed.element.value * weights},
+          {"optimizer", static_cast<double>(2 * size_of(question.run.optimizer)) * weights},
+          {"activations", activations},
+          {"kv_cache_per_token", kv_cache_per_token(question.run.config, question.closed.element).value},
+          {"kv_cache_per_token_int8", kv_cache_per_token(question.run.config, Bytes(1)).value}};
+}
+
+}  // namespace
+
+Json plan_record(const PlanAnswer& answer) {
+  const PlanQuestion& question = answer.question;
+  Json record = quiet_header("shardline.plan/1", "plan", answer.candidates[0].step.mesh);
+  record["machine_file"] = machine_file_json(question.given, {});
+  record["dtype"] = name_of(question.run.dtype);
+  record["model"] = answer.options.model;
+  record["remarks"] = question.remarks;
+  record["hardware"] = question.hardware_name;
+  record["chips"] = answer.all_chips();
+  record["pods"] = answer.options.pods;
+  record["batch_tokens"] = question.run.tokens;
+  record["seq"] = question.run.sequence;
+  record["parameters"] = answer.parameters.total();
+  record["parameters_by_part"] = {{"feed_forward", answer.parameters.feed_forward},
+                                  {"attention", answer.parameters.attention},
+                                  {"vocabulary", answer.parameters.vocabulary},
+                                  {"norms", answer.parameters.norms}};
+  record["flops_per_token"] = answer.token_flops.products.value;
+  record["attention_flops_per_token"] = answer.token_flops.attention.value;
+  record["training"] = {{"tokens", answer.options.tokens},
+                        {"utilisation", answer.options.utilisation},
+                        {"days", answer.training_time(false).value / 86400},
+                        {"days_with_attention", answer.training_time(true).value / 86400}};
+  record["memory_bytes"] = memory_json(answer);
+  record["closed_form"] = closed_form_json(answer);
+  record["training"]["cost"] = nullptr;
+  if (answer.options.price_per_hour > 0) {
+    record["training"]["cost"] = answer.cost();
+  }
+  record["candidates"] = Json::array();
+  for (const PlanCandidate& each : answer.candidates) record["candidates"].push_back(candidate_json(each));
+  const bool fits = answer.candidates[0].fits();
+  record["best"] = fits ? candidate_json(answer.candidates[0]) : Json(nullptr);
+  return record;
+}
+
+}  // namespace shardline::tools

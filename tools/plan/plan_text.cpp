@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/architecture/known_models.h"
+#include "tools/output/text.h"
+#include "tools/output/words.h"
+#include "tools/plan/plan_answer.h"
+
+namespace shardline::tools {
+namespace {
+
+constexpr std::size_t kListedCandidates = 5;
+
+/// "70.6 G": a count with three digits.
+std::string count(double n) {
+  if (n < 1000) return fmt::format("{:.0f}", n);
+  const std::string text = to_string(Flops(n));  // "70.6 GFLOP"
+  return text.substr(0, text.size() - 4);
+}
+
+std::string days(Seconds time) {
+  const double days = time.value / 86400;
+  return days < 0.01   ? to_string(time)
+         : days < 1    ? fmt::format("{:.3g} days", days)
+         : days < 1000 ? fmt::format("{:.1f} days", days)
+                       : fmt::format("{:.1f} years", days / 365.25);
+}
+
+std::string introduction(const PlanAnswer& answer) {
+  const PlanQuestion& question = answer.question;
+  const TransformerConfig& config = question.run.config;
+  const ClosedFormQuery& closed = question.closed;
+  std::string text =
+      fmt::format("model {}: {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}\n",
+                  answer.options.model, config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
+                  config.kv_heads, config.vocab);
+  text += fmt::format("{} {}: {} in {}", question.given ? "machine" : "hardware", question.hardware_name,
+                      to_string(closed.rates.compute), name_of(question.run.dtype));
+  if (closed.capacity.value > 0) text += fmt::format(", {} of memory", to_string(closed.capacity));
+  if (closed.rates.link.value > 0) {
+    text += fmt::format(", {} over {}; C/W = {:.0f}", to_string(question.link),
+                        question.chip != nullptr && question.chip->torus_axes > 0
+                            ? fmt::format("each of {} torus axes both ways", question.chip->torus_axes)
+                            : "the link",
+                        closed.rates.intensity());
+  }
+  text += fmt::format(
+      "\nbatch of {} tokens, {} sequences of {}, on {} chip{}{}: {:.1f} tokens a chip\n", question.run.tokens,
+      plain_number(static_cast<double>(question.run.tokens) / static_cast<double>(question.run.sequence)),
+      question.run.sequence, answer.all_chips(), answer.all_chips() == 1 ? "" : "s",
+      closed.pods > 1 ? fmt::format(" in {} pods", closed.pods) : "", closed.tokens_per_chip());
+  if (closed.mesh_chips() != question.chips) {
+    text +=
+        fmt::format("{} powers of two: {} of the {} chips; tokens a chip are counted over all of them\n",
+                    question.fixed ? "the closed form's mesh has" : "meshes have", closed.mesh_chips(), question.chips);
+  }
+  return text;
+}
+
+std::string counts_text(const PlanAnswer& answer) {
+  const ParameterParts& parts = answer.parameters;
+  const TokenFlops& token = answer.token_flops;
+  std::string text =
+      fmt::format("\nparameters  {}: feed-forward {}, attention {}, vocabulary {}, norms {}\n",
+                  count(static_cast<double>(parts.total())), count(static_cast<double>(parts.feed_forward)),
+                  count(static_cast<double>(parts.attention)), count(static_cast<double>(parts.vocabulary)),
+                  count(static_cast<double>(parts.norms)));
+  text +=
+      fmt::format("FLOPs       a token {} in products (6 a parameter), {} in attention (12 T d_attention a layer)\n",
+                  to_string(token.products), to_string(token.attention));
+  text += fmt::format("            a step {} and {}\n", to_string(answer.step_flops(false)),
+                      to_string(answer.step_flops(true) - answer.step_flops(false)));
+  const Seconds time = answer.training_time(false);
+  text += fmt::format("training    {} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
+                      count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
+                      100 * answer.options.utilisation, days(answer.training_time(true)));
+  if (answer.options.price_per_hour > 0) {
+    text += fmt::format("; at {} an hour and chip that costs {}", plain_number(answer.options.price_per_hour),
+                        plain_number(answer.cost()));
+  }
+  return text + "\n";
+}
+
+std::string memory_text(const PlanAnswer& answer) {
+  const PlanQuestion& question = answer.question;
+  const TransformerConfig& config = question.run.config;
+  const auto weights = static_cast<double>(answer.parameters.total());
+  const Bytes element = question.closed.element;
+  const auto chips = static_cast<double>(answer.all_chips());
+  const auto line = [&](const std::string& what, Bytes bytes) {
+    return fmt::format("  {:<66}{:>9}{:>12}\n", what, to_string(bytes), to_string(bytes / chips));
+  };
+  std::string text = fmt::format("\n{:<68}{:>9}{:>12}\n", "memory", "in all", "a chip");
+  text += line(fmt::format("weights in {}", name_of(question.run.dtype)), element * weights);
+  text += line(fmt::format("optimizer, two moments in {}", name_of(question.run.optimizer)),
+               Bytes(static_cast<double>(2 * size_of(question.run.optimizer))) * weights);
+  for (const Rematerialisation& policy : rematerialisations()) {
+    text += line(fmt::format("activations, \"{}\": {}", policy.name, policy.keeps),
+                 activation_bytes(config, static_cast<double>(question.run.tokens), policy, element));
+  }
+  text += fmt::format("  keys and values of a token: {} in {}, {} in int8\n",
+                      to_string(kv_cache_per_token(config, element)), name_of(question.run.dtype),
+                      to_string(kv_cache_per_token(config, Bytes(1))));
+  return text;
+}
+
+std::string mixed_text(const PlanAnswer& answer) {
+  const ClosedFormQuery& closed = answer.question.closed;
+  std::string text = fmt::format(
+      "\nFSDP over X and tensor parallelism over Y, M_X = {}, M_Y = {}: the X at which least moves, as a real number "
+      "and of all powers\nof two, each tried\n\n",
+      closed.x_torus_axes, closed.y_torus_axes);
+  text += fmt::format("{:<52} {:>8}  {:<10} {:>8} {:>8} {:>8}  {}\n", "counted", "X_opt", "X x Y", "T_math", "T_fsdp",
+                      "T_tensor", "tokens a chip it needs");
+  for (const MixedAnswer& mixed : answer.mixed) {
+    text += fmt::format("{:<52} {:>8.2f}  {:<10} {:>8} {:>8} {:>8}  {:.1f}: {}\n", passes_text(mixed.passes),
+                        mixed.optimal_x, dims_text(mixed.mesh), to_string(mixed.time.math), to_string(mixed.time.fsdp),
+                        to_string(mixed.time.tensor), mixed.least_tokens_per_chip,
+                        mixed.time.compute_bound() ? "compute binds" : "communication binds");
+  }
+  const auto& range = answer.mixed[0].compute_bound_x;
+  return text + (range ? fmt::format("The forward pass is compute-bound for X from {:.0f} to {:.0f}.\n", range->first,
+                                     range->second)
+                       : "The forward pass is compute-bound for no X.\n");
+}
+
+std::string closed_form_text(const PlanAnswer& answer) {
+  std::string text =
+      "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
+      "moves\n    over X and Y adds\n\n";
+  text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", "strategy", "mesh", "T_math", "T_comms",
+                      "state", "fits", "idle", "bound");
+  for (const StrategyAnswer& each : answer.strategies) {
+    text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", each.name, each.mesh, to_string(each.math),
+                        to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no" : each.keeps,
+                        each.idle.value > 0 ? to_string(each.idle) : "-", each.bound);
+  }
+  return text + explained_words(text) + mixed_text(answer);
+}
+
+/// How long the best waits, and how the second compares with it, in words.
+std::string comparison(const std::vector<PlanCandidate>& listed) {
+  const PlannedStep& best = listed[0].step;
+  std::string text =
+      fmt::format("The best waits for collectives {:.1f}% of its step", 100 * (best.exposed / best.scheduled));
+  if (listed.size() == 1) return text + ".\n";
+  const PlannedStep& second = listed[1].step;
+  const double scheduled = second.scheduled / best.scheduled - 1;
+  const double upper = second.upper / best.upper - 1;
+  if (std::abs(scheduled) < 0.02 && std::abs(upper) > 0.05) {
+    return text + fmt::format(
+                      "; the second differs by {:.1f}% as scheduled and by {:.0f}% with nothing overlapped: overlap "
+                      "hides the difference.\n",
+                      100 * scheduled, 100 * upper);
+  }
+  return text + fmt::format("; the second takes {:.1f}% longer.\n", 100 * scheduled);
+}
+
+/// Where the batch is split over more ranks than it has sequences, some of them must split sequences.
+std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
+  const Index sequences = std::max<Index>(1, answer.question.run.tokens / answer.question.run.sequence);
+  const Index ranks = batch_ranks(step.mesh, step.strategy);
+  if (ranks <= sequences) return "";
+  return fmt::format(
+      "The batch has {} sequence{} and is split over {} ranks: these must be {} x {}, the second of them context "
+      "parallelism,\nwhose gathers of keys and values are not priced.\n",
+      sequences, sequences == 1 ? "" : "s", ranks, sequences, (ranks + sequences - 1) / sequences);
+}
+
+std::string priced_text(const PlanAnswer& answer) {
+  const std::vector<PlanCandidate> listed(
+      answer.candidates.begin(),
+      answer.candidates.begin() + static_cast<std::ptrdiff_t>(std::min(kListedCandidates, answer.candidates.size())));
+  std::string text = fmt::format(
+      "\n(b) The whole step priced: forward, backward, AdamW, {} layer{}, the collectives of the derived programs;\n"
+      "    first those that fit with all they hold, the fastest first; T_comms is of the busiest link\n\n",
+      answer.question.run.config.layers, answer.question.run.config.layers == 1 ? "" : "s");
+  text += fmt::format("{:<32} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
+                      "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
+  for (const PlanCandidate& each : listed) {
+    const PlannedStep& step = each.step;
+    text += fmt::format("{:<32} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", laid_text(each),
+                        to_string(step.strategy), to_string(step.lower), to_string(step.scheduled),
+                        to_string(step.upper), to_string(step.comms), name_of(step.limiter),
+                        to_string(step.memory.total()), each.fits() ? each.keeps : "no");
+  }
+  if (answer.candidates.size() > listed.size()) {
+    text += fmt::format("(and {} more)\n", answer.candidates.size() - listed.size());
+  }
+  const PlanCandidate& best = answer.candidates[0];
+  text += "\n" + comparison(listed);
+  if (!best.fits()) {
+    text += "None fits, whatever is computed again.\n";
+  } else if (best.keeps == kUnknown) {
+    text += "What a rank's memory holds is not known.\n";
+  } else if (best.keeps != kKeepsAll) {
+    text += fmt::format(
+        "Keeping everything takes {}; with policy \"{}\" it fits, and what it computes again is not in these times.\n",
+        to_string(best.step.memory.total()), best.keeps);
+  }
+  const Index chips = best.step.mesh.ranks();
+  text +=
+      fmt::format("At {} a step {} tokens take {}: {:.1f}% of the peak of {} chip{} by what each computes.\n",
+                  to_string(best.step.scheduled), count(answer.options.tokens),
+                  days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
+                  100 * (best.step.flops / answer.question.closed.rates.compute / best.step.scheduled), chips,
+                  chips == 1 ? "" : "s");
+  return text + context_text(answer, best.step);
+}
+
+}  // namespace
+
+std::string plan_text(const PlanAnswer& answer) {
+  return introduction(answer) + counts_text(answer) + memory_text(answer) + closed_form_text(answer) +
+         priced_text(answer);
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,147 @@
+#include "tools/product/matmul_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "program/ir/print.h"
+#include "runtime/base/statistics.h"
+#include "tools/output/text.h"
+#include "tools/output/words.h"
+#include "tools/report/report.h"
+#include "tools/report/run_page.h"
+#include "tools/trace/busy.h"
+#include "tools/trace/diagnosis.h"
+
+namespace shardline::tools {
+namespace {
+
+Seconds mean(Seconds total, int count) { return total * (1.0 / std::max(count, 1)); }
+
+double ratio(const TimedStep& step) { return mean(step.measured.total, step.measured.count) / step.label.predicted; }
+
+/// With the largest ratio first.
+std::string operations_table(std::vector<TimedStep> steps) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const TimedStep& a, const TimedStep& b) { return ratio(a) > ratio(b); });
+  std::size_t width = 9;
+  for (const TimedStep& step : steps) width = std::max(width, step.label.name.size());
+  std::string text = fmt::format("{:<{}} {:>9} {:>12} {:>10} {:>10} {:>10} {:>6}  {}\n", "operation", width, "wire",
+                                 "FLOPs", "measured", "exposed", "predicted", "ratio", "limiter");
+  for (const auto& [label, measured] : steps) {
+    const Seconds time = mean(measured.total, measured.count);
+    text += fmt::format("{:<{}} {:>9} {:>12} {:>10} {:>10} {:>10} {:>6.2f}  {}{}\n", label.name, width,
+                        to_string(label.wire_bytes), to_string(label.flops), to_string(time),
+                        to_string(mean(measured.exposed, measured.count)), to_string(label.predicted),
+                        time / label.predicted, label.limiter, label.fused ? ", fused" : "");
+  }
+  return text + explained_words(text);
+}
+
+Json operation_json(const TimedStep& step) {
+  const auto& [label, measured] = step;
+  return {{"text", label.name},
+          {"kind", label.kind},
+          {"axis", to_string(label.axes)},
+          {"bytes", label.bytes.value},
+          {"wire_bytes", label.wire_bytes.value},
+          {"flops", label.flops.value},
+          {"predicted_s", label.predicted.value},
+          {"measured_s", mean(measured.total, measured.count).value},
+          {"exposed_s", mean(measured.exposed, measured.count).value},
+          {"t_math_s", label.math.value},
+          {"t_memory_s", label.memory.value},
+          {"t_comms_s", label.comms.value},
+          {"limiter", label.limiter},
+          {"fused", label.fused}};
+}
+
+Comparison comparison_of(const MatmulRecord& record) {
+  std::vector<Label> labels;
+  std::vector<Measured> measured;
+  for (const TimedStep& step : record.steps) {
+    labels.push_back(step.label);
+    measured.push_back(step.measured);
+  }
+  return {.kinds = summarise(labels, measured),
+          .runs = static_cast<int>(record.runs.size()),
+          .ranks = record.product->mesh.ranks(),
+          .measured = median(record.runs),
+          .predicted = record.prediction().scheduled,
+          .warnings = record.warnings,
+          .busiest = record.busiest};
+}
+
+/// "whole product", which a conversion is not.
+std::string whole(const MatmulRecord& record) {
+  return record.product->converts() ? "whole conversion" : "whole product";
+}
+
+/// What the whole product took.
+std::string whole_text(const MatmulRecord& record) {
+  const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
+  const ProgramPrice& predicted = record.prediction().price;
+  return fmt::format("{}, {} run{}: {} (median; {} to {}), predicted {} as scheduled, {} to {}", whole(record),
+                     record.runs.size(), record.runs.size() == 1 ? "" : "s", to_string(median(record.runs)),
+                     to_string(*fastest), to_string(*slowest), to_string(record.prediction().scheduled),
+                     to_string(predicted.busiest()), to_string(predicted.sum));
+}
+
+std::string accuracy_text(const MatmulRecord& record) {
+  if (record.product->converts() && record.correct()) return "correct: every element is exactly what it must be";
+  return fmt::format("{}: largest error {:.2e} of the largest element of the dense product in f64 (at most {:.0e})",
+                     record.correct() ? "correct" : "WRONG", record.accuracy.relative(), record.tolerance);
+}
+
+}  // namespace
+
+std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware) {
+  const Comparison comparison = comparison_of(record);
+  return fmt::format("{}{}\n{}{}\n{}{}{}\n", operations_table(record.steps), impossible_rates(comparison, hardware),
+                     busy_line(record.busiest), whole_text(record),
+                     overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, hardware),
+                     accuracy_text(record));
+}
+
+void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware) {
+  add_product_keys(json, *record.product, record.candidates, record.predicted, record.chosen);
+  json["operations"] = Json::array();
+  for (const TimedStep& step : record.steps) json["operations"].push_back(operation_json(step));
+  json["overlap"] = overlap_json(record.overlap);
+  json["comparison"] = comparison_json(comparison_of(record), hardware);
+  json["max_rel_error"] = record.accuracy.relative();
+  json["correct"] = record.correct();
+  const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
+  json["measured_s"] = {{"min", fastest->value}, {"median", median(record.runs).value}, {"max", slowest->value}};
+}
+
+Page page_of(Job& job, const MatmulRecord& record) {
+  const Comparison comparison = comparison_of(record);
+  const Product& product = *record.product;
+  std::string sizes;
+  for (const auto& [dim, size] : product.program.sizes) sizes += fmt::format(", {}={}", dim, size);
+  Page page =
+      run_page(job, product.to_string(),
+               fmt::format("A {} on mesh {}{}; candidate {} of {}.", product.converts() ? "conversion" : "product",
+                           product.mesh.to_string(), sizes, record.chosen, record.candidates.size()));
+  if (!record.correct()) page.warnings.push_back(sentence(accuracy_text(record)));
+  add_impossible_rates(page, comparison, job.predictions());
+  const OperationsView view{rows_of(record.steps),
+                            &job.predictions(),
+                            source_of_figures(job),
+                            comparison.runs,
+                            "run",
+                            {whole(record) + ", median", comparison.predicted, comparison.measured, &kText}};
+  page.sections = {{"Result",
+                    {Paragraph{diagnosis(comparison, job.predictions())}, Paragraph{sentence(whole_text(record))},
+                     Paragraph{sentence(accuracy_text(record))}}},
+                   program_section(lines(record.program())),
+                   bars_section(view),
+                   roofline_section(view),
+                   timeline_section(record.timeline, "run", job.mesh().ranks()),
+                   operations_section(view),
+                   {"Candidates", {Preformatted{candidates_text(record.candidates)}}}};
+  return page;
+}
+
+}  // namespace shardline::tools

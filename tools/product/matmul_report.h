@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/plan/compiled.h"
+#include "program/run/multiply.h"
+#include "tools/job.h"
+#include "tools/product/dense_check.h"
+#include "tools/product/product_report.h"
+#include "tools/report/page.h"
+#include "tools/report/timeline_plot.h"
+
+namespace shardline::tools {
+
+/// Everything that `shardline matmul` has to tell.
+struct MatmulRecord {
+  const Product* product = nullptr;
+  std::vector<Candidate> candidates{};
+  std::vector<Prediction> predicted{};         ///< of each candidate, by what was measured of this machine
+  Index chosen = 1;                            ///< counted from 1
+  std::shared_ptr<const Compiled> compiled{};  ///< the chosen one
+  bool needs_the_cores = false;                ///< no collective can go on beside computation
+  Overlap overlap{};                           ///< of all runs
+  std::optional<OtherWork::Node> busiest{};    ///< with other work, while it was measured
+  std::vector<std::string> warnings{};         ///< in what the run differs from that in which the machine was measured
+  std::vector<TimedStep> steps{};
+  std::vector<Seconds> runs{};  ///< each run, on the slowest rank
+  Accuracy accuracy{};
+  double tolerance = 0;
+  Timeline timeline{};  ///< of the last run, for the page of --report
+
+  const RankProgram& program() const { return compiled->program(); }
+  const Prediction& prediction() const { return predicted[static_cast<std::size_t>(chosen - 1)]; }
+  bool correct() const { return accuracy.relative() <= tolerance; }
+};
+
+/// Operations measured beside predicted, worst first, the whole, what binds it and what is off, and whether the result
+/// is right. Predicted by `hardware`.
+std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware);
+/// Adds the keys of a matmul record.
+void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware);
+/// The page of --report.
+Page page_of(Job& job, const MatmulRecord& record);
+
+}  // namespace shardline::tools

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/run/measure.h"
+#include "program/run/multiply.h"
+#include "tools/report/svg.h"
+
+namespace shardline::tools {
+
+/// An operation, or all of one kind and axis, as the figures and the table of a page show it. Quantities are those of
+/// all its calls.
+struct OperationRow {
+  std::size_t number = 0;  ///< by time, 1 taking most; the same in every figure of a page
+  std::string name;        ///< "einsum", "all_gather over X", or a line of the program
+  std::string short_name;  ///< kind and axis
+  bool product = false;
+  int count = 1;
+  Bytes bytes;
+  Bytes wire_bytes;
+  Flops flops;
+  Seconds predicted;
+  std::optional<Seconds> measured;  ///< none of a plan
+  Seconds exposed;
+  std::string limiter;
+
+  bool communicates() const { return wire_bytes.value > 0; }
+  /// Measured, or predicted where nothing was.
+  Seconds time() const { return measured.value_or(predicted); }
+};
+
+/// In the order of the summaries, numbered.
+std::vector<OperationRow> rows_of(const std::vector<KindSummary>& kinds);
+/// In the order of the program, numbered.
+std::vector<OperationRow> rows_of(const std::vector<TimedStep>& steps);
+
+/// Gives rows their numbers.
+void number_by_time(std::vector<OperationRow>& rows);
+/// The same rows, number 1 first.
+std::vector<OperationRow> by_number(std::vector<OperationRow> rows);
+
+/// Whether operations of this kind are matrix products.
+bool is_product(const std::string& kind);
+
+/// The ink of products, other computations or communication.
+const Ink& ink_of(const OperationRow& row);
+
+/// What a reader sees who points at a row in a figure: name, calls, FLOPs, bytes, times and ratio.
+std::string description(const OperationRow& row);
+
+/// "predicted 2.00 ms", "measured 2.10 ms, predicted 2.00 ms, ratio 1.05"
+std::string times_text(Seconds predicted, const std::optional<Seconds>& measured);
+
+}  // namespace shardline::tools

@@ -1,0 +1,77 @@
+#include "tools/report/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/architecture/accounting.h"
+
+namespace shardline::tools {
+
+std::string describe(const roofline::Hardware& hardware) {
+  std::string text = fmt::format("matmul {}, memory {}", to_string(hardware.matmul), to_string(hardware.memory));
+  for (const auto& [axis, link] : hardware.links) {
+    text += fmt::format("; {}: {} a step, {}", axis, to_string(link.latency), to_string(link.bandwidth));
+  }
+  return text;
+}
+
+std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
+                              const TrainingOptions& options, const ByteData& data,
+                              const roofline::Hardware& hardware) {
+  std::string text = fmt::format("mesh {}, strategy {}, {}\n", job.mesh().axes().to_string(),
+                                 strategy.empty() ? "none" : to_string(strategy), name_of(options.dtype));
+  text += fmt::format(
+      "model: {} parameters, {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}\n",
+      parameter_count(config), config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
+      config.kv_heads, config.vocab, config.tied ? ", tied" : "");
+  text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step\n",
+                      data.training_text().size(), data.held_out_text().size(), options.batch.sequences,
+                      options.batch.tokens);
+  return text + fmt::format("{}, each of {} ranks: {}\n\n",
+                            job.given_machine() ? "machine " + job.given_machine()->machine.name : "measured",
+                            job.mesh().ranks(), describe(hardware));
+}
+
+Json kinds_json(const std::vector<KindSummary>& kinds) {
+  Json result = Json::array();
+  for (const KindSummary& k : kinds) {
+    result.push_back({{"text", k.axis.empty() ? k.kind : k.kind + " over " + k.axis},
+                      {"kind", k.kind},
+                      {"axis", k.axis},
+                      {"count", k.count},
+                      {"bytes", k.bytes.value},
+                      {"wire_bytes", k.wire_bytes.value},
+                      {"flops", k.flops.value},
+                      {"predicted_s", k.predicted.value},
+                      {"measured_s", k.measured.value},
+                      {"ratio", k.ratio()},
+                      {"exposed_s", k.exposed.value},
+                      {"slowest_rank_s", k.slowest.value},
+                      {"fastest_rank_s", k.fastest.value},
+                      {"t_math_s", k.math.value},
+                      {"t_memory_s", k.memory.value},
+                      {"t_comms_s", k.comms.value},
+                      {"limiter", k.limiter}});
+  }
+  return result;
+}
+
+std::string overlap_text(const Overlap& overlap, bool needs_the_cores) {
+  if (overlap.alone.value == 0) return "";
+  if (needs_the_cores) {
+    return "overlap: none; in the memory of a node a copy needs the core, so collectives beside computation cannot "
+           "win\n";
+  }
+  return fmt::format("overlap: {} spent on communication, {} in flight, {} predicted alone: {:.0f}% hidden\n",
+                     to_string(overlap.exposed), to_string(overlap.in_flight), to_string(overlap.alone),
+                     100 * overlap.hidden);
+}
+
+Json overlap_json(const Overlap& overlap) {
+  return {{"in_flight_s", overlap.in_flight.value},
+          {"predicted_alone_s", overlap.alone.value},
+          {"exposed_s", overlap.exposed.value},
+          {"hidden_share", overlap.hidden}};
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/strategy/strategies.h"
+#include "models/training/training.h"
+#include "program/run/measure.h"
+#include "roofline/price/hardware.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+
+/// What a training run is, before it starts: mesh, model, text and what was measured of the machine.
+std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
+                              const TrainingOptions& options, const ByteData& data, const roofline::Hardware& hardware);
+
+/// "matmul 98.1 GFLOP/s, memory 12.0 GB/s; X: 1.50 us + 4.00 GB/s", all per rank.
+std::string describe(const roofline::Hardware& hardware);
+
+/// How much of the communication nobody waited for, in a line; where moving needs the cores, that nothing could be won.
+std::string overlap_text(const Overlap& overlap, bool needs_the_cores);
+Json overlap_json(const Overlap& overlap);
+
+/// The `operations` of a record, one object per kind and axis.
+Json kinds_json(const std::vector<KindSummary>& kinds);
+
+}  // namespace shardline::tools

@@ -1,0 +1,236 @@
+#include "tools/trace/trace_lanes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "runtime/base/hash.h"
+
+namespace shardline::tools {
+namespace {
+
+/// Slices of one lane that belong side by side.
+using Unit = std::vector<Slice>;
+
+/// Collects units by lane and spreads those that overlap over further lanes.
+class LaneBook {
+ public:
+  /// `place` orders lanes of different names.
+  void add(const std::pair<int, std::string>& place, Unit unit) { units_[place].push_back(std::move(unit)); }
+
+  std::vector<Lane> lanes() {
+    std::vector<Lane> lanes;
+    for (auto& [place, units] : units_) {
+      std::stable_sort(units.begin(), units.end(),
+                       [](const Unit& a, const Unit& b) { return a.front().begin < b.front().begin; });
+      const std::size_t first = lanes.size();
+      for (Unit& unit : units) {
+        std::size_t at = first;
+        while (at < lanes.size() && lanes[at].slices.back().end > unit.front().begin) ++at;
+        if (at == lanes.size()) lanes.push_back({name(place.second, at - first), {}});
+        std::move(unit.begin(), unit.end(), std::back_inserter(lanes[at].slices));
+      }
+    }
+    return lanes;
+  }
+
+ private:
+  static std::string name(const std::string& of_all, std::size_t further) {
+    return further == 0 ? of_all : fmt::format("{} ({})", of_all, further + 1);
+  }
+
+  std::map<std::pair<int, std::string>, std::vector<Unit>> units_;
+};
+
+/// The order of lanes.
+enum Place { kSteps, kCompute, kWaiting, kAxes };
+
+/// A number with three decimals.
+double rounded(double number) { return std::round(1e3 * number) / 1e3; }
+
+double microseconds(Seconds time) { return rounded(1e6 * time.value); }
+
+Index whole(double number) { return static_cast<Index>(std::llround(number)); }
+
+class Telling {
+ public:
+  explicit Telling(const RankStory& story) : story_(story) {}
+
+  RankEvents tell() {
+    std::size_t first = 0;
+    for (const Recording::Run* run : story_.runs) {
+      step_ = run->number;
+      const TimeRange time{run->time.begin, run->time.end == Seconds() ? now() : run->time.end};
+      book_.add({kSteps, "steps"}, {slice(time, fmt::format("step {}", step_), "step", {{"step", step_}})});
+      for (std::size_t i = 0; i < run->work.size();) i += tell_work(*run, i, first);
+      first += run->work.size();
+      for (const Recording::Wait& wait : run->waits) {
+        const Label& what = label(wait.label);
+        book_.add({kWaiting, "waiting"},
+                  {slice(wait.time, what.name, "waiting", {{"step", step_}, {"kind", what.kind}})});
+      }
+      for (const Message& message : run->messages) tell_message(message);
+      for (const Recording::Memory& each : run->memory) events_.memory.push_back({ticks(each.at), each.bytes});
+    }
+    events_.lanes = book_.lanes();
+    return std::move(events_);
+  }
+
+ private:
+  Ticks ticks(Seconds own) const {
+    return std::llround((story_.trace->clock().common(own) - story_.zero).value * kTicksPerSecond);
+  }
+  Slice slice(TimeRange time, std::string name, const char* category, Json arguments) const {
+    return {ticks(time.begin), ticks(time.end), std::move(name), category, std::move(arguments)};
+  }
+  /// Sets what a slice says it took, which is as long as it is drawn, and its ratio.
+  static Slice measured(Slice slice) {
+    const double taken = microseconds_of(slice.end - slice.begin);
+    const double predicted = slice.arguments.at("predicted_us");
+    slice.arguments["measured_us"] = taken;
+    if (predicted > 0) slice.arguments["ratio"] = rounded(taken / predicted);
+    return slice;
+  }
+  const Label& label(int number) const { return story_.trace->labels()[static_cast<std::size_t>(number)]; }
+
+  static std::string axes_text(const Axes& axes) {
+    return fmt::format("{} {}", axes.size() == 1 ? "axis" : "axes", to_string(axes));
+  }
+
+  /// What operations that ran as one, from `i` on in the run, are and took; `first` is the number of the run's first
+  /// span. Returns how many they are.
+  std::size_t tell_work(const Recording::Run& run, std::size_t i, std::size_t first) {
+    const Recording::Work& work = run.work[i];
+    const JointTime& joint = story_.joint[first + i];
+    const auto count = static_cast<std::size_t>(work.span.together);
+    std::vector<const Label*> labels;
+    for (std::size_t k = 0; k < count; ++k) labels.push_back(&label(run.work[i + k].span.label));
+    const Label& what = *labels[0];
+    const std::string name = count == 1 ? what.name : fmt::format("{} and {} more", what.name, count - 1);
+    const Json arguments = arguments_of(labels, work.span, joint);
+    if (what.communicates) {
+      book_.add({kAxes, axes_text(what.axes)}, collective(work.span, joint, name, arguments));
+      return count;
+    }
+    const std::vector<TimeRange> whole{{work.span.begin, work.span.end}};
+    const std::vector<TimeRange>& parts = work.parts.empty() ? whole : work.parts;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      Slice part = measured(slice(parts[k], name, "compute", arguments));
+      if (parts.size() > 1) {
+        part.arguments["panel"] = fmt::format("{} of {}", k + 1, parts.size());
+        part.arguments["ratio"] = nullptr;  // the prediction is of the whole
+      }
+      book_.add({kCompute, "compute"}, {std::move(part)});
+    }
+    return count;
+  }
+
+  Json arguments_of(const std::vector<const Label*>& labels, const Span& span, const JointTime& joint) const {
+    const Label& what = *labels[0];
+    Seconds predicted;
+    Bytes bytes;
+    Bytes wire;
+    Flops flops;
+    for (const Label* each : labels) {
+      predicted += each->predicted;
+      bytes += each->bytes;
+      wire += each->wire_bytes;
+      flops += each->flops;
+    }
+    Json arguments{{"step", step_},
+                   {"kind", what.kind},
+                   {"measured_us", nullptr},  // see measured()
+                   {"all_ranks_us", microseconds(joint.taken)},
+                   {"predicted_us", microseconds(predicted)},
+                   {"ratio", nullptr},
+                   {"limiter", what.limiter},
+                   {"bytes", whole(bytes.value)},
+                   {"flops", whole(flops.value)}};
+    if (!what.axes.empty()) arguments["axis"] = to_string(what.axes);
+    if (what.communicates) {
+      arguments["wire_bytes"] = whole(wire.value);
+      arguments["exposed_us"] = microseconds(span.exposed * span.together);
+    }
+    if (what.fused) arguments["fused"] = true;
+    if (labels.size() > 1) {
+      for (const Label* each : labels) arguments["operations"].push_back(each->name);
+    }
+    return arguments;
+  }
+
+  /// A collective is cut where the last rank of its group enters: until then it waits for that one.
+  Unit collective(const Span& span, const JointTime& joint, const std::string& name, const Json& arguments) const {
+    Slice whole = slice({span.begin, span.end}, name, "collective", arguments);
+    const Ticks entry = std::llround((joint.last_entry - story_.zero).value * kTicksPerSecond);
+    const Ticks cut = std::min(entry, whole.end);
+    if (cut <= whole.begin) return {measured(whole)};
+    Slice early{whole.begin,
+                cut,
+                fmt::format("until rank {} enters", joint.last_rank),
+                "early",
+                {{"step", step_}, {"kind", label(span.label).kind}, {"operation", name}}};
+    whole.begin = cut;
+    return {early, measured(whole)};
+  }
+
+  void tell_message(const Message& message) {
+    const Label& what = label(message.collective.label);
+    const char* to_or_from = message.sends ? "to" : "from";
+    const Index peer = message.sends ? message.to : message.from;
+    Slice told =
+        slice({message.posted, message.completed}, fmt::format("{} {} rank {}", what.kind, to_or_from, peer), "message",
+              {{"step", step_},
+               {"operation", what.name},
+               {"from", message.from},
+               {"to", message.to},
+               {"bytes", message.bytes},
+               {"strand", message.strand},
+               {"number", message.number}});
+    told.end = std::max(told.end, told.begin + 1);
+    told.arrows.push_back({id_of(message), message.sends});
+    std::string lane = axes_text(axes_between(message, what.axes));
+    if (message.heading != Heading::none) lane += message.heading == Heading::forward ? " forward" : " backward";
+    book_.add({kAxes, fmt::format("{}, {}", lane, message.sends ? "sent" : "received")}, {std::move(told)});
+  }
+
+  /// The one axis along which a message goes; those of its collective when it goes along several.
+  Axes axes_between(const Message& message, const Axes& all) const {
+    const Coordinates from = story_.mesh.coordinates(message.from);
+    const Coordinates to = story_.mesh.coordinates(message.to);
+    Axes differ;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (from[i] != to[i]) differ.push_back(story_.mesh.axes()[i]);
+    }
+    return differ.size() == 1 ? differ : all;
+  }
+
+  /// Of what both ends know. Hexadecimal, as viewers want it.
+  std::string id_of(const Message& message) const {
+    const std::string text =
+        fmt::format("{} {} {} {} {} {} {}", step_, message.collective.label, message.collective.number, message.strand,
+                    message.number, message.from, message.to);
+    return fmt::format("0x{:x}", hash_of(text));
+  }
+
+  const RankStory& story_;
+  LaneBook book_;
+  RankEvents events_;
+  Index step_ = 0;
+};
+
+}  // namespace
+
+std::vector<Span> spans_of(const std::vector<const Recording::Run*>& runs) {
+  std::vector<Span> spans;
+  for (const Recording::Run* run : runs) {
+    for (const Recording::Work& work : run->work) spans.push_back(work.span);
+  }
+  return spans;
+}
+
+RankEvents events_of(const RankStory& story) { return Telling(story).tell(); }
+
+}  // namespace shardline::tools

@@ -1,0 +1,145 @@
+#include "tools/training/train_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/output/text.h"
+#include "tools/output/words.h"
+#include "tools/report/plot.h"
+#include "tools/report/report.h"
+#include "tools/report/run_page.h"
+#include "tools/trace/busy.h"
+
+namespace shardline::tools {
+namespace {
+
+/// What one step took, and of what the machine could do that is how much.
+std::string step_text(Job& job, const TrainRecord& record) {
+  const Comparison& comparison = record.comparison;
+  return fmt::format("step {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)",
+                     to_string(comparison.measured), to_string(comparison.predicted),
+                     comparison.measured / comparison.predicted, 100 * record.mfu, source_of_figures(job));
+}
+
+std::string memory_text(const TrainRecord& record) {
+  return fmt::format("arrays of the busiest rank at most {}, {} predicted", to_string(record.measured_memory),
+                     to_string(record.predicted_memory));
+}
+
+/// Empty when the run was interrupted.
+std::string loss_text(const TrainRecord& record) {
+  if (!record.val_loss) return "";
+  return fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}",
+                     *record.val_loss, record.bigram_loss, std::log(256.0));
+}
+
+Json steps_json(const TrainRecord& record) {
+  Json steps = Json::array();
+  for (std::size_t i = 0; i < record.steps.size(); ++i) {
+    const StepResult& s = record.steps[i];
+    steps.push_back({{"step", i + 1},
+                     {"loss", s.loss},
+                     {"grad_norm", s.grad_norm},
+                     {"tokens_per_s", record.tokens_per_step / s.time.value},
+                     {"step_s", s.time.value},
+                     {"predicted_step_s", record.comparison.predicted.value}});
+  }
+  return steps;
+}
+
+Json strategies_json(const std::vector<PricedStrategy>& priced) {
+  Json strategies = Json::array();
+  for (const PricedStrategy& each : priced) {
+    strategies.push_back(
+        {{"strategy", to_string(each.strategy)},
+         {"price_s",
+          {{"math", each.price.math.value}, {"comms", each.price.comms.value}, {"total", each.price.total.value}}},
+         {"peak_memory_bytes", each.peak.value}});
+  }
+  return strategies;
+}
+
+/// Loss against step, of long runs that of every so many.
+Plot loss_plot(const TrainRecord& record) {
+  constexpr std::size_t kMostPoints = 400;
+  PlotCurve losses{"loss of the step", {}, 0, 0};
+  const std::size_t stride = record.steps.size() / kMostPoints + 1;
+  for (std::size_t i = 0; i < record.steps.size(); i += stride) {
+    losses.points.emplace_back(static_cast<double>(i + 1), record.steps[i].loss);
+  }
+  Plot plot{"", {"step", Scaling::linear, plain_number}, {"loss, nats", Scaling::linear, plain_number}, {losses}, {}};
+  const auto last = static_cast<double>(record.steps.size());
+  const auto level = [&](const std::string& name, double loss) {
+    plot.guides.push_back({fmt::format("{} {:.4f}", name, loss), {0, loss}, {last, loss}});
+  };
+  if (record.val_loss) level("held out, at the end", *record.val_loss);
+  if (record.val_loss) level("bigram table", record.bigram_loss);
+  return plot;
+}
+
+OperationsView view_of(Job& job, const TrainRecord& record) {
+  const Comparison& comparison = record.comparison;
+  return {rows_of(comparison.kinds),
+          &job.predictions(),
+          source_of_figures(job),
+          comparison.runs,
+          "step",
+          {"whole step, median", comparison.predicted, comparison.measured, &kText}};
+}
+
+}  // namespace
+
+std::string result_text(Job& job, const TrainRecord& record) {
+  const Comparison& comparison = record.comparison;
+  const std::string loss = loss_text(record);
+  const std::string operations = table(comparison.kinds);
+  return fmt::format("\n{}{}{}{}{}\n{}\n{}\n{}\n{}", operations, explained_words(operations),
+                     impossible_rates(comparison, job.predictions()), busy_line(comparison.busiest),
+                     overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, job.predictions()),
+                     step_text(job, record), memory_text(record), loss.empty() ? loss : loss + "\n");
+}
+
+void add_keys(Json& json, Job& job, const TrainRecord& record) {
+  json["strategy"] = to_string(record.strategy);
+  json["steps"] = steps_json(record);
+  json["interrupted"] = record.interrupted;
+  json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
+  json["bigram_loss"] = record.val_loss ? Json(record.bigram_loss) : Json();
+  json["parameters"] = record.parameters;
+  json["flops_per_step"] = record.flops_per_step.value;
+  json["mfu"] = record.mfu;
+  json["peak_memory_bytes"] = {{"predicted", record.predicted_memory.value},
+                               {"measured", record.measured_memory.value}};
+  json["operations"] = kinds_json(record.comparison.kinds);
+  json["comparison"] = comparison_json(record.comparison, job.predictions());
+  json["overlap"] = overlap_json(record.overlap);
+  json["program"] = record.program;
+  if (!record.priced.empty()) json["strategies"] = strategies_json(record.priced);
+}
+
+Page page_of(Job& job, const TrainRecord& record, const Timeline& timeline) {
+  const std::string strategy = record.strategy.empty() ? "none" : to_string(record.strategy);
+  Page page = run_page(
+      job, fmt::format("Training, strategy {}", strategy),
+      fmt::format("{} parameters, {} step{} of {:.0f} tokens on mesh {}.", record.parameters, record.steps.size(),
+                  record.steps.size() == 1 ? "" : "s", record.tokens_per_step, job.mesh().axes().to_string()));
+  if (record.interrupted) page.warnings.emplace_back("The run was interrupted.");
+  add_impossible_rates(page, record.comparison, job.predictions());
+  const OperationsView view = view_of(job, record);
+  Section result{"Result", {Paragraph{diagnosis(record.comparison, job.predictions())}}};
+  for (const std::string& text : {step_text(job, record), memory_text(record), loss_text(record)}) {
+    if (!text.empty()) result.blocks.emplace_back(Paragraph{sentence(text)});
+  }
+  page.sections = {result,
+                   bars_section(view),
+                   roofline_section(view),
+                   timeline_section(timeline, "step", job.mesh().ranks()),
+                   {"Loss", {Figure{to_svg(loss_plot(record)), "Loss of each step before its update."}}},
+                   operations_section(view),
+                   program_section(record.program)};
+  return page;
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/strategy/auto_strategy.h"
+#include "models/training/training.h"
+#include "tools/job.h"
+#include "tools/report/page.h"
+#include "tools/report/timeline_plot.h"
+#include "tools/trace/diagnosis.h"
+
+namespace shardline::tools {
+
+/// Everything that `shardline train` has to tell; equal on every rank.
+struct TrainRecord {
+  Strategy strategy;
+  std::vector<PricedStrategy> priced;  ///< under auto: all there were, cheapest first
+  double tokens_per_step = 0;
+  Index parameters = 0;
+  std::vector<std::string> program;  ///< in notation
+  std::vector<StepResult> steps;
+  bool interrupted = false;
+  Comparison comparison;  ///< `measured` is the median step
+  Overlap overlap;
+  bool needs_the_cores = false;    ///< no collective can go on beside computation
+  std::optional<double> val_loss;  ///< none when the run was interrupted
+  double bigram_loss = 0;
+  Flops flops_per_step;
+  double mfu = 0;
+  Bytes predicted_memory;
+  Bytes measured_memory;
+};
+
+/// Operations measured beside predicted, worst first, the whole, what binds it and what is off, memory and losses.
+std::string result_text(Job& job, const TrainRecord& record);
+/// Adds the keys of a train record.
+void add_keys(Json& json, Job& job, const TrainRecord& record);
+/// The page of --report.
+Page page_of(Job& job, const TrainRecord& record, const Timeline& timeline);
+
+}  // namespace shardline::tools

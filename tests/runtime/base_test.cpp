@@ -13,7 +13,6 @@
 #include "runtime/base/nearest.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/units.h"
-#include "runtime/trace/trace.h"
 
 namespace shardline {
 namespace {
@@ -176,22 +175,6 @@ TEST(Check, SaysTheConditionThePlaceAndTheValues) {
     EXPECT_EQ(message.find("given 3 (given == 4 is false at "), 0U) << message;
     EXPECT_NE(message.find("base_test.cpp:"), std::string::npos) << message;
   }
-}
-
-TEST(Trace, KeepsSpansInOrderUnderTheirLabels) {
-  Trace trace;
-  const int product = trace.describe({.name = "first", .kind = "einsum", .flops = Flops(8)});
-  const int gather = trace.describe({.name = "second", .kind = "all_gather", .axes = {"X"}});
-  const Seconds begin = now();
-  trace.record({.label = gather, .begin = begin, .end = now()});
-  trace.record({.label = product, .begin = now(), .end = now()});
-  ASSERT_EQ(trace.spans().size(), 2U);
-  EXPECT_EQ(trace.labels().at(static_cast<std::size_t>(trace.spans()[0].label)).axes, Axes{"X"});
-  EXPECT_LE(trace.spans()[0].begin, trace.spans()[0].end);
-  EXPECT_LE(trace.spans()[0].end, trace.spans()[1].begin);
-  trace.clear_spans();
-  EXPECT_TRUE(trace.spans().empty());
-  EXPECT_EQ(trace.labels().size(), 2U);
 }
 
 TEST(Nearest, FewestLettersAddedDroppedAndChangedComeFirst) {

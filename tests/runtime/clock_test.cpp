@@ -8,6 +8,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/mesh/mesh.h"
+#include "runtime/trace/trace.h"
 
 namespace shardline {
 namespace {
@@ -118,6 +119,22 @@ TEST(ClockAlignment, IsThatOfTheNearestReadingsAndKeepsTheOrder) {
   EXPECT_EQ(alignment.common(Seconds(40)), Seconds(140));
   EXPECT_EQ(alignment.uncertainty(), Seconds(0.5));
   EXPECT_THROW(alignment.add({Seconds(27), Seconds(0), Seconds(0)}), Error);
+}
+
+TEST(Trace, KeepsSpansInOrderUnderTheirLabels) {
+  Trace trace;
+  const int product = trace.describe({.name = "first", .kind = "einsum", .flops = Flops(8)});
+  const int gather = trace.describe({.name = "second", .kind = "all_gather", .axes = {"X"}});
+  const Seconds begin = now();
+  trace.record({.label = gather, .begin = begin, .end = now()});
+  trace.record({.label = product, .begin = now(), .end = now()});
+  ASSERT_EQ(trace.spans().size(), 2U);
+  EXPECT_EQ(trace.labels().at(static_cast<std::size_t>(trace.spans()[0].label)).axes, Axes{"X"});
+  EXPECT_LE(trace.spans()[0].begin, trace.spans()[0].end);
+  EXPECT_LE(trace.spans()[0].end, trace.spans()[1].begin);
+  trace.clear_spans();
+  EXPECT_TRUE(trace.spans().empty());
+  EXPECT_EQ(trace.labels().size(), 2U);
 }
 
 }  // namespace

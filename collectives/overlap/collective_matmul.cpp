@@ -5,8 +5,8 @@
 
 #include "collectives/all_gather.h"
 #include "collectives/all_reduce.h"
-#include "collectives/overlap/panels.h"
 #include "collectives/reduce_scatter.h"
+#include "collectives/schedule/panels.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 #include "runtime/trace/clock.h"

@@ -1,6 +1,7 @@
 // Counts beyond 2^31, without the memory: a schedule of a huge array must be that of a small one, which the simulator
 // has seen to be right, with every number of elements multiplied.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/packing.h"

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <random>
 
-#include "collectives/all_gather.h"
-#include "collectives/all_reduce.h"
-#include "collectives/overlap/panels.h"
-#include "collectives/reduce_scatter.h"
 #include "collectives/schedule/intervals.h"
+#include "collectives/schedule/panels.h"
+#include "collectives/schedule/schedules.h"
 
 namespace shardline::collectives {
 namespace {

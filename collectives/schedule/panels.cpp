@@ -1,4 +1,4 @@
-#include "collectives/overlap/panels.h"
+#include "collectives/schedule/panels.h"
 
 #include <algorithm>
 #include <utility>

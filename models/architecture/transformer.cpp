@@ -2,7 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "program/ops/operations.h"
+#include "program/ops/adamw.h"
+#include "program/ops/add.h"
+#include "program/ops/attention.h"
+#include "program/ops/cross_entropy.h"
+#include "program/ops/einsum.h"
+#include "program/ops/embed.h"
+#include "program/ops/gelu.h"
+#include "program/ops/rms_norm.h"
+#include "program/ops/rope.h"
+#include "program/ops/silu_mul.h"
+#include "program/ops/sum_squares.h"
 #include "program/transform/differentiate.h"
 
 namespace shardline {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/architecture/config.h"
+#include "kernels/adamw.h"
 #include "program/ir/program.h"
 
 namespace shardline {

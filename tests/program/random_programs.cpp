@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "program/ops/operations.h"
+#include "program/ops/add.h"
+#include "program/ops/einsum.h"
+#include "program/ops/gelu.h"
+#include "program/ops/rms_norm.h"
+#include "program/ops/silu_mul.h"
 #include "program/transform/differentiate.h"
 
 namespace shardline {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "models/architecture/config.h"
 #include "kernels/adamw.h"
+#include "models/architecture/config.h"
 #include "program/ir/program.h"
 
 namespace shardline {

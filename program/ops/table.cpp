@@ -9,6 +9,7 @@
 #include "program/ops/einsum.h"
 #include "program/ops/embed.h"
 #include "program/ops/gelu.h"
+#include "program/ops/gelu_mul.h"
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
@@ -19,8 +20,8 @@ namespace shardline {
 
 const std::vector<OperationKind>& operation_kinds() {
   static const std::vector<OperationKind> kinds{
-      einsum_kind(),    add_kind(),   silu_mul_kind(),      gelu_kind(),        rms_norm_kind(), rope_kind(),
-      attention_kind(), embed_kind(), cross_entropy_kind(), sum_squares_kind(), adamw_kind(),
+      einsum_kind(), add_kind(),       silu_mul_kind(), gelu_kind(),          gelu_mul_kind(),    rms_norm_kind(),
+      rope_kind(),   attention_kind(), embed_kind(),    cross_entropy_kind(), sum_squares_kind(), adamw_kind(),
   };
   return kinds;
 }

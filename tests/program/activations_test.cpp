@@ -38,6 +38,7 @@ struct Activation {
 
 const std::vector<Activation> kActivations{
     {"silu_mul", [](double g, double u) { return silu(g) * u; }},
+    {"gelu_mul", [](double g, double u) { return gelu_by_tanh(g) * u; }},
     {"gelu", [](double x, double) { return gelu_by_tanh(x); }, false},
 };
 

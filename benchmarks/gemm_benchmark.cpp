@@ -81,8 +81,8 @@ void einsum_of(benchmark::State& state, const std::string& a_dims, const std::st
                const std::string& out_dims) {
   const BenchmarkArray<float> a("a", shape_of(a_dims)), b("b", shape_of(b_dims));
   BenchmarkArray<float> out("out", shape_of(out_dims));
-  const std::vector<Operand<float>> operands{{a.view(), Subscripts(a_dims.begin(), a_dims.end())},
-                                             {b.view(), Subscripts(b_dims.begin(), b_dims.end())}};
+  const std::vector<EinsumOperand<float>> operands{{a.view(), Subscripts(a_dims.begin(), a_dims.end())},
+                                                   {b.view(), Subscripts(b_dims.begin(), b_dims.end())}};
   const Subscripts out_subscripts(out_dims.begin(), out_dims.end());
   for (auto _ : state) {
     einsum<float>(operands, out.view(), out_subscripts);

@@ -7,6 +7,7 @@
 #include "kernels/norm.h"
 #include "kernels/reduce.h"
 #include "kernels/rope.h"
+#include "program/transform/samples.h"
 
 namespace shardline::kernels {
 namespace {
@@ -48,27 +49,6 @@ void attention_backward(benchmark::State& state) {
                           dv.view());
   }
   report_rates(state, attention_grad_cost(heads.q, heads.k, {}, kElementSize));
-}
-
-void silu_mul_forward(benchmark::State& state) {
-  const BenchmarkArray<float> g("g", kHidden), u("u", kHidden);
-  BenchmarkArray<float> y("y", kHidden);
-  for (auto _ : state) silu_mul<float>(g.view(), u.view(), y.view());
-  report_rates(state, silu_mul_cost(y.view().size(), kElementSize));
-}
-
-void silu_mul_backward(benchmark::State& state) {
-  const BenchmarkArray<float> dy("dy", kHidden), g("g", kHidden), u("u", kHidden);
-  BenchmarkArray<float> dg("dg", kHidden), du("du", kHidden);
-  for (auto _ : state) silu_mul_grad<float>(dy.view(), g.view(), u.view(), dg.view(), du.view());
-  report_rates(state, silu_mul_grad_cost(dg.view().size(), kElementSize));
-}
-
-void gelu_forward(benchmark::State& state) {
-  const BenchmarkArray<float> x("x", kHidden);
-  BenchmarkArray<float> y("y", kHidden);
-  for (auto _ : state) gelu<float>(x.view(), y.view());
-  report_rates(state, gelu_cost(y.view().size(), kElementSize));
 }
 
 void add_two(benchmark::State& state) {
@@ -183,9 +163,6 @@ void adamw_update(benchmark::State& state) {
 
 BENCHMARK(attention_forward)->ArgsProduct({{128, 512, 2048}, {32, 64, 128}})->Unit(benchmark::kMillisecond);
 BENCHMARK(attention_backward)->ArgsProduct({{128, 512, 2048}, {32, 64, 128}})->Unit(benchmark::kMillisecond);
-BENCHMARK(silu_mul_forward)->Unit(benchmark::kMillisecond);
-BENCHMARK(silu_mul_backward)->Unit(benchmark::kMillisecond);
-BENCHMARK(gelu_forward)->Unit(benchmark::kMillisecond);
 BENCHMARK(add_two)->Unit(benchmark::kMillisecond);
 BENCHMARK(combine_sum)->Unit(benchmark::kMillisecond);
 BENCHMARK(combine_bf16)->Unit(benchmark::kMillisecond);
@@ -198,6 +175,17 @@ BENCHMARK(softmax_sums)->Unit(benchmark::kMillisecond);
 BENCHMARK(cross_entropy_backward)->Unit(benchmark::kMillisecond);
 BENCHMARK(likelihood)->Unit(benchmark::kMillisecond);
 BENCHMARK(adamw_update)->Unit(benchmark::kMillisecond);
+
+/// Every kernel of the table of operations on its sample.
+const bool kSamplesRegistered = [] {
+  for (const SampledKernel& sampled : sampled_kernels(DType::f32)) {
+    benchmark::RegisterBenchmark(("sample/" + std::string(sampled.kernel->name)).c_str(), [sampled](auto& state) {
+      for (auto _ : state) sampled.run->run(sampled.operation, sampled.phase);
+      report_rates(state, sampled.run->cost(sampled.operation, sampled.phase));
+    });
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace shardline::kernels

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "program/run/kernel_samples.h"
 #include "program/run/multiply.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/mpi/environment.h"
@@ -15,7 +16,7 @@ using sl::Index;
 int multiply_and_check() {
   const sl::Mesh mesh(sl::AbstractMesh::parse("X=2,Y=2"), sl::mpi::Communicator::world());
   sl::collectives::Engine engine(mesh);
-  const auto hardware = sl::roofline::measure_briefly(engine, sl::DType::f32);
+  const auto hardware = sl::roofline::measure_briefly(engine, sl::DType::f32, sl::kernel_samples);
 
   // A is the Hilbert matrix, B twice the identity: each rank makes its own block from the global (row-major) index.
   const Index n = 768;

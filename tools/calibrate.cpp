@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "program/run/kernel_samples.h"
 #include "roofline/machine/machine_file.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/base/check.h"
@@ -138,7 +139,8 @@ int calibrate(const CalibrateOptions& options) {
   job.introduce();
   const Seconds begin = now();
   job.other_work().begin();
-  roofline::Machine machine = roofline::calibrate(job.mesh(), {.most = Seconds(options.seconds)});
+  roofline::Machine machine =
+      roofline::calibrate(job.mesh(), {.kernels = kernel_samples, .most = Seconds(options.seconds)});
   job.other_work().end();
   machine.name = job.machine().host;
   machine.memory.capacity = job.machine().memory_per_rank;

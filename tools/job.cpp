@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "program/run/kernel_samples.h"
 #include "program/run/multiply.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/base/check.h"
@@ -95,7 +96,7 @@ roofline::Hardware Job::prices() const { return given_ ? *predictions_ : cpu_har
 const roofline::Hardware& Job::predictions() {
   if (!predictions_) {
     other_work_.begin();
-    predictions_ = roofline::measure_briefly(engine_, arithmetic());
+    predictions_ = roofline::measure_briefly(engine_, arithmetic(), kernel_samples);
     other_work_.end();
   }
   return *predictions_;

@@ -100,7 +100,8 @@ class Case {
 void product(const Tensor& a, const kernels::Subscripts& a_indices, const Tensor& b,
              const kernels::Subscripts& b_indices, Tensor& out, const kernels::Subscripts& out_indices,
              const kernels::Window& window) {
-  const std::array<kernels::Operand<float>, 2> operands{{{a.view<float>(), a_indices}, {b.view<float>(), b_indices}}};
+  const std::array<kernels::EinsumOperand<float>, 2> operands{
+      {{a.view<float>(), a_indices}, {b.view<float>(), b_indices}}};
   kernels::einsum<float>(operands, out.view<float>(), out_indices, window);
 }
 

@@ -27,9 +27,10 @@ void match_extents(const char* what, const Subscripts& subscripts, const Shape& 
 }
 
 template <class T>
-Extents collect_extents(std::span<const Operand<T>> operands, const View<T>& out, const Subscripts& out_subscripts) {
+Extents collect_extents(std::span<const EinsumOperand<T>> operands, const View<T>& out,
+                        const Subscripts& out_subscripts) {
   Extents extents;
-  for (const Operand<T>& operand : operands) {
+  for (const EinsumOperand<T>& operand : operands) {
     check_subscripts("an operand", operand.subscripts, operand.view.shape);
     for (std::size_t d = 0; d < operand.subscripts.size(); ++d) {
       extents.emplace(operand.subscripts[d], operand.view.shape[d]);
@@ -154,13 +155,13 @@ void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool a
 }  // namespace
 
 template <class T>
-void einsum(std::span<const Operand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
             const std::optional<Window>& window) {
   SHARDLINE_CHECK(!operands.empty() && operands.size() <= 3, "einsum of {} operands; 1 to 3 are legal",
                   operands.size());
   Extents extents = collect_extents(operands, out, out_subscripts);
   Terms<T> terms;
-  for (const Operand<T>& operand : operands)
+  for (const EinsumOperand<T>& operand : operands)
     terms.push_back(whole_term(operand.view.data, operand.subscripts, extents));
   Term<T> result = whole_term(out.data, out_subscripts, extents);
   if (window) {
@@ -192,7 +193,9 @@ Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> ope
   return {Flops(static_cast<double>(operands.size()) * count(all)), Bytes(stored * static_cast<double>(element_size))};
 }
 
-template void einsum(std::span<const Operand<float>>, View<float>, const Subscripts&, const std::optional<Window>&);
-template void einsum(std::span<const Operand<double>>, View<double>, const Subscripts&, const std::optional<Window>&);
+template void einsum(std::span<const EinsumOperand<float>>, View<float>, const Subscripts&,
+                     const std::optional<Window>&);
+template void einsum(std::span<const EinsumOperand<double>>, View<double>, const Subscripts&,
+                     const std::optional<Window>&);
 
 }  // namespace shardline::kernels

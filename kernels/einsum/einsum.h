@@ -14,7 +14,7 @@ using Subscripts = std::vector<int>;
 
 /// An array and the index of each of its dims.
 template <class T>
-struct Operand {
+struct EinsumOperand {
   View<const T> view;
   Subscripts subscripts;
 };
@@ -41,7 +41,7 @@ struct Window {
 /// give the whole einsum. The matrix products work on the part of each array where it lies; arrays that would be
 /// permuted are permuted for that part alone. Throws Error on an index that no operand has and a range outside of it.
 template <class T>
-void einsum(std::span<const Operand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
             const std::optional<Window>& window = {});
 
 /// As many operations per position of the full index space as there are operands (one: an addition; two: a

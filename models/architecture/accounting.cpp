@@ -5,7 +5,7 @@ namespace shardline {
 ParameterParts parameter_parts(const TransformerConfig& config) {
   const Index queries = config.d_model * config.heads * config.head_dim;
   const Index keys = config.d_model * config.kv_heads * config.head_dim;
-  const Index products = config.gated ? 3 : 2;
+  const Index products = is_gated(config.mlp) ? 3 : 2;
   return {.feed_forward = config.layers * products * config.d_model * config.d_ff,
           .attention = config.layers * (2 * queries + 2 * keys),
           .vocabulary = (config.tied ? 1 : 2) * config.vocab * config.d_model,

@@ -161,11 +161,13 @@ void look_at_window(const Reader& reader, std::vector<Difference>& found) {
 
 /// Keys that are there with another value than the one that changes nothing.
 void look_at_values(const Reader& reader, std::vector<Difference>& found) {
-  for (const auto& [key, harmless, refuses_null] : harmless_values()) {
+  for (const auto& [key, harmless, refuses_null, other] : harmless_values()) {
     const auto entry = reader.object().find(key);
-    if (entry == reader.object().end() || *entry == harmless) continue;
+    if (entry == reader.object().end() || *entry == harmless || (!other.is_null() && *entry == other)) continue;
     if (refuses_null || !entry->empty()) {
-      found.push_back({std::string(key), *entry, fmt::format("only {} is implemented", shown(harmless))});
+      const std::string legal =
+          other.is_null() ? shown(harmless) : fmt::format("{} or {}", shown(harmless), shown(other));
+      found.push_back({std::string(key), *entry, fmt::format("only {} is implemented", legal)});
     }
   }
 }
@@ -287,6 +289,7 @@ ReadConfig parse_config(std::string_view json_text, std::string_view name) {
   config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps, 1);
   config.rope_theta = read_rope_theta(reader);
   config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range, 100);
+  if (reader.has("hidden_act") && reader.object().at("hidden_act") == kGeglu) config.mlp = MlpForm::geglu;
   return read;
 }
 
@@ -306,7 +309,7 @@ ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
 }
 
 std::string to_json(const TransformerConfig& config) {
-  SHARDLINE_CHECK(config.gated, "a config.json of model_type llama says a gated MLP");
+  SHARDLINE_CHECK(is_gated(config.mlp), "a config.json of model_type llama says a gated MLP");
   const nlohmann::ordered_json object = {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
@@ -317,7 +320,7 @@ std::string to_json(const TransformerConfig& config) {
       {"num_attention_heads", config.heads},
       {"num_key_value_heads", config.kv_heads},
       {"head_dim", config.head_dim},
-      {"hidden_act", "silu"},
+      {"hidden_act", config.mlp == MlpForm::geglu ? kGeglu : "silu"},
       {"rms_norm_eps", config.rms_eps},
       {"rope_theta", config.rope_theta},
       {"rope_scaling", nullptr},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,16 @@
 #include "runtime/base/shape.h"
 
 namespace shardline {
+
+/// What lies between the products of an MLP.
+enum class MlpForm : std::uint8_t {
+  swiglu,  ///< silu(g) u, of two products up
+  geglu,   ///< gelu(g) u, likewise; the tanh form of GELU
+  gelu,    ///< gelu(u), of one product up. A checkpoint says a gated MLP
+};
+
+/// True where two products go up.
+inline bool is_gated(MlpForm mlp) { return mlp != MlpForm::gelu; }
 
 /// The sizes and constants of a LLaMA-style Transformer: RMSNorm, rotary positions (rotate-half), grouped-query
 /// attention without biases, SwiGLU or GELU.
@@ -22,7 +33,7 @@ struct TransformerConfig {
   double rope_theta = 10000;
   double initializer_range = 0.02;  ///< standard deviation of the initial weights
   bool tied = false;                ///< the output projection is the embedding table
-  bool gated = true;                ///< SwiGLU: two products up; otherwise one, and GELU. Checkpoints are gated
+  MlpForm mlp = MlpForm::swiglu;
 
   bool operator==(const TransformerConfig&) const = default;
 };

@@ -7,7 +7,7 @@ namespace shardline {
 
 const std::vector<HarmlessValue>& harmless_values() {
   static const std::vector<HarmlessValue> values = {
-      {"hidden_act", "silu", true},
+      {"hidden_act", "silu", true, kGeglu},
       {"hidden_activation", "silu"},
       {"partial_rotary_factor", 1},
       {"rotary_pct", 1},

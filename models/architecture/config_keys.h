@@ -7,12 +7,16 @@
 
 namespace shardline {
 
+/// The value of `hidden_act` for a gated MLP with the tanh form of GELU.
+inline constexpr const char* kGeglu = "gelu_pytorch_tanh";
+
 /// Keys that change nothing while they have a certain value or are not there. Null and what is empty count as not
 /// there, but for `refuses_null`.
 struct HarmlessValue {
   std::string_view key;
   nlohmann::json value = {};  ///< null: no value but that is harmless
   bool refuses_null = false;  ///< null is an error to Hugging Face too
+  nlohmann::json other = {};  ///< another value that is implemented
 };
 
 /// Keys of `config.json` that change the mathematics unless they say what is implemented.

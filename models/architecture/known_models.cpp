@@ -18,7 +18,7 @@ TransformerConfig tied(TransformerConfig config) {
 }
 
 TransformerConfig without_gate(TransformerConfig config) {
-  config.gated = false;
+  config.mlp = MlpForm::gelu;
   return config;
 }
 

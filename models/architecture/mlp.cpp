@@ -1,6 +1,6 @@
 #include "models/architecture/mlp.h"
 
-#include "program/ops/operations.h"
+#include "program/ops/einsum.h"
 #include "program/transform/differentiate.h"
 
 namespace shardline {

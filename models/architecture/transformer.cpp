@@ -2,7 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "program/ops/operations.h"
+#include "program/ops/adamw.h"
+#include "program/ops/add.h"
+#include "program/ops/attention.h"
+#include "program/ops/cross_entropy.h"
+#include "program/ops/einsum.h"
+#include "program/ops/embed.h"
+#include "program/ops/gelu.h"
+#include "program/ops/gelu_mul.h"
+#include "program/ops/rms_norm.h"
+#include "program/ops/rope.h"
+#include "program/ops/silu_mul.h"
+#include "program/ops/sum_squares.h"
 #include "program/transform/differentiate.h"
 
 namespace shardline {
@@ -72,20 +83,22 @@ class Forward {
     return einsum(p, "a" + n, {o, w_o}, {"B", "T", "D"});
   }
 
-  /// SwiGLU of one layer, or GELU: what it adds to the residual stream.
+  /// The MLP of one layer: what it adds to the residual stream.
   ArrayId add_mlp(ArrayId h) {
     Program& p = program();
     const std::string& n = number_;
     const ArrayId w_norm = parameter("w_mlp" + n, prefix_ + "post_attention_layernorm.weight", {"D"});
     const ArrayId w_gate =
-        config_.gated ? parameter("W_gate" + n, prefix_ + "mlp.gate_proj.weight", {"D", "F"}, 1) : ArrayId{-1};
+        is_gated(config_.mlp) ? parameter("W_gate" + n, prefix_ + "mlp.gate_proj.weight", {"D", "F"}, 1) : ArrayId{-1};
     const ArrayId w_up = parameter("W_up" + n, prefix_ + "mlp.up_proj.weight", {"D", "F"}, 1);
     const ArrayId w_down = parameter("W_down" + n, prefix_ + "mlp.down_proj.weight", {"F", "D"}, 1);
     const ArrayId y = rms_norm(p, "n" + n, h, w_norm, config_.rms_eps);
     const auto gate = [&] { return einsum(p, "g" + n, {y, w_gate}, {"B", "T", "F"}); };
-    const ArrayId g = config_.gated ? gate() : ArrayId{-1};
+    const ArrayId g = is_gated(config_.mlp) ? gate() : ArrayId{-1};
     const ArrayId u = einsum(p, "u" + n, {y, w_up}, {"B", "T", "F"});
-    const ArrayId s = config_.gated ? silu_mul(p, "s" + n, g, u) : gelu(p, "s" + n, u);
+    const ArrayId s = config_.mlp == MlpForm::gelu    ? gelu(p, "s" + n, u)
+                      : config_.mlp == MlpForm::geglu ? gelu_mul(p, "s" + n, g, u)
+                                                      : silu_mul(p, "s" + n, g, u);
     return einsum(p, "d" + n, {s, w_down}, {"B", "T", "D"});
   }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/adamw.h"
 #include "models/architecture/config.h"
 #include "program/ir/program.h"
 

@@ -183,8 +183,8 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     if (step.kind != StepKind::compute) continue;
-    const Kernel kernel = program.phase_of(step).kernel;
-    if (kernel != Kernel::attention && kernel != Kernel::attention_grad) continue;
+    const std::string_view kernel = program.phase_of(step).kernel->name;
+    if (kernel != "attention" && kernel != "attention_grad") continue;
     const Operation& operation = program.operation_of(step);
     const std::vector<Range> ranges = index_ranges(program, step, 0);
     const Index kv_heads = extent(operation, ranges, "K");
@@ -192,13 +192,13 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
     const Shape q{1, run_.sequence, kv_heads, extent(operation, ranges, "G"), head_dim};
     const Shape k{1, run_.sequence, kv_heads, head_dim};
     const Index size = size_of(run_.dtype);
-    const kernels::Cost one = kernel == Kernel::attention ? kernels::attention_cost(q, k, {}, size)
-                                                          : kernels::attention_grad_cost(q, k, {}, size);
+    const kernels::Cost one =
+        kernel == "attention" ? kernels::attention_cost(q, k, {}, size) : kernels::attention_grad_cost(q, k, {}, size);
     const double sequences = static_cast<double>(extent(operation, ranges, "B")) / static_cast<double>(run_.sequence);
     StepEstimate& estimate = estimates[i];
     estimate.flops = one.flops * sequences;
     estimate.bytes = one.bytes * sequences;
-    estimate.price = roofline::kernel_price({{estimate.flops, estimate.bytes}, name_of(kernel)}, hardware);
+    estimate.price = roofline::kernel_price({{estimate.flops, estimate.bytes}, kernel}, hardware);
     all += estimate.price.time;
   }
   return all;

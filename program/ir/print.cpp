@@ -62,12 +62,13 @@ std::vector<std::string> contracted(const Operation& op, const Phase& phase) {
 std::string computation_text(const RankProgram& program, const Step& step) {
   const Phase& phase = program.phase_of(step);
   const std::vector<std::string> operands = version_texts(program, step.operands);
-  if (phase.kernel == Kernel::add) return fmt::format("{}", fmt::join(operands, " + "));
-  return fmt::format("{}({})", name_of(phase.kernel), fmt::join(operands, ", "));
+  if (phase.kernel->form == KernelForm::sum) return fmt::format("{}", fmt::join(operands, " + "));
+  return fmt::format("{}({})", phase.kernel->name, fmt::join(operands, ", "));
 }
 
 bool is_product(const RankProgram& program, const Step& step) {
-  return step.kind == StepKind::compute && program.phase_of(step).kernel == Kernel::einsum && step.operands.size() == 2;
+  return step.kind == StepKind::compute && program.phase_of(step).kernel->form == KernelForm::product &&
+         step.operands.size() == 2;
 }
 
 /// A product of two arrays, or a conversion, in the form that the parser knows too.

@@ -9,56 +9,6 @@
 
 namespace shardline {
 
-std::string_view name_of(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::einsum:
-      return "einsum";
-    case Kernel::add:
-      return "add";
-    case Kernel::silu_mul:
-      return "silu_mul";
-    case Kernel::silu_mul_grad:
-      return "silu_mul_grad";
-    case Kernel::gelu:
-      return "gelu";
-    case Kernel::gelu_grad:
-      return "gelu_grad";
-    case Kernel::sum_squares_rows:
-      return "sum_squares_rows";
-    case Kernel::normalize:
-      return "normalize";
-    case Kernel::norm_dot:
-      return "norm_dot";
-    case Kernel::norm_grad:
-      return "norm_grad";
-    case Kernel::rope:
-      return "rope";
-    case Kernel::attention:
-      return "attention";
-    case Kernel::attention_grad:
-      return "attention_grad";
-    case Kernel::embed:
-      return "embed";
-    case Kernel::embed_grad:
-      return "embed_grad";
-    case Kernel::row_max:
-      return "row_max";
-    case Kernel::sum_exp:
-      return "sum_exp";
-    case Kernel::pick:
-      return "pick";
-    case Kernel::negative_log_likelihood:
-      return "negative_log_likelihood";
-    case Kernel::cross_entropy_grad:
-      return "cross_entropy_grad";
-    case Kernel::sum_squares:
-      return "sum_squares";
-    case Kernel::adamw:
-      return "adamw";
-  }
-  throw Error("unknown kernel");
-}
-
 ArrayId Program::find(const std::string& name) const {
   const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const Array& a) { return a.name == name; });
   SHARDLINE_CHECK(found != arrays.end(), "the program has no array {}", name);

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/adamw.h"
 #include "kernels/einsum/einsum.h"
+#include "program/ir/kernel.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/shape.h"
 
@@ -38,38 +38,9 @@ struct Array {
   ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
 };
 
-/// A local computation: what a rank runs on its blocks without talking to others.
-enum class Kernel : std::uint8_t {
-  einsum,
-  add,
-  silu_mul,
-  silu_mul_grad,
-  gelu,
-  gelu_grad,
-  sum_squares_rows,
-  normalize,
-  norm_dot,
-  norm_grad,
-  rope,
-  attention,
-  attention_grad,
-  embed,
-  embed_grad,
-  row_max,
-  sum_exp,
-  pick,
-  negative_log_likelihood,
-  cross_entropy_grad,
-  sum_squares,
-  adamw,
-};
-
-/// The name used in printed programs and in reports.
-std::string_view name_of(Kernel kernel);
-
 /// One kernel call of an operation. Between phases the small arrays they pass on may need a reduction.
 struct Phase {
-  Kernel kernel = Kernel::einsum;
+  const Kernel* kernel = nullptr;
   std::vector<ArrayId> operands;
   std::vector<Subscripts> operand_subscripts;
   std::vector<ArrayId> results;
@@ -86,15 +57,6 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-/// Constants of an operation; each kind reads those it needs.
-struct Attributes {
-  double epsilon = 0;  ///< rms_norm
-  double theta = 0;    ///< rope
-  int sign = 1;        ///< rope: -1 turns back
-  double scale = 1;    ///< cross_entropy: 1 / tokens
-  kernels::AdamWOptions adamw = {};
-};
-
 /// One operation on logical arrays. In it every mesh axis does exactly one thing: it splits one index, splits none, or
 /// carries a debt.
 struct Operation {
@@ -108,7 +70,7 @@ struct Operation {
   /// Groups of arrays (operands and arrays between phases) in which the results are jointly linear: a debt on one of
   /// them passes to the results when every member owes it.
   std::vector<std::vector<ArrayId>> linear;
-  Attributes attributes;
+  std::map<std::string, double> constants;  ///< by name, such as "epsilon"; its kernels read them
   Region region;
 };
 

@@ -8,7 +8,7 @@ namespace shardline {
 std::string kind_name(const RankProgram& program, const Step& step) {
   switch (step.kind) {
     case StepKind::compute:
-      return std::string(name_of(program.phase_of(step).kernel));
+      return std::string(program.phase_of(step).kernel->name);
     case StepKind::all_gather:
       return "all_gather";
     case StepKind::reduce_scatter:

@@ -25,7 +25,7 @@ class Finder {
  private:
   bool is_product() const {
     const Phase& phase = program_.phase_of(work_);
-    if (phase.kernel != Kernel::einsum || phase.operands.size() != 2) return false;
+    if (phase.kernel->form != KernelForm::product || phase.operands.size() != 2) return false;
     const DType type = dtype(phase.results[0]);
     return std::all_of(phase.operands.begin(), phase.operands.end(), [&](ArrayId a) { return dtype(a) == type; });
   }

@@ -49,9 +49,11 @@ VersionId Liveness::storage_taken(int number, std::size_t result) const {
   const Step& step = program_.steps[static_cast<std::size_t>(number)];
   VersionId operand = -1;
   if (step.kind == StepKind::all_reduce) operand = step.operands[0];
-  if (step.kind == StepKind::compute && program_.phase_of(step).kernel == Kernel::adamw) {
-    // Operands 0, 2 and 3 (parameter and moments) become results 0, 1 and 2.
-    operand = step.operands[result == 0 ? 0 : result + 1];
+  if (step.kind == StepKind::compute) {
+    const std::array<int, 3>& in_place = program_.phase_of(step).kernel->in_place;
+    if (result < in_place.size() && in_place[result] >= 0) {
+      operand = step.operands[static_cast<std::size_t>(in_place[result])];
+    }
   }
   return operand >= 0 && replaceable(operand, number) ? operand : -1;
 }

@@ -40,7 +40,8 @@ class Timeline {
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
   Seconds price(int number) const { return estimates_[static_cast<std::size_t>(number)].price.time; }
   bool is_product(int number) const {
-    return step(number).kind == StepKind::compute && program_.phase_of(step(number)).kernel == Kernel::einsum;
+    return step(number).kind == StepKind::compute &&
+           program_.phase_of(step(number)).kernel->form == KernelForm::product;
   }
   bool moves(int number) const { return communicates(step(number).kind); }
 

@@ -18,7 +18,7 @@ namespace {
 /// which an extent is 1: the kernel takes it position by position, as fast as it walks the larger operand.
 roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) {
   roofline::Work work;
-  if (phase.kernel != Kernel::einsum || phase.operands.size() != 2) return work;
+  if (phase.kernel->form != KernelForm::product || phase.operands.size() != 2) return work;
   const auto has = [](const Subscripts& subscripts, int index) {
     return std::find(subscripts.begin(), subscripts.end(), index) != subscripts.end();
   };
@@ -79,17 +79,17 @@ class Estimator {
     roofline::Work work = product_of(phase, ranges);
     work.cost = phase_cost(program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges,
                            element_size(step.results[0]));
-    work.kernel = name_of(phase.kernel);
+    work.kernel = phase.kernel->name;
     work.touches = touches(bytes_of_arrays(step), distances);
-    add_widening(step, work);
+    add_widening(step, phase, work);
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
   }
 
   /// Operands in bf16 of a product in f32 are first copied into f32: read as they are, written, and read again.
-  void add_widening(const Step& step, roofline::Work& work) const {
+  void add_widening(const Step& step, const Phase& phase, roofline::Work& work) const {
     const Index item = element_size(step.results[0]);
     for (const VersionId v : step.operands) {
-      if (work.kernel != name_of(Kernel::einsum) || element_size(v) >= item) continue;
+      if (phase.kernel->form != KernelForm::product || element_size(v) >= item) continue;
       const Bytes copy(static_cast<double>(elements(v) * item));
       work.cost.bytes += bytes(v) + copy;
       work.touches.push_back({2 * copy, copy});

@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "program/ops/operations.h"
+#include "program/ops/einsum.h"
 #include "program/product/chain.h"
 #include "program/product/written_collective.h"
 #include "runtime/base/check.h"

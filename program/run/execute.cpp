@@ -33,9 +33,7 @@ std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& sc
     text += name_of(types.of(program.program, static_cast<ArrayId>(i)));
   }
   for (const Operation& op : program.program.operations) {
-    const Attributes& a = op.attributes;
-    text += fmt::format("{} {} {} {} {} {} {} {} {};", a.epsilon, a.theta, a.sign, a.scale, a.adamw.beta1,
-                        a.adamw.beta2, a.adamw.eps, a.adamw.weight_decay, a.adamw.clip_norm);
+    for (const auto& [name, value] : op.constants) text += fmt::format("{} {};", name, value);
   }
   return hash_of(text);
 }
@@ -223,7 +221,7 @@ std::vector<TimeRange> Executor::compute(const Step& step, bool polls) {
   for (const VersionId v : step.results) results.push_back(&at(v));
   const Operation& op = program_.operation_of(step);
   const auto phase = static_cast<std::size_t>(step.phase);
-  if (polls && op.phases[phase].kernel == Kernel::einsum) {
+  if (polls && op.phases[phase].kernel->form == KernelForm::product) {
     return run_panels(engine_, op, phase, index_ranges(program_, step, 0), schedule_.panel, operands, *results[0]);
   }
   run_phase(op, phase, index_ranges(program_, step, rank_), operands, results);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "collectives/overlap/collective_matmul.h"
-#include "program/ops/einsum_call.h"
+#include "program/ops/einsum.h"
 #include "program/ops/run_phase.h"
 #include "program/price/estimate.h"
 #include "program/price/panel_cost.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "program/ops/einsum_call.h"
+#include "program/ops/einsum.h"
 #include "program/ops/run_phase.h"
 #include "program/price/panel_cost.h"
 #include "runtime/trace/clock.h"

@@ -26,7 +26,7 @@ Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
 
 Machine measure_once(const Mesh& mesh, const CalibrationOptions& options) {
   const mpi::Communicator& comm = mesh.comm();
-  const ProbeEffort effort{options.gemm_sizes, options.budget};
+  const ProbeEffort effort{options.gemm_sizes, options.budget, options.kernels};
   Machine machine{.name = "this machine"};
   for (const DType dtype : options.dtypes) machine.compute[dtype] = probe_compute(comm, dtype, effort);
   machine.memory = probe_memory(comm, options.budget);
@@ -58,10 +58,13 @@ Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
   return machine;
 }
 
-Hardware measure_briefly(collectives::Engine& engine, DType dtype) {
-  const Machine machine = calibrate(
-      engine.mesh(),
-      {.dtypes = {dtype}, .gemm_sizes = {4, 64, 256, 1024}, .rounds = 1, .budget = Seconds(1e-3), .tune = false});
+Hardware measure_briefly(collectives::Engine& engine, DType dtype, KernelSamples kernels) {
+  const Machine machine = calibrate(engine.mesh(), {.kernels = kernels,
+                                                    .dtypes = {dtype},
+                                                    .gemm_sizes = {4, 64, 256, 1024},
+                                                    .rounds = 1,
+                                                    .budget = Seconds(1e-3),
+                                                    .tune = false});
   return hardware_of(machine, engine.mesh().axes(), dtype);
 }
 

@@ -4,12 +4,14 @@
 
 #include "collectives/run/progress.h"
 #include "roofline/machine/machine.h"
+#include "roofline/measure/kernel_probe.h"
 #include "runtime/base/dtype.h"
 
 namespace shardline::roofline {
 
 /// What calibrate() measures, and how long.
 struct CalibrationOptions {
+  KernelSamples kernels = nullptr;  ///< must be given
   std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
   std::vector<Index> gemm_sizes = {4, 32, 128, 512, 1536};
   int rounds = 15;       ///< everything is measured so often, and the median counts;
@@ -31,6 +33,6 @@ constexpr Bytes kCalibrationShared{70e6};
 
 /// The same in about a second, for predictions only, as the ranks compute in `dtype`. Takes no more memory. Collective
 /// over the mesh of `engine`.
-Hardware measure_briefly(collectives::Engine& engine, DType dtype);
+Hardware measure_briefly(collectives::Engine& engine, DType dtype, KernelSamples kernels);
 
 }  // namespace shardline::roofline

@@ -22,7 +22,8 @@ class Products {
 
   /// As programs do it, with what an einsum does around a matrix product.
   void run(Index m, Index n, Index k) {
-    const std::array<kernels::Operand<T>, 2> operands{{{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
+    const std::array<kernels::EinsumOperand<T>, 2> operands{
+        {{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
     kernels::einsum<T>(operands, {c_.data(), {m, n}}, {0, 2});
   }
 
@@ -76,14 +77,14 @@ Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEff
   switch (dtype) {
     case DType::f64:
       compute.gemm = probe_products<Products<double>>(comm, effort);
-      compute.kernels = probe_kernels<double>(comm, effort.budget);
+      compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
       break;
     case DType::bf16:
       compute.gemm = probe_products<WidenedProducts>(comm, effort);
       break;
     default:
       compute.gemm = probe_products<Products<float>>(comm, effort);
-      compute.kernels = probe_kernels<float>(comm, effort.budget);
+      compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
   }
   compute.peak = compute.gemm.best();
   return compute;

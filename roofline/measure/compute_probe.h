@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "roofline/machine/machine.h"
+#include "roofline/measure/kernel_probe.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline::roofline {
@@ -11,6 +12,7 @@ namespace shardline::roofline {
 struct ProbeEffort {
   std::vector<Index> gemm_sizes;  ///< for each extent of a matrix product
   Seconds budget;                 ///< for one figure, spent on runs that take less
+  KernelSamples kernels;          ///< beside matrix products
 };
 
 /// Rates of matrix products of all extents of the grid, and of every other kernel on arrays that lie in the caches, in

@@ -1,17 +1,30 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "kernels/support/cost.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/units.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline::roofline {
 
-/// What every kernel but the matrix product reaches, in FLOPs as its cost counts them, on arrays of a few hundred
-/// kilobytes; by the names that programs give them. Kernels that only move data are not among them: memory bounds
-/// these. T float or double. All ranks work at once and the slowest counts. Collective over `comm`.
-template <class T>
-std::map<std::string, FlopsPerSecond> probe_kernels(const mpi::Communicator& comm, Seconds budget);
+/// A call of a kernel to be timed.
+struct KernelSample {
+  std::string name;  ///< by which programs know the kernel
+  kernels::Cost cost;
+  std::function<void()> run;
+};
+
+/// The kernels to time in a type of elements: those of the operations of programs, which stand on a floor above.
+using KernelSamples = std::vector<KernelSample> (*)(DType);
+
+/// What every sampled kernel reaches, in FLOPs as its cost counts them, by name. Kernels that only move data are left
+/// out: memory bounds these. All ranks work at once and the slowest counts. Collective over `comm`.
+std::map<std::string, FlopsPerSecond> probe_kernels(const mpi::Communicator& comm, Seconds budget,
+                                                    const std::vector<KernelSample>& samples);
 
 }  // namespace shardline::roofline

@@ -80,7 +80,7 @@ void check_formula(const std::string& text, const ExtentOf& given) {
     for (const char letter : operand) extents[letter] = given.at(letter);
   }
   std::vector<Array<T>> arrays;
-  std::vector<Operand<T>> operands;
+  std::vector<EinsumOperand<T>> operands;
   for (std::size_t i = 0; i < formula.operands.size(); ++i) {
     arrays.push_back(random_array<T>("operand" + std::to_string(i), shape_of(formula.operands[i], extents)));
   }
@@ -221,8 +221,8 @@ class Windowed {
  private:
   static constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
 
-  std::vector<Operand<T>> bound(const std::vector<Array<T>>& arrays) const {
-    std::vector<Operand<T>> operands;
+  std::vector<EinsumOperand<T>> bound(const std::vector<Array<T>>& arrays) const {
+    std::vector<EinsumOperand<T>> operands;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       operands.push_back({arrays[i].view(), subscripts_of(formula_.operands[i])});
     }
@@ -313,7 +313,7 @@ TYPED_TEST(EinsumTest, TakesWindowsBesideIndicesOfExtentZeroOrOne) {
 }
 
 template <class T>
-void expect_refused(const std::vector<Operand<T>>& operands, View<T> out, const std::string& out_letters,
+void expect_refused(const std::vector<EinsumOperand<T>>& operands, View<T> out, const std::string& out_letters,
                     const std::string& words, const std::optional<Window>& window = {}) {
   try {
     einsum<T>(operands, out, subscripts_of(out_letters), window);
@@ -326,7 +326,7 @@ void expect_refused(const std::vector<Operand<T>>& operands, View<T> out, const 
 TEST(EinsumErrorTest, NamesTheBrokenRule) {
   const Array<double> a({2, 3});
   Array<double> out({2, 2});
-  const Operand<double> ab{a.view(), subscripts_of("ab")};
+  const EinsumOperand<double> ab{a.view(), subscripts_of("ab")};
   expect_refused<double>({}, out.view(), "aa", "0 operands");
   expect_refused<double>({ab, {a.view(), subscripts_of("bc")}}, out.view(), "ac", "extent 2 in an operand and 3");
   expect_refused<double>({{a.view(), subscripts_of("aa")}}, out.view(), "ab", "twice");
@@ -334,7 +334,7 @@ TEST(EinsumErrorTest, NamesTheBrokenRule) {
   expect_refused<double>({ab}, out.view(), "az", "in no operand");
   expect_refused<double>({ab}, out.view(), "ab", "extent 2 in the result and 3");
   const Array<double> square({2, 2});
-  const std::vector<Operand<double>> legal{{square.view(), subscripts_of("ab")}};
+  const std::vector<EinsumOperand<double>> legal{{square.view(), subscripts_of("ab")}};
   expect_refused<double>(legal, out.view(), "ab", "index 122 of the window is in no operand", Window{'z', {0, 1}});
   expect_refused<double>(legal, out.view(), "ab", "window [1, 3) of index 97, whose extent is 2", Window{'a', {1, 3}});
 }

@@ -34,10 +34,10 @@ TEST(Accounting, TellsPartsApart) {
 /// The arrays of the program are the parameters that are counted.
 TEST(Accounting, CountsWhatTheProgramHolds) {
   for (const bool tied : {false, true}) {
-    for (const bool gated : {false, true}) {
+    for (const MlpForm mlp : {MlpForm::swiglu, MlpForm::geglu, MlpForm::gelu}) {
       TransformerConfig config{11, 6, 3, 4, 2, 2, 10};
       config.tied = tied;
-      config.gated = gated;
+      config.mlp = mlp;
       const Transformer model = make_evaluation(config, {2, 3});
       Index elements = 0;
       for (const ModelParameter& parameter : model.parameters) {

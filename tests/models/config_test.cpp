@@ -48,6 +48,13 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_FALSE(config.tied);
 }
 
+TEST(Config, TheTanhFormOfGeluIsReadAndWritten) {
+  const TransformerConfig config = parse_with({{"hidden_act", "\"gelu_pytorch_tanh\""}});
+  EXPECT_EQ(config.mlp, MlpForm::geglu);
+  EXPECT_EQ(parse_config(to_json(config), "written").config, config);
+  EXPECT_EQ(parse_with({}).mlp, MlpForm::swiglu);
+}
+
 TEST(Config, MissingKeysHaveTheDefaultsOfLlama) {
   const TransformerConfig config = parse_with({{"num_key_value_heads", ""},
                                                {"rms_norm_eps", ""},
@@ -262,7 +269,7 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {{{"attention_dropout", "0.1"}}, {"attention_dropout", "0.1"}},
       {{{"resid_pdrop", "0.2"}}, {"resid_pdrop", "0.2"}},
       {{{"quantization_config", R"({"bits": 4})"}}, {"quantization_config", "4"}},
-      {{{"hidden_act", "\"gelu\""}}, {"hidden_act", "gelu", "silu"}},
+      {{{"hidden_act", "\"gelu\""}}, {"hidden_act", "gelu", "only \"silu\" or \"gelu_pytorch_tanh\" is implemented"}},
       {{{"model_type", "\"qwen2\""}}, {"model_type", "qwen2", "biases", "implemented are llama, mistral"}},
       {{{"model_type", "\"qwen3\""}}, {"model_type", "qwen3", "norms of queries", "llama, mistral"}},
       {{{"model_type", "\"gpt2\""}}, {"model_type is \"gpt2\"; implemented are llama, mistral"}},

@@ -94,7 +94,7 @@ TEST(PlannedStep, CountsFurtherLayersAsThird) {
 TEST(PlannedStep, LongProgramsAreBoundByWhatBindsThem) {
   TransformerConfig config = small(12);
   config.vocab = 60000;
-  config.gated = false;
+  config.mlp = MlpForm::gelu;
   for (const auto& [mesh, strategy] :
        {std::pair{"X=64", "fsdp=X"}, {"X=16,Y=4", "zero1=X,tp=Y"}, {"X=16,Y=4", "fsdp=X,tp=Y"}}) {
     for (const Index tokens : {1024, 16384}) {
@@ -205,7 +205,7 @@ TEST(PlannedStep, ProductsOfALargeModel) {
 
 TEST(PlannedStep, ModelsWithoutAGateAreLess) {
   TransformerConfig ungated = small(4);
-  ungated.gated = false;
+  ungated.mlp = MlpForm::gelu;
   const PlannedStep gated = planned(small(4), 4096, 64, "X=8", "fsdp=X");
   const PlannedStep other = planned(ungated, 4096, 64, "X=8", "fsdp=X");
   const double third = 6.0 * 4 * 512 * 1536 * (4096.0 / 8);  // one of three products a layer

@@ -5,7 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "program/ops/operations.h"
+#include "program/ops/add.h"
+#include "program/ops/attention.h"
+#include "program/ops/cross_entropy.h"
+#include "program/ops/einsum.h"
+#include "program/ops/embed.h"
+#include "program/ops/gelu.h"
+#include "program/ops/rms_norm.h"
+#include "program/ops/rope.h"
+#include "program/ops/silu_mul.h"
+#include "program/ops/sum_squares.h"
 #include "runtime/base/counter_rng.h"
 #include "tests/program/programs.h"
 #include "tests/program/simulator.h"
@@ -152,7 +161,7 @@ TEST(Differentiate, CrossEntropy) {
 }
 
 TEST(Differentiate, Mlp) {
-  const Mlp mlp = make_mlp({3, 4, 5});
+  const MlpForm mlp = make_mlp({3, 4, 5});
   Program p = mlp.program;
   const ArrayId loss = einsum(p, "loss", {p.find("Out"), p.find("dOut")}, {});
   Values inputs = random_inputs(p, 2);

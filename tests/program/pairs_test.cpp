@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "program/ir/print.h"
-#include "program/ops/operations.h"
+#include "program/ops/einsum.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 #include "runtime/layout/notation.h"

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <set>
 
-#include "program/ops/operations.h"
+#include "program/ops/add.h"
+#include "program/ops/einsum.h"
+#include "program/ops/gelu.h"
+#include "program/ops/gelu_mul.h"
+#include "program/ops/rms_norm.h"
+#include "program/ops/silu_mul.h"
 #include "program/transform/differentiate.h"
 
 namespace shardline {
@@ -79,12 +84,15 @@ class Chain {
     program().region = {Pass::forward, static_cast<int>(dice_.between(0, 2))};
     const ArrayId x = dice_.one_of(known_);
     const Dims of_x = dims(x);
-    switch (dice_.between(1, 8)) {
+    switch (dice_.between(1, 9)) {
       case 1:
         known_.push_back(add(program(), next_name(), {x, input(of_x)}));
         return;
       case 2:
         known_.push_back(silu_mul(program(), next_name(), x, input(of_x)));
+        return;
+      case 9:
+        known_.push_back(gelu_mul(program(), next_name(), x, input(of_x)));
         return;
       case 3:
         known_.push_back(gelu(program(), next_name(), x));

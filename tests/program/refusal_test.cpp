@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
-#include "program/ops/operations.h"
+#include "program/ops/add.h"
+#include "program/ops/cross_entropy.h"
+#include "program/ops/einsum.h"
+#include "program/ops/gelu.h"
+#include "program/ops/rope.h"
 #include "program/partition/check.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/notation.h"

@@ -52,6 +52,17 @@ TEST(TransformerProgram, TrainingStepsAreRightUnderEveryStrategy) {
   }
 }
 
+TEST(TransformerProgram, EveryFormOfTheMlpIsRight) {
+  for (const MlpForm mlp : {MlpForm::geglu, MlpForm::gelu}) {
+    TransformerConfig config = small_config(false);
+    config.mlp = mlp;
+    const TrainingStep step = make_training_step(config, small_batch(false), {});
+    const Program& program = step.model.program;
+    const Values reference = run_unsharded(program, random_inputs(program, 1));
+    for (const Setting& setting : kSettings) expect_right(program, reference, setting.meshes[0], setting.strategy);
+  }
+}
+
 TEST(TransformerProgram, InferenceAndEvaluationAreRight) {
   for (const bool divides : {true, false}) {
     for (const Transformer& model : {make_inference(small_config(divides), small_batch(divides)),
@@ -70,7 +81,7 @@ TEST(TransformerProgram, EveryRankDerivesTheSameProgram) {
 }
 
 TEST(TransformerProgram, AnInputWithoutALayoutIsNamed) {
-  const Mlp mlp = make_mlp({2, 2, 2});
+  const MlpForm mlp = make_mlp({2, 2, 2});
   Declaration declaration;
   try {
     partition(mlp.program, AbstractMesh::parse("X=2"), declaration);

@@ -23,8 +23,15 @@ Mesh world() {
   return {AbstractMesh({{"X", comm.size()}}), comm};
 }
 
+/// A kernel that computes, and one that only moves data, which has no rate.
+std::vector<KernelSample> two_kernels(DType) {
+  static volatile double sink = 0;
+  return {{"works", {Flops(2), Bytes(8)}, [] { sink = sink * 0.5 + 1; }}, {"moves", {Flops(0), Bytes(8)}, [] {}}};
+}
+
 CalibrationOptions quick(int rounds) {
-  return {.dtypes = {DType::f32}, .gemm_sizes = {8, 32}, .rounds = rounds, .budget = Seconds(1e-5)};
+  return {
+      .kernels = two_kernels, .dtypes = {DType::f32}, .gemm_sizes = {8, 32}, .rounds = rounds, .budget = Seconds(1e-5)};
 }
 
 TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {

@@ -1,12 +1,18 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "kernels/einsum/einsum.h"
+#include "program/ops/table.h"
 #include "runtime/layout/tensor.h"
 
 namespace shardline {
+
+/// Sum of products over every index that `dims` lacks, of 1 to 3 operands. Any one operand that occurs once is linear.
+ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands,
+               const std::vector<std::string>& dims, Role role = Role::activation);
+
+OperationKind einsum_kind();
 
 /// An einsum of 1 to 3 blocks in memory, with the index of every dim as the blocks are laid out.
 struct EinsumCall {

@@ -1,0 +1,99 @@
+#include "program/ops/attention.h"
+
+#include <algorithm>
+
+#include "kernels/attention.h"
+#include "program/ops/builder.h"
+#include "program/ops/typed_call.h"
+
+namespace shardline {
+namespace {
+
+kernels::AttentionOptions options_of_attention(const PhaseBlock& block) {
+  return {block.range("T").begin, block.range("S").begin};
+}
+
+constexpr Kernel kAttention{
+    .name = "attention",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::attention(call.in(0), call.in(1), call.in(2), options_of_attention(block), call.out(0),
+                               call.out(1));
+          });
+        },
+    .cost =
+        [](const PhaseBlock& block, Index size) {
+          return kernels::attention_cost(block.shape(0), block.shape(1), options_of_attention(block), size);
+        },
+};
+
+constexpr Kernel kAttentionGrad{
+    .name = "attention_grad",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::attention_grad(call.in(0), call.in(1), call.in(2), call.in(3), call.in(4), call.in(5),
+                                    options_of_attention(block), call.out(0), call.out(1), call.out(2));
+          });
+        },
+    .cost =
+        [](const PhaseBlock& block, Index size) {
+          return kernels::attention_grad_cost(block.shape(0), block.shape(1), options_of_attention(block), size);
+        },
+};
+
+/// The array with its dim T called S: the index of keys.
+Term keys(const Program& program, ArrayId array) {
+  Dims dims = program.array(array).dims;
+  std::replace(dims.begin(), dims.end(), std::string("T"), std::string("S"));
+  return {array, dims};
+}
+
+void differentiate_attention(Gradients& gradients, const Operation& forward, ArrayId d_o) {
+  Program& program = gradients.program();
+  const ArrayId q = forward.operands[0];
+  const ArrayId k = forward.operands[1];
+  const ArrayId v = forward.operands[2];
+  const ArrayId o = forward.results[0];
+  const ArrayId lse = forward.results[1];
+  const std::vector<ArrayId> made = gradients.contributions(forward.operands);
+  Builder builder(program, "attention_grad");
+  const auto own = [&](ArrayId array) { return builder.named(array); };
+  builder
+      .phase_of_terms(kAttentionGrad, {own(q), keys(program, k), keys(program, v), own(o), own(lse), own(d_o)},
+                      {own(made[0]), keys(program, made[1]), keys(program, made[2])})
+      .whole({"S", "H"})
+      .linear_in({d_o})
+      .append({q, k, v, o, lse, d_o}, made);
+  gradients.give_all(forward.operands, made);
+}
+
+ArrayId sample_attention(Program& program) {
+  program.sizes = {{"B", 2}, {"T", 128}, {"K", 2}, {"G", 2}, {"H", 64}};
+  const ArrayId q = program.add_input("q", {"B", "T", "K", "G", "H"}, Role::activation);
+  const ArrayId k = program.add_input("k", {"B", "T", "K", "H"}, Role::activation);
+  const ArrayId v = program.add_input("v", {"B", "T", "K", "H"}, Role::activation);
+  return attention(program, "o", q, k, v);
+}
+
+}  // namespace
+
+ArrayId attention(Program& program, const std::string& name, ArrayId q, ArrayId k, ArrayId v) {
+  const Dims dims = program.array(q).dims;
+  const ArrayId o = program.add_array(name, dims);
+  const ArrayId lse = program.add_array(name + ".lse", leading(dims));
+  Builder builder(program, "attention");
+  builder
+      .phase_of_terms(kAttention, {builder.named(q), keys(program, k), keys(program, v)},
+                      {builder.named(o), builder.named(lse)})
+      .whole({"S", "H"})
+      .append({q, k, v}, {o, lse});
+  return o;
+}
+
+OperationKind attention_kind() {
+  return {.name = "attention", .derivative = differentiate_attention, .sample = sample_attention};
+}
+
+}  // namespace shardline

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program/ir/kernel.h"
+#include "program/ir/program.h"
+
+namespace shardline {
+
+using Dims = std::vector<std::string>;
+
+/// An array in a phase with the operation's names for its dims.
+struct Term {
+  ArrayId array;
+  Dims indices;
+};
+
+/// Collects an operation's phases under named indices and appends the operation to the program. Index names are the
+/// dims of the arrays unless a Term says otherwise; throws UsageError when sizes of one index differ.
+class Builder {
+ public:
+  Builder(Program& program, std::string kind) : program_(program) { op_.kind = std::move(kind); }
+
+  /// The array with its own dims as indices.
+  Term named(ArrayId array) const { return {array, program_.array(array).dims}; }
+  std::vector<Term> named(const std::vector<ArrayId>& arrays) const;
+
+  /// A phase whose arrays' dims are the indices of their names.
+  Builder& phase(const Kernel& kernel, const std::vector<ArrayId>& operands, const std::vector<ArrayId>& results);
+  /// A phase some of whose dims go by other names.
+  Builder& phase_of_terms(const Kernel& kernel, const std::vector<Term>& operands, const std::vector<Term>& results);
+  /// Indices of these names may not be split by any axis.
+  Builder& whole(const Dims& names);
+  /// A group of arrays in which the results are jointly linear, see Operation::linear.
+  Builder& linear_in(std::vector<ArrayId> group);
+  Builder& constants(std::map<std::string, double> constants);
+  void append(std::vector<ArrayId> operands, std::vector<ArrayId> results);
+
+ private:
+  Subscripts number(const Term& term);
+  int index(const std::string& name, Index extent, const Array& array);
+
+  Program& program_;
+  Operation op_;
+};
+
+/// A new array of the dims of `like`.
+ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role = Role::activation);
+
+/// `dims` without the last.
+Dims leading(const Dims& dims);
+
+}  // namespace shardline

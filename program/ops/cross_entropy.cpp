@@ -1,0 +1,109 @@
+#include "program/ops/cross_entropy.h"
+
+#include <algorithm>
+
+#include "kernels/cross_entropy.h"
+#include "program/ops/builder.h"
+#include "program/ops/typed_call.h"
+
+namespace shardline {
+namespace {
+
+constexpr Kernel kRowMax{
+    .name = "row_max",
+    .run =
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_elements(arrays, [](const auto& call) { kernels::row_max(call.in(0), call.out(0)); });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::row_max_cost(block.shape(0), size); },
+};
+
+constexpr Kernel kSumExp{
+    .name = "sum_exp",
+    .run =
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_elements(arrays, [](const auto& call) { kernels::sum_exp(call.in(0), call.in(1), call.out(0)); });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::sum_exp_cost(block.shape(0), size); },
+};
+
+constexpr Kernel kPick{
+    .name = "pick",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::pick(call.in(0), call.ids(1), block.last_range(), call.out(0));
+          });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::pick_cost(block.elements(1), size); },
+};
+
+constexpr Kernel kNegativeLogLikelihood{
+    .name = "negative_log_likelihood",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::negative_log_likelihood(call.in(0), call.in(1), call.in(2), block.constant("scale"), call.out(0));
+          });
+        },
+    .cost = [](const PhaseBlock& block,
+               Index size) { return kernels::negative_log_likelihood_cost(block.elements(0), size); },
+};
+
+constexpr Kernel kCrossEntropyGrad{
+    .name = "cross_entropy_grad",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::cross_entropy_grad(call.in(0), call.ids(1), call.in(2), call.in(3), call.in(4), block.last_range(),
+                                        block.constant("scale"), call.out(0));
+          });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::cross_entropy_grad_cost(block.shape(0), size); },
+};
+
+void differentiate_cross_entropy(Gradients& gradients, const Operation& forward, ArrayId dloss) {
+  const ArrayId logits = forward.operands[0];
+  const ArrayId labels = forward.operands[1];
+  const ArrayId max = forward.results[1];
+  const ArrayId sum = forward.results[2];
+  const ArrayId dlogits = gradients.contribution(logits);
+  Builder(gradients.program(), "cross_entropy_grad")
+      .phase(kCrossEntropyGrad, {logits, labels, max, sum, dloss}, {dlogits})
+      .linear_in({dloss})
+      .constants(forward.constants)
+      .append({logits, labels, max, sum, dloss}, {dlogits});
+  gradients.give(logits, dlogits);
+}
+
+ArrayId sample_cross_entropy(Program& program) {
+  program.sizes = {{"B", 1}, {"T", 128}, {"V", 512}};
+  const ArrayId logits = program.add_input("logits", {"B", "T", "V"}, Role::activation);
+  return cross_entropy(program, "loss", logits, program.add_input("labels", {"B", "T"}, Role::tokens));
+}
+
+}  // namespace
+
+ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits, ArrayId labels) {
+  const Dims tokens = leading(program.array(logits).dims);
+  const ArrayId loss = program.add_array(name, {}, Role::whole);
+  const ArrayId max = program.add_array(name + ".max", tokens);
+  program.array(max).reduce = ReduceOp::max;
+  const ArrayId sum = program.add_array(name + ".sum", tokens);
+  const ArrayId picked = program.add_array(name + ".picked", tokens);
+  const auto count = static_cast<double>(std::max<Index>(1, element_count(program.array(labels).shape)));
+  Builder(program, "cross_entropy")
+      .phase(kRowMax, {logits}, {max})
+      .phase(kSumExp, {logits, max}, {sum})
+      .phase(kPick, {logits, labels}, {picked})
+      .phase(kNegativeLogLikelihood, {sum, max, picked}, {loss})
+      .constants({{"scale", 1.0 / count}})
+      .append({logits, labels}, {loss, max, sum});
+  return loss;
+}
+
+OperationKind cross_entropy_kind() {
+  return {.name = "cross_entropy", .derivative = differentiate_cross_entropy, .sample = sample_cross_entropy};
+}
+
+}  // namespace shardline

@@ -1,0 +1,109 @@
+#include "program/ops/einsum.h"
+
+#include <algorithm>
+
+#include "program/ops/builder.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+template <class T>
+void run_elements(const EinsumCall& call, const std::optional<kernels::Window>& window) {
+  std::vector<Tensor> widened;  // bf16 operands in f32, alive until the call is done
+  widened.reserve(call.operands.size());
+  std::vector<kernels::EinsumOperand<T>> terms;
+  for (std::size_t k = 0; k < call.operands.size(); ++k) {
+    const Tensor* operand = call.operands[k];
+    if (operand->dtype() == DType::bf16 && kDTypeOf<T> == DType::f32) {
+      widened.push_back(operand->as(DType::f32));
+      operand = &widened.back();
+    }
+    terms.push_back({operand->view<T>(), call.operand_subscripts[k]});
+  }
+  kernels::einsum<T>(terms, call.result->view<T>(), call.result_subscripts, window);
+}
+
+constexpr Kernel kEinsum{
+    .name = "einsum",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          run_einsum(
+              {arrays.operands, block.phase.operand_subscripts, arrays.results[0], block.phase.result_subscripts[0]});
+        },
+    .cost =
+        [](const PhaseBlock& block, Index size) {
+          Shape extents;
+          for (const Range& range : block.ranges) extents.push_back(range.size());
+          return kernels::einsum_cost(extents, block.phase.operand_subscripts, block.phase.result_subscripts[0], size);
+        },
+    .form = KernelForm::product,
+};
+
+/// Refuses a number of operands, or an index of the result, that einsum has no meaning for.
+void check_einsum(const Program& program, const std::vector<ArrayId>& operands, ArrayId result) {
+  require(!operands.empty() && operands.size() <= 3, "einsum takes 1 to 3 operands, not {}", operands.size());
+  for (const std::string& dim : program.array(result).dims) {
+    const bool occurs = std::any_of(operands.begin(), operands.end(), [&](ArrayId a) {
+      const Dims& dims = program.array(a).dims;
+      return std::find(dims.begin(), dims.end(), dim) != dims.end();
+    });
+    require(occurs, "einsum: index {} of {} is in no operand", dim, to_string(program.array(result)));
+  }
+}
+
+void einsum_into(Program& program, const std::vector<ArrayId>& operands, ArrayId result) {
+  check_einsum(program, operands, result);
+  Builder builder(program, "einsum");
+  builder.phase(kEinsum, operands, {result});
+  for (const ArrayId operand : operands) {
+    if (std::count(operands.begin(), operands.end(), operand) == 1) builder.linear_in({operand});
+  }
+  builder.append(operands, {result});
+}
+
+bool is_parameter(const Program& program, ArrayId array) { return program.array(array).role == Role::parameter; }
+
+/// Gradients of parameters come first: their reductions have the more time to end.
+void differentiate_einsum(Gradients& gradients, const Operation& forward, ArrayId upstream) {
+  Program& program = gradients.program();
+  for (const bool parameters : {true, false}) {
+    for (std::size_t k = 0; k < forward.operands.size(); ++k) {
+      const ArrayId operand = forward.operands[k];
+      if (is_parameter(program, operand) != parameters || !gradients.needed(operand)) continue;
+      std::vector<ArrayId> factors;
+      for (std::size_t j = 0; j < forward.operands.size(); ++j) {
+        if (j != k) factors.push_back(forward.operands[j]);
+      }
+      // The book writes the activation first in a weight's gradient and the gradient first in an activation's.
+      factors.insert(parameters ? factors.end() : factors.begin(), upstream);
+      const ArrayId made = gradients.contribution(operand);
+      einsum_into(program, factors, made);
+      gradients.give(operand, made);
+    }
+  }
+}
+
+ArrayId sample_einsum(Program& program) {
+  program.sizes = {{"I", 64}, {"J", 512}};
+  const ArrayId a = program.add_input("a", {"I", "J"}, Role::activation);
+  const ArrayId b = program.add_input("b", {"I", "J"}, Role::activation);
+  return einsum(program, "y", {a, b}, {"I", "J"});
+}
+
+}  // namespace
+
+void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window) {
+  call.result->dtype() == DType::f64 ? run_elements<double>(call, window) : run_elements<float>(call, window);
+}
+
+ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands, const Dims& dims,
+               Role role) {
+  const ArrayId result = program.add_array(name, dims, role);
+  einsum_into(program, operands, result);
+  return result;
+}
+
+OperationKind einsum_kind() { return {.name = "einsum", .derivative = differentiate_einsum, .sample = sample_einsum}; }
+
+}  // namespace shardline

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "program/ops/table.h"
+
+namespace shardline {
+
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): the tanh form of GELU.
+ArrayId gelu(Program& program, const std::string& name, ArrayId x);
+
+OperationKind gelu_kind();
+
+}  // namespace shardline

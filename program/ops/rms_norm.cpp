@@ -1,0 +1,97 @@
+#include "program/ops/rms_norm.h"
+
+#include "kernels/norm.h"
+#include "program/ops/builder.h"
+#include "program/ops/typed_call.h"
+
+namespace shardline {
+namespace {
+
+kernels::NormOptions options_of_norm(const PhaseBlock& block) {
+  return {block.last_extent(), block.constant("epsilon")};
+}
+
+constexpr Kernel kSumSquaresRows{
+    .name = "sum_squares_rows",
+    .run =
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_elements(arrays, [](const auto& call) { kernels::sum_squares_rows(call.in(0), call.out(0)); });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::sum_squares_rows_cost(block.shape(0), size); },
+};
+
+constexpr Kernel kNormalize{
+    .name = "normalize",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::normalize(call.in(0), call.in(1), call.in(2), options_of_norm(block), call.out(0));
+          });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::normalize_cost(block.shape(0), size); },
+};
+
+constexpr Kernel kNormDot{
+    .name = "norm_dot",
+    .run =
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_elements(arrays,
+                        [](const auto& call) { kernels::norm_dot(call.in(0), call.in(1), call.in(2), call.out(0)); });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::norm_dot_cost(block.shape(0), size); },
+};
+
+constexpr Kernel kNormGrad{
+    .name = "norm_grad",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          with_elements(arrays, [&](const auto& call) {
+            kernels::norm_grad(call.in(0), call.in(1), call.in(2), call.in(3), call.in(4), options_of_norm(block),
+                               call.out(0), call.out(1));
+          });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::norm_grad_cost(block.shape(0), size); },
+};
+
+void differentiate_rms_norm(Gradients& gradients, const Operation& forward, ArrayId dy) {
+  Program& program = gradients.program();
+  const ArrayId x = forward.operands[0];
+  const ArrayId w = forward.operands[1];
+  const ArrayId squares = forward.results[1];
+  const std::vector<ArrayId> made = gradients.contributions(forward.operands);
+  const ArrayId dot = add_like(program, program.array(dy).name + ".dot", squares);
+  Builder(program, "rms_norm_grad")
+      .phase(kNormDot, {dy, w, x}, {dot})
+      .phase(kNormGrad, {dy, x, squares, w, dot}, made)
+      .linear_in({dy, dot})
+      .constants(forward.constants)
+      .append({dy, x, squares, w}, made);
+  gradients.give_all(forward.operands, made);
+}
+
+ArrayId sample_rms_norm(Program& program) {
+  program.sizes = {{"T", 128}, {"D", 256}};
+  const ArrayId x = program.add_input("x", {"T", "D"}, Role::activation);
+  return rms_norm(program, "y", x, program.add_input("w", {"D"}, Role::parameter), 1e-5);
+}
+
+}  // namespace
+
+ArrayId rms_norm(Program& program, const std::string& name, ArrayId x, ArrayId w, double epsilon) {
+  const ArrayId y = add_like(program, name, x);
+  const Dims rows = leading(program.array(x).dims);
+  const ArrayId squares = program.add_array(name + ".squares", rows);
+  Builder(program, "rms_norm")
+      .phase(kSumSquaresRows, {x}, {squares})
+      .phase(kNormalize, {x, squares, w}, {y})
+      .linear_in({w})
+      .constants({{"epsilon", epsilon}})
+      .append({x, w}, {y, squares});
+  return y;
+}
+
+OperationKind rms_norm_kind() {
+  return {.name = "rms_norm", .derivative = differentiate_rms_norm, .sample = sample_rms_norm};
+}
+
+}  // namespace shardline

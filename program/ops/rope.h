@@ -1,0 +1,13 @@
+#pragma once
+
+#include "program/ops/table.h"
+
+namespace shardline {
+
+/// Rotary embedding over dims T and H (halves rotated against each other, as Hugging Face lays them out); H stays
+/// whole.
+ArrayId rope(Program& program, const std::string& name, ArrayId x, double theta);
+
+OperationKind rope_kind();
+
+}  // namespace shardline

@@ -1,0 +1,34 @@
+#include "program/ops/sum_squares.h"
+
+#include "kernels/adamw.h"
+#include "program/ops/builder.h"
+#include "program/ops/typed_call.h"
+
+namespace shardline {
+namespace {
+
+constexpr Kernel kSumSquares{
+    .name = "sum_squares",
+    .run =
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_elements(arrays, [](const auto& call) { kernels::sum_squares(call.in(0), call.out(0)); });
+        },
+    .cost = [](const PhaseBlock& block, Index size) { return kernels::sum_squares_cost(block.elements(0), size); },
+};
+
+ArrayId sample_sum_squares(Program& program) {
+  program.sizes = {{"I", 64}, {"J", 512}};
+  return sum_squares(program, "y", program.add_input("x", {"I", "J"}, Role::activation));
+}
+
+}  // namespace
+
+ArrayId sum_squares(Program& program, const std::string& name, ArrayId x) {
+  const ArrayId sum = program.add_array(name, {});
+  Builder(program, "sum_squares").phase(kSumSquares, {x}, {sum}).append({x}, {sum});
+  return sum;
+}
+
+OperationKind sum_squares_kind() { return {.name = "sum_squares", .sample = sample_sum_squares}; }
+
+}  // namespace shardline

@@ -1,0 +1,36 @@
+#include "program/ops/table.h"
+
+#include <algorithm>
+
+#include "program/ops/adamw.h"
+#include "program/ops/add.h"
+#include "program/ops/attention.h"
+#include "program/ops/cross_entropy.h"
+#include "program/ops/einsum.h"
+#include "program/ops/embed.h"
+#include "program/ops/gelu.h"
+#include "program/ops/gelu_mul.h"
+#include "program/ops/rms_norm.h"
+#include "program/ops/rope.h"
+#include "program/ops/silu_mul.h"
+#include "program/ops/sum_squares.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+
+const std::vector<OperationKind>& operation_kinds() {
+  static const std::vector<OperationKind> kinds{
+      einsum_kind(), add_kind(),       silu_mul_kind(), gelu_kind(),          gelu_mul_kind(),    rms_norm_kind(),
+      rope_kind(),   attention_kind(), embed_kind(),    cross_entropy_kind(), sum_squares_kind(), adamw_kind(),
+  };
+  return kinds;
+}
+
+Derivative derivative_of(const std::string& kind) {
+  for (const OperationKind& row : operation_kinds()) {
+    if (row.name == kind && row.derivative != nullptr) return row.derivative;
+  }
+  throw Error("operation " + kind + " has no derivative");
+}
+
+}  // namespace shardline

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "program/ir/kernel.h"
+#include "program/ir/program.h"
+#include "runtime/base/view.h"
+
+namespace shardline {
+
+/// The arrays of a call as views of elements of type T.
+template <class T>
+class TypedCall {
+ public:
+  using Element = T;
+  explicit TypedCall(const KernelArrays& arrays) : arrays_(arrays) {}
+
+  View<const T> in(std::size_t k) const { return arrays_.operands[k]->view<T>(); }
+  View<const std::int32_t> ids(std::size_t k) const { return arrays_.operands[k]->view<std::int32_t>(); }
+  View<T> out(std::size_t k) const { return arrays_.results[k]->view<T>(); }
+  /// The value of an operand without dims.
+  double scalar(std::size_t k) const { return static_cast<double>(in(k)[0]); }
+  std::size_t operands() const { return arrays_.operands.size(); }
+
+ private:
+  const KernelArrays& arrays_;
+};
+
+/// Calls `body` with the call typed by its first result: double for f64, else float.
+template <class Body>
+void with_elements(const KernelArrays& arrays, Body body) {
+  if (arrays.results[0]->dtype() == DType::f64) {
+    body(TypedCall<double>(arrays));
+  } else {
+    body(TypedCall<float>(arrays));
+  }
+}
+
+}  // namespace shardline

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "roofline/measure/kernel_probe.h"
+#include "runtime/base/dtype.h"
+
+namespace shardline {
+
+/// The kernels of all operations on arrays of a few hundred kilobytes in f32 or f64, for a calibration to time.
+std::vector<roofline::KernelSample> kernel_samples(DType dtype);
+
+}  // namespace shardline

@@ -1,0 +1,107 @@
+#include "program/transform/samples.h"
+
+#include <algorithm>
+#include <set>
+
+#include "program/ops/builder.h"
+#include "program/ops/run_phase.h"
+#include "program/ops/table.h"
+#include "program/transform/differentiate.h"
+#include "runtime/base/check.h"
+#include "runtime/base/counter_rng.h"
+
+namespace shardline {
+namespace {
+
+const OperationKind& kind_named(const std::string& name) {
+  for (const OperationKind& kind : operation_kinds()) {
+    if (kind.name == name) return kind;
+  }
+  throw Error("there is no operation " + name);
+}
+
+/// Appends the derivative in every input of floating-point numbers.
+void append_derivative(Program& program, ArrayId result) {
+  std::vector<ArrayId> wanted;
+  for (const ArrayId input : program.inputs) {
+    if (program.array(input).role != Role::tokens) wanted.push_back(input);
+  }
+  const ArrayId seed = add_like(program, "d" + program.array(result).name, result, Role::gradient);
+  program.inputs.push_back(seed);
+  differentiate(program, {{result, seed}}, wanted);
+}
+
+/// Numbers between 0 and 1 that are all different; a scalar lies between 1 and 2, as a count of steps must.
+Tensor numbers(DType dtype, const Array& array) {
+  const CounterRng rng(1, array.name);
+  Tensor values(DType::f64, array.shape);
+  View<double> view = values.view<double>();
+  for (Index i = 0; i < view.size(); ++i) view.data[i] = rng.uniform(i) + (array.dims.empty() ? 1 : 0);
+  return values.as(dtype);
+}
+
+Tensor ids(const Array& array, Index limit) {
+  Tensor values(DType::i32, array.shape);
+  View<std::int32_t> view = values.view<std::int32_t>();
+  for (Index i = 0; i < view.size(); ++i) view.data[i] = static_cast<std::int32_t>((i * 37) % limit);
+  return values;
+}
+
+}  // namespace
+
+SampleRun::SampleRun(const std::string& kind, DType dtype) : dtype_(dtype) {
+  const OperationKind& row = kind_named(kind);
+  const ArrayId result = row.sample(program_);
+  if (row.derivative != nullptr) append_derivative(program_, result);
+  const std::set<ArrayId> inputs(program_.inputs.begin(), program_.inputs.end());
+  for (ArrayId id = 0; id < static_cast<ArrayId>(program_.arrays.size()); ++id) {
+    const Array& array = program_.array(id);
+    const bool tokens = array.role == Role::tokens;
+    arrays_.push_back(tokens                ? ids(array, program_.sizes.at("V"))
+                      : inputs.contains(id) ? numbers(dtype, array)
+                                            : Tensor::zeros(dtype, array.shape));
+  }
+  for (const Operation& operation : program_.operations) {
+    std::vector<Range> whole;
+    for (const Index extent : operation.extents) whole.push_back({0, extent});
+    ranges_.push_back(std::move(whole));
+  }
+}
+
+void SampleRun::run(std::size_t operation, std::size_t phase) {
+  const Operation& op = program_.operations.at(operation);
+  std::vector<const Tensor*> operands;
+  std::vector<Tensor*> results;
+  for (const ArrayId id : op.phases.at(phase).operands) operands.push_back(&arrays_[static_cast<std::size_t>(id)]);
+  for (const ArrayId id : op.phases.at(phase).results) results.push_back(&arrays_[static_cast<std::size_t>(id)]);
+  run_phase(op, phase, ranges_[operation], operands, results);
+}
+
+void SampleRun::run_all() {
+  for (std::size_t i = 0; i < program_.operations.size(); ++i) {
+    for (std::size_t p = 0; p < program_.operations[i].phases.size(); ++p) run(i, p);
+  }
+}
+
+kernels::Cost SampleRun::cost(std::size_t operation, std::size_t phase) const {
+  return phase_cost(program_.operations.at(operation), phase, ranges_[operation], size_of(dtype_));
+}
+
+std::vector<SampledKernel> sampled_kernels(DType dtype) {
+  std::vector<SampledKernel> sampled;
+  std::set<const Kernel*> known;
+  for (const OperationKind& kind : operation_kinds()) {
+    const auto run = std::make_shared<SampleRun>(std::string(kind.name), dtype);
+    run->run_all();  // so that every kernel is timed on arrays as its operation makes them
+    const std::vector<Operation>& operations = run->program().operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      for (std::size_t p = 0; p < operations[i].phases.size(); ++p) {
+        const Kernel* kernel = operations[i].phases[p].kernel;
+        if (known.insert(kernel).second) sampled.push_back({kernel, run, i, p});
+      }
+    }
+  }
+  return sampled;
+}
+
+}  // namespace shardline

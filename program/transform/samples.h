@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/ir/kernel.h"
+#include "program/ir/program.h"
+#include "runtime/layout/tensor.h"
+
+namespace shardline {
+
+/// The sample of a kind of operation with arrays in memory: the operation and its derivative as one program, whose
+/// phases one rank can run in order on whole arrays.
+class SampleRun {
+ public:
+  /// Throws Error when there is no such kind.
+  SampleRun(const std::string& kind, DType dtype);
+
+  const Program& program() const { return program_; }
+  /// Runs a phase of an operation, both by number.
+  void run(std::size_t operation, std::size_t phase);
+  /// Runs all phases of all operations in order.
+  void run_all();
+  /// What an array holds.
+  Tensor& array(ArrayId id) { return arrays_.at(static_cast<std::size_t>(id)); }
+  kernels::Cost cost(std::size_t operation, std::size_t phase) const;
+
+ private:
+  Program program_;
+  DType dtype_;
+  std::vector<Tensor> arrays_;              ///< by array
+  std::vector<std::vector<Range>> ranges_;  ///< by operation: all of each index
+};
+
+/// Every kernel of every kind of operation, once, in elements of `dtype` (f32 or f64).
+struct SampledKernel {
+  const Kernel* kernel = nullptr;
+  std::shared_ptr<SampleRun> run;  ///< shared by the kernels of an operation
+  std::size_t operation = 0;
+  std::size_t phase = 0;
+};
+std::vector<SampledKernel> sampled_kernels(DType dtype);
+
+}  // namespace shardline

@@ -1,0 +1,100 @@
+// The sample of every operation drives these tests: its kernels run in both types of elements, and its derivative
+// agrees with central differences.
+
+#include "program/transform/samples.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "program/ops/table.h"
+#include "runtime/base/counter_rng.h"
+
+namespace shardline {
+namespace {
+
+/// The arrays that the derivative of the sample makes, by the name of what they are the gradient of.
+std::map<ArrayId, ArrayId> gradients_of(const Program& program) {
+  std::map<ArrayId, ArrayId> gradients;
+  for (ArrayId id = 0; id < static_cast<ArrayId>(program.arrays.size()); ++id) {
+    const Array& array = program.array(id);
+    if (array.role == Role::gradient && array.primal >= 0) gradients[array.primal] = id;
+  }
+  return gradients;
+}
+
+double dot(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (Index i = 0; i < a.size(); ++i) sum += a.view<double>()[i] * b.view<double>()[i];
+  return sum;
+}
+
+/// sum(y dy) after moving `input` by `step` times `direction`; the input is put back.
+double moved(SampleRun& run, ArrayId input, const Tensor& direction, double step) {
+  const Tensor before = run.array(input).clone();
+  for (Index i = 0; i < before.size(); ++i) run.array(input).view<double>()[i] += step * direction.view<double>()[i];
+  run.run_all();
+  const ArrayId y = run.program().operations[0].results[0];
+  const double loss = dot(run.array(y), run.array(run.program().inputs.back()));
+  run.array(input) = before.clone();
+  return loss;
+}
+
+TEST(Samples, DerivativesEqualCentralDifferences) {
+  constexpr double kStep = 1e-4;
+  int checked = 0;
+  for (const OperationKind& kind : operation_kinds()) {
+    if (kind.derivative == nullptr || kind.name == "add") continue;  // the derivative of add is the gradient itself
+    SampleRun run(std::string(kind.name), DType::f64);
+    const std::map<ArrayId, ArrayId> gradients = gradients_of(run.program());
+    ASSERT_FALSE(gradients.empty()) << kind.name;
+    for (const auto& [input, gradient] : gradients) {
+      Tensor direction = Tensor::zeros(DType::f64, run.array(input).shape());
+      const CounterRng rng(3, "direction");
+      for (Index i = 0; i < direction.size(); ++i) direction.view<double>()[i] = rng.normal(i);
+      run.run_all();
+      const double slope = dot(run.array(gradient), direction);
+      const double expected =
+          (moved(run, input, direction, kStep) - moved(run, input, direction, -kStep)) / (2 * kStep);
+      EXPECT_NEAR(slope, expected, 2e-5 * std::max(1.0, std::abs(expected)))
+          << kind.name << " in " << run.program().array(input).name;
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 12);
+}
+
+TEST(Samples, BothTypesOfElementsAgree) {
+  for (const OperationKind& kind : operation_kinds()) {
+    SampleRun wide(std::string(kind.name), DType::f64), narrow(std::string(kind.name), DType::f32);
+    wide.run_all();
+    narrow.run_all();
+    for (const Operation& operation : wide.program().operations) {
+      for (const ArrayId result : operation.results) {
+        const Tensor& exact = wide.array(result);
+        const Tensor rounded = narrow.array(result).as(DType::f64);
+        double largest = 1e-3, difference = 0;
+        for (Index i = 0; i < exact.size(); ++i) {
+          largest = std::max(largest, std::abs(exact.view<double>()[i]));
+          difference = std::max(difference, std::abs(exact.view<double>()[i] - rounded.view<double>()[i]));
+        }
+        EXPECT_LE(difference, 1e-4 * largest) << kind.name << ", " << wide.program().array(result).name;
+      }
+    }
+  }
+}
+
+TEST(Samples, EveryKernelHasANameOfItsOwnAndACost) {
+  std::set<std::string_view> names;
+  for (const SampledKernel& sampled : sampled_kernels(DType::f32)) {
+    EXPECT_TRUE(names.insert(sampled.kernel->name).second) << sampled.kernel->name;
+    EXPECT_GT(sampled.run->cost(sampled.operation, sampled.phase).bytes.value, 0) << sampled.kernel->name;
+  }
+  for (const OperationKind& kind : operation_kinds()) {
+    EXPECT_NE(kind.sample, nullptr) << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace shardline

@@ -8,6 +8,18 @@
 #include "collectives/schedule/schedules.h"
 #include "collectives/shared/direct.h"
 
+// all_gather: every position has one block and gets the blocks of all. A *position* is a rank's place in the group. A
+// *block* is a position's part of the array along `dim`. Here A, B, C, D are the blocks of positions 0 to 3:
+//
+//               position 0   position 1   position 2   position 3
+//     in        A            B            C            D
+//     out       A B C D      A B C D      A B C D      A B C D
+//
+// This file checks the arguments and chooses the algorithm. It copies the own block into `out` and starts the run.
+// Other positions do not need that copy, so most schedules leave it out. The rounds of the messages are drawn in
+// schedule/torus_reduce.cpp (ring, bidirectional), schedule/pairwise.cpp and schedule/doubling.cpp. shared/direct.cpp
+// draws `direct`, which sends no messages.
+
 namespace shardline::collectives {
 
 Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out,

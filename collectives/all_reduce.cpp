@@ -11,6 +11,19 @@
 #include "collectives/shared/direct.h"
 #include "runtime/layout/blocks.h"
 
+// all_reduce: the operands of all positions are combined element by element, and every position gets the whole sum. The
+// array is cut into p near-equal *chunks*, one for each position. Most algorithms first scatter the sums of the chunks
+// and then gather them. a0 is chunk A in the operand of position 0, and A = a0 + a1 + a2 + a3:
+//
+//                       position 0    position 1    position 2    position 3
+//     in                a0 b0 c0 d0   a1 b1 c1 d1   a2 b2 c2 d2   a3 b3 c3 d3
+//     reduce_scatter    A  .  .  .    .  B  .  .    .  .  C  .    .  .  .  D
+//     all_gather        A  B  C  D    A  B  C  D    A  B  C  D    A  B  C  D
+//
+// `doubling` exchanges whole arrays instead, and `direct` adds small arrays whole on every rank. The rounds are drawn
+// in schedule/torus_reduce.cpp (ring, bidirectional), schedule/pairwise.cpp, schedule/doubling.cpp and
+// shared/direct.cpp.
+
 namespace shardline::collectives {
 
 Handle start_all_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, Tensor& out,

@@ -8,6 +8,18 @@
 #include "collectives/schedule/schedules.h"
 #include "collectives/shared/direct.h"
 
+// all_to_all: every position has a block for every other position. Block xy is in the operand of position x and belongs
+// to position y:
+//
+//               position 0    position 1    position 2    position 3
+//     in        00 01 02 03   10 11 12 13   20 21 22 23   30 31 32 33     cut along `split_dim`
+//     out       00 10 20 30   01 11 21 31   02 12 22 32   03 13 23 33     joined along `gather_dim`
+//
+// Blocks 00, 11, 22 and 33 stay on their rank, and this file copies them. Blocks that are not contiguous in the array
+// are packed into messages and unpacked at the end. The rounds are drawn in schedule/pairwise.cpp,
+// schedule/doubling.cpp and schedule/torus_exchange.cpp (ring, bidirectional). shared/direct.cpp draws `direct`, which
+// sends no messages.
+
 namespace shardline::collectives {
 
 Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int gather_dim, int split_dim, Tensor& out,
@@ -42,8 +54,8 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
   const Chunks receives = stage_output(job, engine.scratch(), out, out_boxes);
   const Index item = job.element_size();
   const Shape block = extents(in_boxes[own]);
-  const ConstRegion own_in = in_place ? ConstRegion{job.input + sends.ranges[own].begin * item, block, whole(block)}
-                                      : ConstRegion{in.data(), in.shape(), in_boxes[own]};
+  const ConstBoxView own_in = in_place ? ConstBoxView{job.input + sends.ranges[own].begin * item, block, whole(block)}
+                                       : ConstBoxView{in.data(), in.shape(), in_boxes[own]};
   const std::shared_ptr<const void> kept = job.kept;  // the packed copy, until the own block has been taken from it
   Exchange exchange{sends.ranges, receives.ranges, [gathered, split, others](Index from, Index to) {
                       return gathered[static_cast<std::size_t>(from)].size() *

@@ -8,6 +8,18 @@
 #include "collectives/schedule/schedules.h"
 #include "collectives/shared/direct.h"
 
+// reduce_scatter: every position has a whole array, its *operand*. The operands are added (or combined by max), element
+// by element, and each position keeps one block of the sum. a0 is block A in the operand of position 0:
+//
+//               position 0    position 1    position 2    position 3
+//     in        a0 b0 c0 d0   a1 b1 c1 d1   a2 b2 c2 d2   a3 b3 c3 d3
+//     out       A             B             C             D             A = a0 + a1 + a2 + a3, and so on
+//
+// The order of the additions depends on the algorithm, never on which message comes first. This file checks the
+// arguments, chooses the algorithm and starts the run. The rounds are drawn in schedule/torus_reduce.cpp (ring,
+// bidirectional), schedule/pairwise.cpp and schedule/doubling.cpp. shared/direct.cpp draws `direct`, which sends no
+// messages.
+
 namespace shardline::collectives {
 
 Handle start_reduce_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& in, int dim, Tensor& out,

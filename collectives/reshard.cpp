@@ -9,6 +9,18 @@
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
+// reshard: an array changes its sharding. A *box* is the part of the array that one rank holds. Each rank sends the
+// intersection of the box that it holds and the box that the receiver wants. Here A[I_XY, J] becomes A[I_X, J_Y] on a
+// mesh of 2 x 2. A digit is the position that has the element:
+//
+//     held      0 0      wanted    0 1      sent      position 0    row 0, right to 1
+//               1 1                0 1                position 1    row 1, left  to 0
+//               2 2                2 3                position 2    row 2, right to 3
+//               3 3                2 3                position 3    row 3, left  to 2
+//
+// The rest stays: row 0, left on position 0, and so on. This file copies it. reshard_plan() computes the boxes, and the
+// messages go as in a pairwise all_to_all, in which boxes may be empty.
+
 namespace shardline::collectives {
 namespace {
 

@@ -10,6 +10,17 @@
 #include "collectives/schedule/schedules.h"
 #include "collectives/shared/direct.h"
 
+// shift: every position sends its whole array `offset` places round the ring of positions. Here `offset` is 1:
+//
+//               position 0    position 1    position 2    position 3
+//     in        A             B             C             D
+//     round 1   A to 1        B to 2        C to 3        D to 0
+//     out       D             A             B             C
+//
+// There is one round. A message goes straight to its receiver, also when `offset` is larger than 1. When `offset` is a
+// multiple of the number of positions, each rank copies its own array. shared/direct.cpp draws `direct`, which sends no
+// messages.
+
 namespace shardline::collectives {
 namespace {
 

@@ -48,10 +48,10 @@ void average(Job& job, Index count) {
 }
 
 /// One collective of MPI. Holds the counts, which MPI reads until it is complete.
-class NativeRun final : public Operation {
+class NativeRun final : public CollectiveRun {
  public:
   NativeRun(Job job, Layout sends, Layout receives)
-      : Operation(std::move(job)), sends_(std::move(sends)), receives_(std::move(receives)) {}
+      : CollectiveRun(std::move(job)), sends_(std::move(sends)), receives_(std::move(receives)) {}
 
   std::string missing() const override { return "the MPI library has not completed its collective"; }
   MPI_Request* request() { return &request_; }
@@ -60,10 +60,10 @@ class NativeRun final : public Operation {
   const Layout& receives() const { return receives_; }
 
  private:
-  State step() override {
+  Outcome push() override {
     int done = 0;
     SHARDLINE_MPI(MPI_Test(&request_, &done, MPI_STATUS_IGNORE));
-    return done != 0 ? State::complete : State::idle;
+    return done != 0 ? Outcome::complete : Outcome::idle;
   }
 
   Layout sends_;

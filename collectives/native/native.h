@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 #include "collectives/run/progress.h"
 #include "collectives/schedule/packing.h"
 #include "collectives/schedule/schedule.h"
@@ -10,7 +10,7 @@
 
 namespace shardline::collectives {
 
-// The MPI library's own collectives behind the same operations: an oracle for tests. They are MPI's non-blocking ones;
+// The MPI library's own collectives behind the same interface: an oracle for tests. They are MPI's non-blocking ones;
 // collectives/native/native_call makes the blocking ones that programs call. Counts are those of MPI 3, so each
 // function throws Error that names the limit when a count or an offset does not fit an int. Every one is collective
 // over the job's axes.

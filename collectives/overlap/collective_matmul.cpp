@@ -11,6 +11,27 @@
 #include "runtime/layout/blocks.h"
 #include "runtime/trace/clock.h"
 
+// Collective matmuls. A *panel* is a range of rows. While the cores compute one panel, the links carry another one.
+// Here are 3 positions, each with one panel, seen on position 0. Time goes to the right.
+//
+// gather_and_compute: the own panel is there at once, so its product hides the first messages:
+//
+//     links     | panel 2       | panel 1       |
+//     cores     | multiply 0    | multiply 2    | multiply 1    |
+//
+// compute_and_scatter: the panels that the schedule sends first are made first. Below is a ring, in which position 0
+// sends the sum of panel 2 and then that of panel 1, and keeps panel 0:
+//
+//     cores     | make 2        | make 1        | make 0        |
+//     links                     | panel 2       | panel 1       |  + own panel 0
+//
+// compute_and_reduce: rows are made in ascending order, and each panel is an all_reduce of its own:
+//
+//     cores     | make 0        | make 1        | make 2        |
+//     links                     | all_reduce 0  | all_reduce 1  | all_reduce 2  |
+//
+// MPI moves little by itself while a rank computes. So the engine is polled between two panels.
+
 namespace shardline::collectives {
 namespace {
 
@@ -26,8 +47,8 @@ Rows rows_of(const Engine& engine, const Axes& axes, const Tensor& whole, const 
   return rows;
 }
 
-/// Fed, so that messages carry the operation; with enough segments in flight that a link which moves a panel while one
-/// is computed has work until the next poll.
+/// Options of a fed run, so that it goes by messages. Enough segments are in flight to keep a link busy until the next
+/// poll, while a panel is computed.
 Options piecewise(const Engine& engine, const Axes& axes, const Rows& rows, DType dtype, const PanelOptions& options) {
   Options result = options.collective;
   result.fed = true;
@@ -40,13 +61,13 @@ Options piecewise(const Engine& engine, const Axes& axes, const Rows& rows, DTyp
   return result;
 }
 
-/// Takes and posts whatever can be: the next poll is a panel away.
+/// Polls until nothing moves: the next poll comes only after a panel.
 void serve(Engine& engine) {
   while (engine.poll()) {
   }
 }
 
-/// Tells computing from all else that a call spends its time on.
+/// Measures the time of computing, and all other time of a call.
 class Stopwatch {
  public:
   void compute(const Compute& compute, Range rows) {
@@ -67,7 +88,7 @@ class Stopwatch {
   std::vector<TimeRange> panels_;
 };
 
-/// Waits for the end and notes what the operation did.
+/// Waits for the end and notes what the collective did.
 void finish(Handle& handle, PanelReport& report) {
   handle.wait();
   report.ended = std::max(report.ended, handle.ended());

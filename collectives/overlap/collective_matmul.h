@@ -14,10 +14,10 @@
 namespace shardline::collectives {
 
 // Collective matmuls (section 10.1.2 of the book): a collective and a computation that feed each other, panel by panel,
-// so that the links carry one panel while the cores make another. What is computed is the caller's: a callback that is
-// given rows, a range of dim 0 of the array that is gathered or reduced. Between two panels the operations in flight on
-// the engine are served, so that panels should take a few milliseconds at most. All of them go by messages: `native`
-// and `direct` are refused by name, and `automatic` is what the engine's Tuning gives without an arena.
+// so that the links carry one panel while the cores make another. The caller computes in a callback, which gets a range
+// of rows (dim 0) of the array that is gathered or reduced. Between two panels the engine is polled, so a panel should
+// take a few milliseconds at most. All collectives go by messages: `native` and `direct` are refused by name, and
+// `automatic` is the choice of the engine's Tuning without an arena.
 
 /// The order of the panels of a gather. Each row has exactly one panel, and panels are cut alike in all three and on
 /// every rank.

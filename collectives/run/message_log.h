@@ -5,18 +5,18 @@
 #include <tuple>
 #include <vector>
 
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 #include "runtime/trace/recording.h"
 
 namespace shardline::collectives {
 
-/// Notes the messages of one operation for a Recording, and nothing when there is none.
+/// Notes the messages of one run for a Recording. Does nothing when there is no recording.
 class MessageLog {
  public:
   /// What `open` gives when nobody records.
   static constexpr int kNone = -1;
 
-  /// The start of an operation. `along_ring`: its even strands go one way round, the odd ones the other.
+  /// Made when a run starts. `along_ring`: its even strands go one way round, the odd strands the other way.
   MessageLog(Recording* recording, const Job& job, bool along_ring);
 
   /// A transfer with `peer`, a position of the group; its number for the calls below.
@@ -29,7 +29,7 @@ class MessageLog {
   void completed(int message) {
     if (message != kNone) messages_[static_cast<std::size_t>(message)].completed = now();
   }
-  /// Hands them over when the operation is complete.
+  /// Gives the messages to the recording. Called when the run is complete.
   void close();
 
  private:

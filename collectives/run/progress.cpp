@@ -16,14 +16,14 @@
 namespace shardline::collectives {
 namespace {
 
-/// Fruitless rounds before a waiting rank gives its core away each round: some tens of microseconds, about what a
-/// segment takes. Where ranks outnumber the cores it does so at once: the peer may be waiting for the core.
-constexpr Index kRoundsBeforeYield = 256;
+/// A waiting rank yields its core after this many polls that moved nothing: some tens of microseconds, about the time
+/// of a segment. With more ranks than cores it yields after every such poll: the peer may be waiting for the core.
+constexpr Index kPollsBeforeYield = 256;
 
-Index rounds_before_yield(const Mesh& mesh) { return mesh.crowded() ? 1 : kRoundsBeforeYield; }
+Index polls_before_yield(const Mesh& mesh) { return mesh.crowded() ? 1 : kPollsBeforeYield; }
 
-/// All engines of the process. A rank that waits for an operation of one mesh must also serve those of the others: its
-/// peer may be waiting for one of them first.
+/// All engines of the process. A rank that waits for a run of one mesh must also advance the runs of the other meshes:
+/// its peer may be waiting for one of them.
 std::vector<Engine*>& engines() {
   static std::vector<Engine*> all;
   return all;
@@ -38,22 +38,22 @@ bool poll_all() {
 /// Watches for a wait in which nothing moves.
 class Patience {
  public:
-  Patience(Seconds limit, Index rounds_before_yield) : limit_(limit), rounds_before_yield_(rounds_before_yield) {}
+  Patience(Seconds limit, Index polls_before_yield) : limit_(limit), polls_before_yield_(polls_before_yield) {}
 
-  void moved() { rounds_ = 0; }
+  void moved() { polls_ = 0; }
   /// False once nothing has moved for the limit.
   bool idle() {
-    if (++rounds_ < rounds_before_yield_) return true;
+    if (++polls_ < polls_before_yield_) return true;
     sched_yield();
     const auto now = std::chrono::steady_clock::now();
-    if (rounds_ == rounds_before_yield_) since_ = now;
+    if (polls_ == polls_before_yield_) since_ = now;
     return std::chrono::duration<double>(now - since_).count() < limit_.value;
   }
 
  private:
   Seconds limit_;
-  Index rounds_before_yield_;
-  Index rounds_ = 0;
+  Index polls_before_yield_;
+  Index polls_ = 0;
   std::chrono::steady_clock::time_point since_;
 };
 
@@ -62,7 +62,7 @@ class Patience {
 Handle& Handle::operator=(Handle&& other) noexcept {
   if (this == &other) return *this;
   report_dropped();
-  operation_ = std::move(other.operation_);
+  run_ = std::move(other.run_);
   engine_ = other.engine_;
   settled_ = other.settled_;
   return *this;
@@ -71,40 +71,40 @@ Handle& Handle::operator=(Handle&& other) noexcept {
 Handle::~Handle() { report_dropped(); }
 
 void Handle::report_dropped() const {
-  if (operation_ == nullptr || settled_ || std::uncaught_exceptions() > 0) return;
+  if (run_ == nullptr || settled_ || std::uncaught_exceptions() > 0) return;
   std::fprintf(stderr, "shardline: %s was started and its handle dropped without wait()\n",
-               operation_->job().label_here().c_str());
+               run_->job().label_here().c_str());
 #ifndef NDEBUG
   std::abort();
 #endif
 }
 
 bool Handle::done() {
-  if (!operation_->done()) poll_all();
-  settled_ = operation_->done();
+  if (!run_->done()) poll_all();
+  settled_ = run_->done();
   return settled_;
 }
 
 void Handle::wait() {
-  if (operation_->unsupplied() > 0) {
+  if (run_->unsupplied() > 0) {
     settled_ = true;
-    throw Error(fmt::format("{}: {} of the {} elements of its input were not supplied", operation_->job().label_here(),
-                            operation_->unsupplied(), operation_->job().input_size));
+    throw Error(fmt::format("{}: {} of the {} elements of its input were not supplied", run_->job().label_here(),
+                            run_->unsupplied(), run_->job().input_size));
   }
-  if (!operation_->done()) wait_until([this] { return operation_->done(); });
+  if (!run_->done()) wait_until([this] { return run_->done(); });
   settled_ = true;
 }
 
 void Handle::wait_until(const std::function<bool()>& ready) {
-  Patience patience(engine_->timeout(), rounds_before_yield(engine_->mesh()));
+  Patience patience(engine_->timeout(), polls_before_yield(engine_->mesh()));
   while (!ready()) {
     Interruption::attend();
     if (poll_all()) {
       patience.moved();
     } else if (!patience.idle()) {
       settled_ = true;
-      throw Error(fmt::format("{}: nothing has moved for {}: {}", operation_->job().label_here(),
-                              to_string(engine_->timeout()), operation_->missing()));
+      throw Error(fmt::format("{}: nothing has moved for {}: {}", run_->job().label_here(),
+                              to_string(engine_->timeout()), run_->missing()));
     }
   }
 }
@@ -113,19 +113,19 @@ Engine::Engine(const Mesh& mesh) : mesh_(mesh) { engines().push_back(this); }
 
 Engine::~Engine() {
   std::erase(engines(), this);
-  if (operations_.empty()) return;
+  if (runs_.empty()) return;
   if (std::uncaught_exceptions() == 0) {
-    for (const auto& operation : operations_) {
+    for (const auto& run : runs_) {
       std::fprintf(stderr, "shardline: an engine was destroyed with %s in flight: %s\n",
-                   operation->job().label_here().c_str(), operation->missing().c_str());
+                   run->job().label_here().c_str(), run->missing().c_str());
     }
   }
   // MPI may still read and write the buffers, so they must never be freed.
-  static_cast<void>(new std::vector<std::shared_ptr<Operation>>(std::move(operations_)));
+  static_cast<void>(new std::vector<std::shared_ptr<CollectiveRun>>(std::move(runs_)));
 }
 
 void Engine::set_arena(std::shared_ptr<Arena> arena) {
-  SHARDLINE_CHECK(operations_.empty(), "an engine with {} operations in flight is given an arena", operations_.size());
+  SHARDLINE_CHECK(runs_.empty(), "an engine with {} operations in flight is given an arena", runs_.size());
   SHARDLINE_CHECK(arena == nullptr || &arena->mesh() == &mesh_, "an engine is given the arena of another mesh");
   arena_ = std::move(arena);
 }
@@ -133,19 +133,19 @@ void Engine::set_arena(std::shared_ptr<Arena> arena) {
 bool Engine::poll() {
   bool moved = false;
   bool finished = false;
-  for (const auto& operation : operations_) {
-    moved = operation->advance() || moved;
-    finished = finished || operation->done();
+  for (const auto& run : runs_) {
+    moved = run->advance() || moved;
+    finished = finished || run->done();
   }
-  if (finished) std::erase_if(operations_, [](const auto& operation) { return operation->done(); });
+  if (finished) std::erase_if(runs_, [](const auto& run) { return run->done(); });
   return moved;
 }
 
-Handle Engine::start(std::shared_ptr<Operation> operation) {
-  operations_.push_back(operation);
-  operation->advance();
-  if (operation->done()) std::erase(operations_, operation);
-  return {std::move(operation), this};
+Handle Engine::start(std::shared_ptr<CollectiveRun> run) {
+  runs_.push_back(run);
+  run->advance();
+  if (run->done()) std::erase(runs_, run);
+  return {std::move(run), this};
 }
 
 }  // namespace shardline::collectives

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 #include "collectives/run/scratch.h"
 #include "collectives/schedule/tuning.h"
 #include "runtime/base/units.h"
@@ -28,55 +28,52 @@ class Handle {
   Handle& operator=(Handle&& other) noexcept;
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  /// A handle that was not waited for is a fault of the program: says so on standard error, and aborts in a debug
-  /// build. In a release build the operation stays with its engine. Silent while an exception unwinds.
+  /// A handle without wait() is a fault of the program. The destructor reports it on standard error, and aborts in a
+  /// debug build. In a release build the run stays with its engine. No report while an exception unwinds.
   ~Handle();
 
-  /// True once the result is there and all buffers are free. Advances all operations once when it is not.
+  /// True once the result is there and all buffers are free. Otherwise advances all runs once.
   bool done();
-  /// Returns once done() is true. Advances the operations of every engine of the process meanwhile, and gives the core
-  /// away after a number of fruitless rounds, or after each where the node has more ranks than cores. Throws Error that
-  /// names the operation, its axes, tag and missing peers when nothing has moved for Engine::timeout(), and at once
-  /// when the operation is fed and not all of its input was supplied.
+  /// Returns once done() is true. Until then it polls every engine of the process. It yields the core after a number of
+  /// polls that moved nothing, or after each such poll if the node has more ranks than cores. Throws Error that names
+  /// the collective, its axes, tag and missing peers when nothing has moved for Engine::timeout(). Throws at once when
+  /// the run is fed and part of its input was not supplied.
   void wait();
-  /// Serves the operations of every engine as wait() does until `ready` holds, which is asked after each round. Throws
-  /// Error as wait() does when nothing has moved for Engine::timeout().
+  /// Polls every engine as wait() does until `ready` returns true; it is called after each poll. Throws Error as wait()
+  /// does when nothing has moved for Engine::timeout().
   void wait_until(const std::function<bool()>& ready);
 
-  /// Of a fed operation: these elements of the input, counted over the flat tensor, are there and will not change until
-  /// the operation is done. Never waits; nothing is sent before the next poll. Throws Error when the operation was not
-  /// started as fed or has no such elements.
-  void supply(Range elements) { operation_->supply(elements); }
-  /// True when these elements of the output, counted over the flat tensor, are there for good. Where the output is
-  /// packed (a dim that is not outermost) and for `direct` and `native`, which cannot tell, only once all are. Does not
-  /// advance anything.
-  bool arrived(Range elements) const { return operation_->arrived(elements); }
-  /// The input in the order in which the operation first needs its elements, every element that it needs once.
-  std::vector<Range> reading_order() const { return operation_->reading_order(); }
-  /// The output in the order in which arrived() becomes true if all ranks go at the same pace; empty where it cannot
-  /// tell.
-  std::vector<Range> arrival_order() const { return operation_->arrival_order(); }
+  /// For a fed run: these elements of the input, counted over the flat tensor, are final and do not change until the
+  /// run is done. Never waits; nothing is sent before the next poll. Throws Error when the run was not started as fed
+  /// or has no such elements.
+  void supply(Range elements) { run_->supply(elements); }
+  /// True when these elements of the output, counted over the flat tensor, are final. True only at the end where the
+  /// output is packed (a dim that is not outermost) and for `direct` and `native`. Does not advance anything.
+  bool arrived(Range elements) const { return run_->arrived(elements); }
+  /// The input in the order in which the run first needs its elements. Every needed element occurs once.
+  std::vector<Range> reading_order() const { return run_->reading_order(); }
+  /// The output in the order in which arrived() becomes true if all ranks are equally fast; empty if it is not known.
+  std::vector<Range> arrival_order() const { return run_->arrival_order(); }
   /// When it was started, by now().
-  Seconds started() const { return operation_->started(); }
+  Seconds started() const { return run_->started(); }
   /// When the poll that saw the end did so; once done() has been true.
-  Seconds ended() const { return operation_->ended(); }
-  /// Who carries it out: what `automatic` was resolved to.
-  Algorithm algorithm() const { return operation_->job().algorithm; }
-  /// That bf16 was reduced over; `automatic` when none was.
-  Wire wire() const { return operation_->job().wire; }
-  /// See Operation::wire_bytes().
-  Index wire_bytes() const { return operation_->wire_bytes(); }
+  Seconds ended() const { return run_->ended(); }
+  /// The algorithm, which `automatic` was resolved to.
+  Algorithm algorithm() const { return run_->job().algorithm; }
+  /// The wire over which bf16 was reduced; `automatic` when no bf16 was reduced.
+  Wire wire() const { return run_->job().wire; }
+  /// See CollectiveRun::wire_bytes().
+  Index wire_bytes() const { return run_->wire_bytes(); }
   /// Bytes of packed buffers that were filled or emptied; 0 when the arrays were used in place.
-  Index packed_bytes() const { return operation_->job().packed_bytes; }
+  Index packed_bytes() const { return run_->job().packed_bytes; }
 
  private:
   friend class Engine;
-  Handle(std::shared_ptr<Operation> operation, const Engine* engine)
-      : operation_(std::move(operation)), engine_(engine) {}
+  Handle(std::shared_ptr<CollectiveRun> run, const Engine* engine) : run_(std::move(run)), engine_(engine) {}
   void report_dropped() const;
 
-  std::shared_ptr<Operation> operation_;
-  const Engine* engine_;  ///< asked for its timeout while the operation is in flight, when it must be alive
+  std::shared_ptr<CollectiveRun> run_;
+  const Engine* engine_;  ///< must be alive while the run is in flight
   bool settled_ = false;  ///< done() or wait() has told the owner
 };
 
@@ -90,27 +87,27 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Advances every operation in flight without waiting. True when anything moved.
+  /// Advances every run in flight without waiting. True when anything moved.
   bool poll();
   const Mesh& mesh() const { return mesh_; }
-  Index in_flight() const { return static_cast<Index>(operations_.size()); }
+  Index in_flight() const { return static_cast<Index>(runs_.size()); }
 
-  /// How long wait() suffers that nothing moves; 300 s unless set.
+  /// wait() fails when nothing has moved for this time; 300 s unless set.
   Seconds timeout() const { return timeout_; }
   void set_timeout(Seconds timeout) { timeout_ = timeout; }
 
-  /// By which `automatic` chooses; built-in unless set. Equal on all ranks.
+  /// The rules by which `automatic` chooses; built-in unless set. Equal on all ranks.
   const Tuning& tuning() const { return tuning_; }
   void set_tuning(Tuning tuning) { tuning_ = std::move(tuning); }
 
-  /// For collectives: takes `operation` into flight and gives it its first push.
-  Handle start(std::shared_ptr<Operation> operation);
+  /// For collectives: takes `run` into flight and advances it once.
+  Handle start(std::shared_ptr<CollectiveRun> run);
   ScratchPool& scratch() { return scratch_; }
-  /// What `direct` works in; null unless set. One arena may serve several engines of its mesh. Set it while nothing is
-  /// in flight, and alike on every rank.
+  /// The shared memory for `direct`; null unless set. One arena may serve several engines of its mesh. Set it on every
+  /// rank alike, while nothing is in flight.
   const std::shared_ptr<Arena>& arena() const { return arena_; }
   void set_arena(std::shared_ptr<Arena> arena);
-  /// Where operations that send messages note them, for as long as any is in flight; null unless set.
+  /// The recording in which runs note their messages; null unless set. It must outlive the runs in flight.
   Recording* recording() const { return recording_; }
   void set_recording(Recording* recording) { recording_ = recording; }
 
@@ -118,7 +115,7 @@ class Engine {
   const Mesh& mesh_;
   std::shared_ptr<Arena> arena_;
   ScratchPool scratch_;
-  std::vector<std::shared_ptr<Operation>> operations_;  ///< in the order in which they were started
+  std::vector<std::shared_ptr<CollectiveRun>> runs_;  ///< in the order in which they were started
   Seconds timeout_{300};
   Tuning tuning_ = Tuning::built_in();
   Recording* recording_ = nullptr;

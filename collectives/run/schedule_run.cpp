@@ -26,7 +26,7 @@ Range within(const Piece& piece, Range range) {
 }  // namespace
 
 ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engine& engine)
-    : Operation(std::move(job)),
+    : CollectiveRun(std::move(job)),
       schedule_(std::move(schedule)),
       segmenting_(segmenting),
       pool_(engine.scratch()),
@@ -49,36 +49,36 @@ ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engi
   if (!this->job().fed) settled_.add(this->job().placed);
 }
 
-Operation::State ScheduleRun::step() {
+CollectiveRun::Outcome ScheduleRun::push() {
   bool moved = false;
   bool again = true;
-  // As long as strands finish steps: with small messages many do in one round.
+  // Repeat while strands finish rounds: small messages may finish many rounds in one call.
   while (again) {
     again = false;
     bool complete = unsupplied() == 0;
-    // Everything that can be under way is, before time goes into additions.
+    // Post all messages first, and add afterwards.
     for (Progress& progress : progress_) moved = post(progress) || moved;
     for (Progress& progress : progress_) {
-      const std::size_t before = progress.step;
+      const std::size_t before = progress.round;
       moved = take(progress) || moved;
-      again = again || progress.step != before;
+      again = again || progress.round != before;
       complete = complete && progress.complete();
     }
     if (complete) {
       work_.reset();
       log_.close();
-      return State::complete;
+      return Outcome::complete;
     }
   }
-  return moved ? State::moved : State::idle;
+  return moved ? Outcome::moved : Outcome::idle;
 }
 
 bool ScheduleRun::post(Progress& progress) {
   if (progress.complete()) return false;
   bool moved = false;
   if (!progress.open) {
-    if (!due((*progress.strand)[progress.step])) return false;
-    open_step(progress);
+    if (!due((*progress.strand)[progress.round])) return false;
+    open_round(progress);
     moved = true;
   }
   for (Lane& lane : progress.lanes) {
@@ -100,15 +100,15 @@ bool ScheduleRun::take(Progress& progress) {
   }
   if (!complete) return moved;
   progress.open = false;
-  ++progress.step;
+  ++progress.round;
   return true;
 }
 
-bool ScheduleRun::due(const Step& step) const {
-  const bool all_done = std::all_of(step.needs.begin(), step.needs.end(), [&](const Need& need) {
-    return progress_[static_cast<std::size_t>(need.strand)].step >= static_cast<std::size_t>(need.steps);
+bool ScheduleRun::due(const Round& round) const {
+  const bool all_done = std::all_of(round.needs.begin(), round.needs.end(), [&](const Need& need) {
+    return progress_[static_cast<std::size_t>(need.strand)].round >= static_cast<std::size_t>(need.rounds);
   });
-  return all_done && std::all_of(step.locals.begin(), step.locals.end(), [&](const Local& local) {
+  return all_done && std::all_of(round.locals.begin(), round.locals.end(), [&](const Local& local) {
            return std::all_of(local.from.begin(), local.from.end(), [&](const Piece& piece) {
              return supplied(piece, {0, piece.size()});
            });
@@ -148,15 +148,15 @@ std::vector<Range> ScheduleRun::reading_order() const { return collectives::read
 
 std::vector<Range> ScheduleRun::arrival_order() const { return collectives::arrival_order(schedule_, job().placed); }
 
-void ScheduleRun::open_step(Progress& progress) {
-  const Step& step = (*progress.strand)[progress.step];
-  for (const Local& local : step.locals) carry_out(local);
+void ScheduleRun::open_round(Progress& progress) {
+  const Round& round = (*progress.strand)[progress.round];
+  for (const Local& local : round.locals) carry_out(local);
   progress.lanes.clear();
-  // Receives first: a message that finds its place waiting is not copied on the way.
-  for (const Receive& receive : step.receives) {
+  // Receives first: MPI does not copy a message whose receive is already posted.
+  for (const Receive& receive : round.receives) {
     add_transfer(progress, lane_for(progress, receive.peer, false), {nullptr, &receive, receive.into.size()});
   }
-  for (const Send& send : step.sends) {
+  for (const Send& send : round.sends) {
     add_transfer(progress, lane_for(progress, send.peer, true), {&send, nullptr, send.from.size()});
   }
   for (Lane& lane : progress.lanes) {
@@ -236,7 +236,7 @@ bool ScheduleRun::take_oldest(Lane& lane) {
   if (!lane.requests[slot(k)].test()) return false;
   const Segment segment = lane.next_completed;
   const Transfer& transfer = lane.transfers[segment.transfer];
-  const bool adds = !lane.sends && transfer.receive->action == Action::reduce;
+  const bool adds = !lane.sends && transfer.receive->on_arrival == OnArrival::reduce;
   if (adds && !supplied(transfer.receive->operand, segment.range)) return false;
   ++lane.completed;
   lane.next_completed = after(lane, segment);
@@ -254,7 +254,7 @@ void ScheduleRun::place(const Receive& receive, Range range, const std::byte* ar
   const kernels::Operand received{receive.partial ? partial_type_ : job().dtype, arrived};
   const kernels::Target into{dtype_of(receive.into), write(receive.into, range.begin)};
   const Index divisor = receive.last && job().op == ReduceOp::avg ? job().positions() : 1;
-  if (receive.action == Action::copy) {
+  if (receive.on_arrival == OnArrival::copy) {
     kernels::combine(job().op, {&received, 1}, into, range.size(), divisor);
     return;
   }
@@ -287,7 +287,7 @@ bool ScheduleRun::lands(const Transfer& transfer) const {
   if (transfer.send != nullptr) return dtype_of(transfer.send->from) != type;
   const Receive& receive = *transfer.receive;
   return dtype_of(receive.into) != type ||
-         (receive.action == Action::reduce && read(receive.operand, 0) == write(receive.into, 0));
+         (receive.on_arrival == OnArrival::reduce && read(receive.operand, 0) == write(receive.into, 0));
 }
 
 DType ScheduleRun::dtype_of(const Piece& piece) const {
@@ -324,8 +324,8 @@ std::string ScheduleRun::missing() const {
   for (const Progress& progress : progress_) {
     for (const Lane& lane : progress.lanes) {
       if (lane.complete()) continue;
-      waits.push_back(fmt::format("{} {} in step {} of {}", lane.sends ? "to send to" : "to receive from",
-                                  job().peer(lane.peer), progress.step + 1, progress.strand->size()));
+      waits.push_back(fmt::format("{} {} in round {} of {}", lane.sends ? "to send to" : "to receive from",
+                                  job().peer(lane.peer), progress.round + 1, progress.strand->size()));
     }
   }
   if (unsupplied() > 0) waits.push_back(fmt::format("for {} elements of its input", unsupplied()));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "collectives/run/collective_run.h"
 #include "collectives/run/message_log.h"
-#include "collectives/run/operation.h"
 #include "collectives/run/progress.h"
 #include "collectives/run/scratch.h"
 #include "collectives/schedule/intervals.h"
@@ -15,12 +15,12 @@
 
 namespace shardline::collectives {
 
-/// Carries out a schedule over non-blocking messages. Every strand has a tag of its own; within it, all transfers of a
-/// step with one peer in one direction follow each other, cut into segments (MPI keeps messages between two ranks in
-/// order), of which a bounded number is in flight, so that one segment is added while the next arrives. Copies arrive
-/// where they belong; a reduction arrives in its place and the operand is added to it, or, where that is the operand
-/// itself or of another element type, arrives in scratch.
-class ScheduleRun final : public Operation {
+/// Carries out a schedule over non-blocking messages. Every strand has its own tag. All transfers of a round with one
+/// peer in one direction go one after the other, cut into segments; MPI keeps messages between two ranks in order. A
+/// bounded number of segments is in flight, so that one segment is added while the next arrives. A copy arrives at its
+/// place. A reduction also arrives at its place, and then the operand is added to it. It arrives in scratch if its
+/// place is the operand itself or has another element type.
+class ScheduleRun final : public CollectiveRun {
  public:
   /// How transfers are cut: bytes of a segment, and how many of them are in flight with a peer in a direction.
   struct Segmenting {
@@ -53,7 +53,7 @@ class ScheduleRun final : public Operation {
     Range range;
   };
 
-  /// The transfers of a step with one peer in one direction. Segments are posted and completed in order.
+  /// The transfers of a round with one peer in one direction. Segments are posted and completed in order.
   struct Lane {
     Index peer = 0;
     bool sends = false;
@@ -70,26 +70,26 @@ class ScheduleRun final : public Operation {
     bool complete() const { return next_completed.transfer == transfers.size(); }
   };
 
-  /// A strand and how far it is.
+  /// A strand and its present round.
   struct Progress {
     const Strand* strand = nullptr;
     int tag = 0;
-    std::size_t step = 0;
-    bool open = false;  ///< lanes are those of `step`
+    std::size_t round = 0;
+    bool open = false;  ///< `lanes` are those of `round`
     std::vector<Lane> lanes;
 
-    bool complete() const { return step == strand->size(); }
+    bool complete() const { return round == strand->size(); }
   };
 
-  State step() override;
+  Outcome push() override;
   void take_input(Range elements) override;
   bool has_settled(Range elements) const override;
-  /// Opens the strand's step if it is due and posts what can be under way. True when anything moved.
+  /// Opens the strand's round if it is due, and posts all segments that may be in flight. True when anything moved.
   bool post(Progress& progress);
-  /// Takes what has arrived and ends the step when it is complete. True when anything moved.
+  /// Takes the segments that have arrived, and ends the round when it is complete. True when anything moved.
   bool take(Progress& progress);
-  bool due(const Step& step) const;
-  void open_step(Progress& progress);
+  bool due(const Round& round) const;
+  void open_round(Progress& progress);
   Lane& lane_for(Progress& progress, Index peer, bool sends);
   void add_transfer(const Progress& progress, Lane& lane, Transfer transfer);
   void carry_out(const Local& local);

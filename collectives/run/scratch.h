@@ -7,8 +7,8 @@
 
 namespace shardline::collectives {
 
-/// Memory for packing and partial sums that operations hand back and later ones take again, so that a repeated
-/// operation does not pay for fresh pages. Not thread-safe. Memory given out may outlive the pool.
+/// Memory for packing and partial sums. Runs give it back, and later runs take it again, so that a repeated collective
+/// does not pay for fresh pages. Not thread-safe. Memory given out may outlive the pool.
 class ScratchPool {
  public:
   ScratchPool();

@@ -70,7 +70,7 @@ Algorithm resolve(const Engine& engine, Job& job, Question question, const Optio
   if (options.algorithm == Algorithm::automatic) {
     question.link = job.link;
     question.ranks = job.positions();
-    question.rounds = reduces && job.dtype == DType::bf16;
+    question.reduces_bf16 = reduces && job.dtype == DType::bf16;
     question.wire = options.wire;
     job.algorithm = choose(engine.tuning(), question);
   }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 #include "collectives/run/progress.h"
 #include "collectives/schedule/options.h"
 #include "collectives/schedule/packing.h"
@@ -23,11 +23,11 @@ void accept_fed(Job& job, int dim, const Options& options);
 /// For collectives that cannot be fed: throws UsageError when `options` ask for it.
 void refuse_fed(const Job& job, const Options& options);
 
-/// The algorithm that carries out `job`, which is set in it, and with it the wire of a reduction, whose operation must
-/// have been set: the algorithm asked for, the one that the engine's tuning gives for `automatic`, or `ring`, whose
-/// schedule is then empty, for a group of one. `question` holds the kind, the bytes and whether `direct` is possible.
-/// Throws UsageError on an average of integers, on a wire that the algorithm does not have, and on a fed job with an
-/// algorithm that sends no messages.
+/// Sets and returns the algorithm of `job`, and sets the wire of a reduction; job.op must be set before. It is the
+/// algorithm of `options`; for `automatic`, the choice of the engine's tuning; for a group of one, `ring`, whose
+/// schedule is then empty. `question` holds the kind, the bytes and whether `direct` is possible. Throws UsageError on
+/// an average of integers, on a wire that the algorithm does not have, and on a fed job with an algorithm that sends no
+/// messages.
 Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options);
 
 /// Where this rank stands in the job's group.
@@ -47,7 +47,7 @@ void check_shapes(const Job& job, const Tensor& in, const Tensor& out, std::init
 /// whole.
 void check_extent(const Job& job, const char* name, const Tensor& tensor, int dim, Index expected);
 
-/// The result of a reduction over one rank: `in` itself, once it is there.
+/// Copies `in` to `out`: the result over one rank. A fed job copies when the input is supplied.
 void place_whole(Job& job, const Tensor& in, Tensor& out);
 
 /// The blocks of a dim of size `n`, by position of the job's group.

@@ -4,10 +4,40 @@
 #include <bit>
 #include <utility>
 
+// Algorithm `doubling`. In one round a position exchanges with one position at distance k, and k is a power of two.
+// A, B, C, D are the blocks of positions 0 to 3.
+//
+// all_gather, k = 1, 2. A position receives from k places further, and what it has doubles:
+//
+//               position 0    position 1    position 2    position 3
+//     start     A . . .       . B . .       . . C .       . . . D
+//     k = 1     A B . .       . B C .       . . C D       A . . D
+//     k = 2     A B C D       A B C D       A B C D       A B C D
+//
+// reduce_scatter, k = 2, 1: the way back. A position sends sums k places further, and adds what it receives:
+//
+//     k = 2     C D to 2      D A to 3      A B to 0      B C to 1
+//     k = 1     B to 1        C to 2        D to 3        A to 0
+//
+// all_reduce, k = 1, 2. Two positions exchange their whole sums, and both add them. s01 is the sum of operands 0 and 1:
+//
+//     k = 1     s0 and s1 between 0 and 1         s2 and s3 between 2 and 3
+//     k = 2     s01 and s23 between 0 and 2       s01 and s23 between 1 and 3
+//
+// With 3 positions there are 2 = 2^1 in this exchange: before it position 2 sends its operand to position 0, and after
+// it position 0 sends the result to position 2.
+//
+// all_to_all, k = 1, 2. Block xy goes from x to y, d = y - x places round the ring. It moves k places in the round of k
+// if the binary digit k of d is 1:
+//
+//               position 0    position 1    position 2    position 3
+//     k = 1     01 03 to 1    12 10 to 2    23 21 to 3    30 32 to 0
+//     k = 2     02 32 to 2    13 03 to 3    20 10 to 0    31 21 to 1
+
 namespace shardline::collectives {
 namespace {
 
-/// The chunks of `count` positions from `first` on, round the ring, as few contiguous pieces of `buffer`.
+/// The chunks of `count` positions from `first` on, round the ring, joined to as few pieces of `buffer` as possible.
 std::vector<Piece> run_of(const std::vector<Range>& chunks, Index first, Index count, Buffer buffer) {
   const auto positions = static_cast<Index>(chunks.size());
   std::vector<Piece> pieces;
@@ -45,14 +75,14 @@ Schedule doubling_all_gather(const Placement& placement, const std::vector<Range
   strand.push_back({.locals = {{{Buffer::output, own}, {{Buffer::input, {0, own.size()}}}}}});
   for (Index k = 1; k < positions; k *= 2) {
     const Index count = std::min(k, positions - k);
-    Step step;
+    Round round;
     for (const Piece& piece : run_of(chunks, position, count, Buffer::output)) {
-      step.sends.push_back({ring_position(position, -k, positions), piece});
+      round.sends.push_back({ring_position(position, -k, positions), piece});
     }
     for (const Piece& piece : run_of(chunks, position + k, count, Buffer::output)) {
-      step.receives.push_back({ring_position(position, k, positions), piece});
+      round.receives.push_back({ring_position(position, k, positions), piece});
     }
-    strand.push_back(std::move(step));
+    strand.push_back(std::move(round));
   }
   return schedule;
 }
@@ -65,25 +95,25 @@ Schedule doubling_reduce_scatter(const Placement& placement, const std::vector<R
   if (positions == 1) return schedule;
   schedule.work_size = end_of(chunks);
   Strand& strand = schedule.strands[0];
-  Step start;
+  Round start;
   for (const Piece& piece : run_of(chunks, 0, positions, Buffer::input)) {
     start.locals.push_back({{Buffer::work, piece.range}, {piece}});
   }
   strand.push_back(std::move(start));
   for (Index k = largest_power_below(positions); k >= 1; k /= 2) {
     const Index count = std::min(k, positions - k);
-    Step step;
+    Round round;
     for (const Piece& piece : run_of(chunks, position + k, count, Buffer::work)) {
-      step.sends.push_back({ring_position(position, k, positions), piece, true});
+      round.sends.push_back({ring_position(position, k, positions), piece, true});
     }
     for (const Piece& piece : run_of(chunks, position, count, Buffer::work)) {
-      step.receives.push_back({.peer = ring_position(position, -k, positions),
-                               .into = piece,
-                               .action = Action::reduce,
-                               .operand = piece,
-                               .partial = true});
+      round.receives.push_back({.peer = ring_position(position, -k, positions),
+                                .into = piece,
+                                .on_arrival = OnArrival::reduce,
+                                .operand = piece,
+                                .partial = true});
     }
-    strand.push_back(std::move(step));
+    strand.push_back(std::move(round));
   }
   strand.push_back({.locals = {{{Buffer::output, {0, own.size()}}, {{Buffer::work, own}}, true}}});
   return schedule;
@@ -104,7 +134,7 @@ Schedule doubling_all_reduce(const Placement& placement, Index elements) {
   const auto receive_sum = [&](Index peer) {
     return Receive{.peer = peer,
                    .into = sum,
-                   .action = Action::reduce,
+                   .on_arrival = OnArrival::reduce,
                    .operand = sum,
                    .partial = true,
                    .operand_first = position < peer};
@@ -118,7 +148,7 @@ Schedule doubling_all_reduce(const Placement& placement, Index elements) {
   if (serves) strand.push_back({.receives = {receive_sum(position + power)}});
   for (Index k = 1; k < power; k *= 2) {
     const Index peer = position ^ k;
-    // What is sent must stay as it is until it has left, so the sum is received apart and added afterwards.
+    // The sum must not change until it has been sent. So the other sum is received apart and added afterwards.
     const Piece other{Buffer::work, {elements, 2 * elements}};
     schedule.work_size = 2 * elements;
     strand.push_back({.sends = {{peer, sum, true}}, .receives = {{.peer = peer, .into = other, .partial = true}}});
@@ -141,14 +171,14 @@ Schedule doubling_all_to_all(const Placement& placement, const Exchange& exchang
     schedule.work_size += size;
     return Range{begin, begin + size};
   };
-  // Where the block lies now that this position holds on its way by `distance` places in all.
+  // By distance d: the present place of the block that this position holds and that travels d places in all.
   std::vector<Piece> held;
   for (Index d = 0; d < positions; ++d) {
     held.push_back({Buffer::input, exchange.sends[static_cast<std::size_t>(ring_position(position, d, positions))]});
   }
-  Step end;
+  Round end;
   for (Index k = 1; k < positions; k *= 2) {
-    // A block at distance d has gone the places of the digits below k when this step begins.
+    // Before this round a block of distance d has travelled d % k places: the digits below k.
     const auto size_from = [&](Index holder, Index d) {
       const Index origin = ring_position(holder, -(d % k), positions);
       return exchange.size(origin, ring_position(origin, d, positions));
@@ -163,17 +193,17 @@ Schedule doubling_all_to_all(const Placement& placement, const Exchange& exchang
     }
     Piece packed{Buffer::work, reserve(out)};
     Piece arriving{Buffer::work, reserve(in)};
-    Step step{.sends = {{ring_position(position, k, positions), packed}}, .receives = {{giver, arriving}}};
+    Round round{.sends = {{ring_position(position, k, positions), packed}}, .receives = {{giver, arriving}}};
     for (Index d = 0; d < positions; ++d) {
       if ((d & k) == 0) continue;
       Piece& block = held[static_cast<std::size_t>(d)];
       const Piece place{Buffer::work, {packed.range.begin, packed.range.begin + block.size()}};
       packed.range.begin = place.range.end;
-      step.locals.push_back({place, {block}});
+      round.locals.push_back({place, {block}});
       block = {Buffer::work, {arriving.range.begin, arriving.range.begin + size_from(giver, d)}};
       arriving.range.begin = block.range.end;
     }
-    strand.push_back(std::move(step));
+    strand.push_back(std::move(round));
   }
   for (Index d = 1; d < positions; ++d) {
     const auto origin = static_cast<std::size_t>(ring_position(position, -d, positions));

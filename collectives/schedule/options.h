@@ -21,7 +21,7 @@ std::string_view name_of(Kind kind);
 /// - `ring`: from neighbour to neighbour, one way round;
 /// - `bidirectional`: both ways round at once; over several axes along all of them at once;
 /// - `pairwise`: every position exchanges with every other;
-/// - `doubling`: a logarithmic number of steps, for small arrays;
+/// - `doubling`: a logarithmic number of rounds, for small arrays;
 /// - `direct`: ranks of one node read each other's arrays in a shared arena;
 /// - `native`: the MPI library's own collective, an oracle (its order of summation is its own).
 enum class Algorithm : std::uint8_t { automatic, ring, bidirectional, pairwise, doubling, direct, native };
@@ -62,8 +62,8 @@ struct Options {
   /// Segments in flight with one peer in one direction, from 1 to 1024; 0: kWindow. More of them keep a link busy
   /// between polls that are far apart.
   Index window = 0;
-  /// The input is written while the operation runs: what Handle::supply() has not named is not read. All_gather and
-  /// reduce_scatter along dim 0 and all_reduce; goes by messages, so never `direct` or `native`.
+  /// The input is written during the run: only elements that Handle::supply() has named are read. For all_gather and
+  /// reduce_scatter along dim 0 and for all_reduce, by messages only, so never `direct` or `native`.
   bool fed = false;
 };
 

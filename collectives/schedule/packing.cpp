@@ -84,11 +84,11 @@ BoxWalk::Run BoxWalk::next(Index limit) {
   const Run run{from_ + within_, to_ + within_, count};
   within_ += count;
   behind_ += count;
-  if (within_ == run_) step();
+  if (within_ == run_) to_next_run();
   return run;
 }
 
-void BoxWalk::step() {
+void BoxWalk::to_next_run() {
   within_ = 0;
   for (std::size_t l = 0; l < loops_; ++l) {
     Loop& loop = loop_[l];
@@ -101,7 +101,7 @@ void BoxWalk::step() {
   }
 }
 
-void copy_box(const ConstRegion& from, const Region& to, Index element_size) {
+void copy_box(const ConstBoxView& from, const BoxView& to, Index element_size) {
   BoxWalk walk(from.shape, from.box, to.shape, to.box);
   while (!walk.done()) {
     const BoxWalk::Run run = walk.next(std::numeric_limits<Index>::max());

@@ -41,8 +41,8 @@ class BoxWalk {
   BoxWalk() = default;
   /// Throws Error when the extents differ.
   BoxWalk(const Shape& from, const Box& from_box, const Shape& to, const Box& to_box);
-  /// Adds a dim outside of those there are, over `count` elements of which the walk is to go. Adjacent dims that are
-  /// contiguous become one. Throws Error beyond kMaxLoops that do not.
+  /// Adds a dim outside the present ones. The walk visits `count` elements of it. Adjacent dims that are contiguous
+  /// become one loop. Throws Error when more than kMaxLoops loops remain.
   void add_outer(Index count, Side from, Side to);
 
   bool done() const { return behind_ == size_; }
@@ -61,7 +61,7 @@ class BoxWalk {
     Index from_stride;
     Index to_stride;
   };
-  void step();
+  void to_next_run();
 
   Index size_ = 1;
   Index behind_ = 0;  ///< elements that have been visited
@@ -76,12 +76,12 @@ class BoxWalk {
 };
 
 /// A box of an array in memory, to copy from or to. Pointers may be null when the box is empty.
-struct ConstRegion {
+struct ConstBoxView {
   const std::byte* data = nullptr;
   Shape shape;
   Box box;
 };
-struct Region {
+struct BoxView {
   std::byte* data = nullptr;
   Shape shape;
   Box box;
@@ -89,17 +89,17 @@ struct Region {
 
 /// Copies `from` to `to`, boxes of equal extents in arrays that do not overlap, in one pass over memory.
 /// `element_size` in bytes.
-void copy_box(const ConstRegion& from, const Region& to, Index element_size);
+void copy_box(const ConstBoxView& from, const BoxView& to, Index element_size);
 
-/// Where the boxes of an array, one per position, lie in memory for the wire.
+/// The places in memory from which, or into which, the boxes of an array travel. There is one box for each position.
 struct Chunks {
   bool packed = false;        ///< false: in the array itself; true: one after the other in a buffer of their own
   std::vector<Range> ranges;  ///< by position, in elements of the array or of the packed buffer
   Index size() const;         ///< elements of all boxes together
 };
 
-/// Leaves the boxes in the array when each of them is contiguous there (cuts of the first dim whose extent is not 1),
-/// so that no packing copy is made; otherwise packed_chunks().
+/// When each box is contiguous in the array (a cut of the first dim whose extent is not 1), the boxes stay there and no
+/// copy is made. Otherwise packed_chunks().
 Chunks chunks_of(const Shape& shape, const std::vector<Box>& boxes);
 
 /// The boxes one after the other, each row-major.

@@ -6,10 +6,11 @@
 
 namespace shardline::collectives {
 
-// Algorithm `pairwise`: every position exchanges with every other, one after the other: in step d with those d places
-// further and d places behind, so that everybody sends one chunk and receives one at any time. p - 1 steps (all_reduce:
-// twice that), and no chunk is forwarded. Right on a switch, where every pair has a way of its own. In a reduction the
-// parts of a chunk all come to its owner, which adds them in order of position: bf16 is rounded once.
+// Algorithm `pairwise`: every position exchanges with every other, one after the other. In round d it sends to the
+// position d places further and receives from the one d places behind, so that every position sends one chunk and
+// receives one at a time. There are p - 1 rounds (twice as many for all_reduce), and no chunk is forwarded. It suits a
+// switch, where every two ranks have their own way. In a reduction all parts of a chunk come to its owner, which adds
+// them in order of position. So bf16 is rounded once. pairwise.cpp draws the rounds.
 
 /// As torus_all_gather().
 Schedule pairwise_all_gather(const Placement& placement, const std::vector<Range>& chunks);
@@ -20,7 +21,7 @@ Schedule pairwise_reduce_scatter(const Placement& placement, const std::vector<R
 /// As torus_all_reduce().
 Schedule pairwise_all_reduce(const Placement& placement, const std::vector<Range>& chunks);
 
-/// The own block is the caller's to move.
+/// The caller copies the own block.
 Schedule pairwise_all_to_all(const Placement& placement, const Exchange& exchange);
 
 }  // namespace shardline::collectives

@@ -31,8 +31,8 @@ Index Placement::position_at(const std::vector<Index>& coordinates) const {
 Index busiest_direction(const Schedule& schedule, const ElementSizes& sizes) {
   std::map<Index, Index> sent;
   for (const Strand& strand : schedule.strands) {
-    for (const Step& step : strand) {
-      for (const Send& send : step.sends) {
+    for (const Round& round : strand) {
+      for (const Send& send : round.sends) {
         sent[schedule.by_link ? send.peer : 0] += send.from.size() * (send.partial ? sizes.partial : sizes.whole);
       }
     }
@@ -42,12 +42,12 @@ Index busiest_direction(const Schedule& schedule, const ElementSizes& sizes) {
   return most;
 }
 
-Index step_count(const Schedule& schedule) {
+Index round_count(const Schedule& schedule) {
   Index most = 0;
   for (const Strand& strand : schedule.strands) {
-    const auto moves = [](const Step& step) {
-      return std::any_of(step.sends.begin(), step.sends.end(), [](const Send& s) { return s.from.size() > 0; }) ||
-             std::any_of(step.receives.begin(), step.receives.end(),
+    const auto moves = [](const Round& round) {
+      return std::any_of(round.sends.begin(), round.sends.end(), [](const Send& s) { return s.from.size() > 0; }) ||
+             std::any_of(round.receives.begin(), round.receives.end(),
                          [](const Receive& r) { return r.into.size() > 0; });
     };
     most = std::max<Index>(most, std::count_if(strand.begin(), strand.end(), moves));

@@ -30,15 +30,15 @@ class FirstOccurrences {
   std::vector<Range> order_;
 };
 
-/// Calls body(step) for the first step of every strand, then for the second ones, and so on.
+/// Calls body(round) for round `number` of every strand that has one.
 template <class Body>
-void for_each_in_round(const Schedule& schedule, std::size_t round, Body body) {
+void for_each_of_round(const Schedule& schedule, std::size_t number, Body body) {
   for (const Strand& strand : schedule.strands) {
-    if (round < strand.size()) body(strand[round]);
+    if (number < strand.size()) body(strand[number]);
   }
 }
 
-std::size_t rounds(const Schedule& schedule) {
+std::size_t most_rounds(const Schedule& schedule) {
   std::size_t most = 0;
   for (const Strand& strand : schedule.strands) most = std::max(most, strand.size());
   return most;
@@ -48,23 +48,23 @@ std::size_t rounds(const Schedule& schedule) {
 
 bool settles(const Receive& receive) {
   return receive.into.buffer == Buffer::output &&
-         (receive.last || (receive.action == Action::copy && !receive.partial));
+         (receive.last || (receive.on_arrival == OnArrival::copy && !receive.partial));
 }
 
 bool settles(const Local& local) { return local.into.buffer == Buffer::output; }
 
 std::vector<Range> reading_order(const Schedule& schedule) {
   FirstOccurrences read;
-  for (std::size_t round = 0; round < rounds(schedule); ++round) {
-    for_each_in_round(schedule, round, [&](const Step& step) {
-      for (const Local& local : step.locals) {
+  for (std::size_t number = 0; number < most_rounds(schedule); ++number) {
+    for_each_of_round(schedule, number, [&](const Round& round) {
+      for (const Local& local : round.locals) {
         for (const Piece& piece : local.from) read.add_input(piece);
       }
-      for (const Send& send : step.sends) read.add_input(send.from);
+      for (const Send& send : round.sends) read.add_input(send.from);
     });
-    for_each_in_round(schedule, round, [&](const Step& step) {
-      for (const Receive& receive : step.receives) {
-        if (receive.action == Action::reduce) read.add_input(receive.operand);
+    for_each_of_round(schedule, number, [&](const Round& round) {
+      for (const Receive& receive : round.receives) {
+        if (receive.on_arrival == OnArrival::reduce) read.add_input(receive.operand);
       }
     });
   }
@@ -74,14 +74,14 @@ std::vector<Range> reading_order(const Schedule& schedule) {
 std::vector<Range> arrival_order(const Schedule& schedule, Range placed) {
   FirstOccurrences written;
   written.add(placed);
-  for (std::size_t round = 0; round < rounds(schedule); ++round) {
-    for_each_in_round(schedule, round, [&](const Step& step) {
-      for (const Local& local : step.locals) {
+  for (std::size_t number = 0; number < most_rounds(schedule); ++number) {
+    for_each_of_round(schedule, number, [&](const Round& round) {
+      for (const Local& local : round.locals) {
         if (settles(local)) written.add(local.into.range);
       }
     });
-    for_each_in_round(schedule, round, [&](const Step& step) {
-      for (const Receive& receive : step.receives) {
+    for_each_of_round(schedule, number, [&](const Round& round) {
+      for (const Receive& receive : round.receives) {
         if (settles(receive)) written.add(receive.into.range);
       }
     });

@@ -6,19 +6,19 @@
 
 namespace shardline::collectives {
 
-// In which order a schedule needs its input and completes its output: for those who make the one or use the other piece
-// by piece while it runs. Strands count as going at the same pace, step by step.
+// The order in which a schedule needs its input, and the order in which it completes its output. Callers use it to make
+// the input, or to use the output, piece by piece during the run. Strands count as equally fast, round by round.
 
-/// True when the elements received will not change any more: they are part of the result.
+/// True when the received elements are part of the result and do not change any more.
 bool settles(const Receive& receive);
 bool settles(const Local& local);
 
-/// The elements of the input that the schedule reads, each once, those that it needs first at the front: within a step
-/// what is combined or sent at once, then what is added to sums that arrive.
+/// The elements of the input that the schedule reads, each once, the first needed first. Within a round, elements that
+/// are combined or sent come before elements that are added to arriving sums.
 std::vector<Range> reading_order(const Schedule& schedule);
 
-/// The elements of the output that the schedule writes, each once, in the order in which they get their last value;
-/// `placed`, which the schedule need not write, stands first.
+/// The elements of the output that the schedule writes, each once, in the order in which they get their last value.
+/// `placed` comes first; the schedule need not write it.
 std::vector<Range> arrival_order(const Schedule& schedule, Range placed);
 
 }  // namespace shardline::collectives

@@ -8,7 +8,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// So many routes have two strands each within kMostStrands.
+/// Each route has two strands, and a schedule has at most kMostStrands.
 constexpr std::size_t kMostRoutes = kMostStrands / 2;
 
 Line line_along(std::size_t axis, const Placement& placement, Algorithm algorithm) {
@@ -49,8 +49,8 @@ std::vector<Route> rotations(const Placement& placement, const std::vector<doubl
   return routes;
 }
 
-/// Shares of the rotations with which the links that enter a rank are busy equally long in an all_gather. Along an axis
-/// come, for each of its other ranks, the blocks that were gathered before it.
+/// Shares of the rotations for which all links into a rank are busy equally long in an all_gather. Each other rank of
+/// an axis sends all blocks that were gathered along the axes before.
 std::vector<double> balanced_shares(const std::vector<Index>& sizes) {
   const auto axes = static_cast<Eigen::Index>(sizes.size());
   const auto size = [&](Eigen::Index axis) { return static_cast<double>(sizes[static_cast<std::size_t>(axis)]); };
@@ -115,7 +115,7 @@ std::vector<Route> gather_routes(Algorithm algorithm, const Placement& placement
   if (placement.positions() == 1) return {};
   if (algorithm == Algorithm::ring) return {whole_group(placement)};
   const std::size_t axes = placement.axis_sizes.size();
-  // Beyond so many axes not every rotation has strands of its own; the first one alone is still right.
+  // With more axes there are not enough strands for every rotation. The first rotation alone is still correct.
   if (axes == 1 || axes > kMostRoutes) return rotations(placement, {1.0});
   return rotations(placement, balanced_shares(placement.axis_sizes));
 }
@@ -132,11 +132,11 @@ Strands::Strands(Schedule& schedule) : schedule_(schedule), first_(schedule.stra
   schedule.strands.resize(first_ + 2);
 }
 
-void Strands::add(Direction direction, Step step) {
+void Strands::add(Direction direction, Round round) {
   std::vector<Need>& pending = pending_[static_cast<std::size_t>(direction)];
-  step.needs.insert(step.needs.end(), pending.begin(), pending.end());
+  round.needs.insert(round.needs.end(), pending.begin(), pending.end());
   pending.clear();
-  strand(direction).push_back(std::move(step));
+  strand(direction).push_back(std::move(round));
 }
 
 void Strands::meet() {

@@ -7,10 +7,10 @@
 
 namespace shardline::collectives {
 
-// What the algorithms `ring` and `bidirectional` are made of. The ranks of an axis lie on a line that is closed to a
-// ring; data travels along it from neighbour to neighbour. `ring` takes the whole group as one line and goes one way
-// round. `bidirectional` goes both ways at once, each half way round, and over several axes cuts the payload into parts
-// that take the axes in different orders, so that the links of all axes carry something at any time.
+// Common parts of the algorithms `ring` and `bidirectional`. The ranks of an axis lie on a line that is closed to a
+// ring. Data travels along it from neighbour to neighbour. `ring` takes the whole group as one line and goes one way
+// round. `bidirectional` goes both ways at once, each half way round. Over several axes it cuts the payload into parts.
+// Each part takes the axes in another order, so that the links of all axes are busy all the time.
 
 enum class Direction : std::uint8_t { right, left };
 inline constexpr Direction kDirections[] = {Direction::right, Direction::left};
@@ -43,8 +43,8 @@ struct Line {
   }
 };
 
-/// A part of the payload and the order in which it takes the axes, each given as the line along it; a line of the whole
-/// group stands for itself.
+/// A part of the payload, and the order in which it takes the axes. Each axis is given as the line along it. `ring` has
+/// one route with one line, the whole group.
 struct Route {
   std::vector<std::size_t> axes;  ///< positions in Placement::axis_sizes; empty for the line of the whole group
   std::vector<Line> lines;        ///< in the order in which an all_gather takes them
@@ -63,15 +63,15 @@ std::vector<Index> positions_along(const Route& route, Range lines, const Placem
 /// rotations of their order, with parts that load the links of all axes equally when blocks are equal.
 std::vector<Route> gather_routes(Algorithm algorithm, const Placement& placement);
 
-/// The same with equal parts: an exchange crosses every axis once, whatever the order.
+/// The same with equal parts: in an exchange the load of an axis does not depend on the order.
 std::vector<Route> exchange_routes(Algorithm algorithm, const Placement& placement);
 
-/// The two strands of one route. Steps are added to either; what is added after meet() waits until both have finished
-/// what was added before.
+/// The two strands of one route. add() adds a round to one of them. Rounds added after meet() wait until both strands
+/// have finished the rounds added before.
 class Strands {
  public:
   explicit Strands(Schedule& schedule);
-  void add(Direction direction, Step step);
+  void add(Direction direction, Round round);
   void meet();
 
  private:

@@ -6,6 +6,25 @@
 
 #include "collectives/schedule/torus.h"
 
+// all_to_all by `ring` and `bidirectional`. Blocks go from neighbour to neighbour until they reach their position.
+// Block xy goes from position x to position y.
+//
+// `ring`, everything to the right neighbour:
+//
+//               position 0       position 1       position 2       position 3
+//     round 1   01 02 03 to 1    12 13 10 to 2    23 20 21 to 3    30 31 32 to 0
+//     round 2   31 32    to 1    02 03    to 2    13 10    to 3    20 21    to 0
+//     round 3   21       to 1    32       to 2    03       to 3    10       to 0
+//
+// The first block that a position receives in a round is its own. It sends the others on in the next round.
+//
+// `bidirectional`, what position 0 sends. 02' and 02" are the halves of block 02, which goes half way round:
+//
+//     round 1   01 02' to 1      03 02" to 3
+//     round 2   31'    to 1      13"    to 3
+//
+// Over several axes a block takes the lines of its route in turn. Between two lines it rests in the work buffer.
+
 namespace shardline::collectives {
 namespace {
 
@@ -15,15 +34,15 @@ struct Item {
   Index destination = 0;
 };
 
-/// One route of an exchange.
+/// One route of an exchange. `turn` counts the lines of the route.
 class Forwarder {
  public:
   Forwarder(Schedule& schedule, const Placement& placement, const Exchange& exchange, const Route& route)
       : schedule_(schedule), placement_(placement), exchange_(exchange), route_(route), strands_(schedule) {}
 
   void run() {
-    for (std::size_t phase = 0; phase < route_.lines.size(); ++phase) {
-      run_along(phase);
+    for (std::size_t turn = 0; turn < route_.lines.size(); ++turn) {
+      run_along(turn);
       strands_.meet();
     }
   }
@@ -35,14 +54,14 @@ class Forwarder {
     Range part;  ///< within the block
   };
 
-  std::vector<Item> items(std::size_t phase, Index from, Index to) const;
-  std::vector<Parcel> parcels(std::size_t phase, Index from, Direction direction, Index distance) const;
-  void run_along(std::size_t phase);
-  void send_along(std::size_t phase, Direction direction);
+  std::vector<Item> items(std::size_t turn, Index from, Index to) const;
+  std::vector<Parcel> parcels(std::size_t turn, Index from, Direction direction, Index distance) const;
+  void run_along(std::size_t turn);
+  void send_along(std::size_t turn, Direction direction);
   Range reserve(Index size);
-  /// Where a block that this position holds at the beginning of a phase lies.
+  /// The place of a block that this position holds when a turn begins.
   Piece held(const Item& item) const;
-  /// Where a block goes that stays here in this phase.
+  /// The place for a block that arrives and does not travel further in this turn.
   Piece resting_place(const Item& item);
 
   Schedule& schedule_;
@@ -53,12 +72,12 @@ class Forwarder {
   std::map<std::pair<Index, Index>, Piece> resting_;  ///< received and not yet at home, by origin and destination
 };
 
-/// What member `from` of line `phase` has for member `to`.
-std::vector<Item> Forwarder::items(std::size_t phase, Index from, Index to) const {
-  const Line& line = route_.lines[phase];
+/// What member `from` of line `turn` has for member `to`.
+std::vector<Item> Forwarder::items(std::size_t turn, Index from, Index to) const {
+  const Line& line = route_.lines[turn];
   std::vector<Item> all;
-  const auto here = static_cast<Index>(phase);
-  // On the lines before this one blocks have come together, on those after it they are still to part.
+  const auto here = static_cast<Index>(turn);
+  // The block has already travelled along the lines before this one, and will travel along the lines after it.
   const std::vector<Index> origins =
       positions_along(route_, {0, here}, placement_, line.members[static_cast<std::size_t>(from)]);
   const std::vector<Index> destinations = positions_along(route_, {here + 1, static_cast<Index>(route_.lines.size())},
@@ -69,11 +88,11 @@ std::vector<Item> Forwarder::items(std::size_t phase, Index from, Index to) cons
   return all;
 }
 
-std::vector<Forwarder::Parcel> Forwarder::parcels(std::size_t phase, Index from, Direction direction,
+std::vector<Forwarder::Parcel> Forwarder::parcels(std::size_t turn, Index from, Direction direction,
                                                   Index distance) const {
-  const Line& line = route_.lines[phase];
+  const Line& line = route_.lines[turn];
   std::vector<Parcel> all;
-  for (const Item& item : items(phase, from, ring_position(from, sign(direction) * distance, line.length()))) {
+  for (const Item& item : items(turn, from, ring_position(from, sign(direction) * distance, line.length()))) {
     Range part = route_.part({0, exchange_.size(item.origin, item.destination)});
     if (line.hops.halved && distance == line.hops.in(direction)) part = half(part, direction);
     all.push_back({item, part});
@@ -109,37 +128,37 @@ Piece Forwarder::resting_place(const Item& item) {
   return found->second;
 }
 
-void Forwarder::run_along(std::size_t phase) {
-  for (const Direction direction : kDirections) send_along(phase, direction);
+void Forwarder::run_along(std::size_t turn) {
+  for (const Direction direction : kDirections) send_along(turn, direction);
 }
 
-void Forwarder::send_along(std::size_t phase, Direction direction) {
-  const Line& line = route_.lines[phase];
+void Forwarder::send_along(std::size_t turn, Direction direction) {
+  const Line& line = route_.lines[turn];
   const Index hops = line.hops.in(direction);
-  std::map<std::pair<Index, Index>, Piece> passing;  // received in the step before, to be sent on
-  Range places[2];                                   // a step receives into one while it sends from the other
+  std::map<std::pair<Index, Index>, Piece> passing;  // received in the round before, to be sent on
+  Range places[2];                                   // a round receives into one while it sends from the other
   for (Index s = 1; s <= hops; ++s) {
-    Step step;
+    Round round;
     const Index sender = line.at(-sign(direction) * (s - 1));
     const Index origin = line.at(-sign(direction) * s);
     std::map<std::pair<Index, Index>, Piece> next;
     for (Index distance = s; distance <= hops; ++distance) {
-      for (const Parcel& parcel : parcels(phase, sender, direction, distance)) {
+      for (const Parcel& parcel : parcels(turn, sender, direction, distance)) {
         const auto key = std::make_pair(parcel.item.origin, parcel.item.destination);
         const Index first = route_.part({0, exchange_.size(key.first, key.second)}).begin;
         const Piece from = s == 1 ? within(held(parcel.item), parcel.part, first) : passing.at(key);
-        step.sends.push_back({line.peer(direction, 1), from});
+        round.sends.push_back({line.peer(direction, 1), from});
       }
     }
     Index transit = 0;
     for (Index distance = s + 1; distance <= hops; ++distance) {
-      for (const Parcel& parcel : parcels(phase, origin, direction, distance)) transit += parcel.part.size();
+      for (const Parcel& parcel : parcels(turn, origin, direction, distance)) transit += parcel.part.size();
     }
     Range& place = places[s % 2];
     if (place.size() < transit) place = reserve(transit);
     Index begin = place.begin;
     for (Index distance = s; distance <= hops; ++distance) {
-      for (const Parcel& parcel : parcels(phase, origin, direction, distance)) {
+      for (const Parcel& parcel : parcels(turn, origin, direction, distance)) {
         const auto key = std::make_pair(parcel.item.origin, parcel.item.destination);
         const Index first = route_.part({0, exchange_.size(key.first, key.second)}).begin;
         Piece into{Buffer::work, {begin, begin + parcel.part.size()}};
@@ -149,11 +168,11 @@ void Forwarder::send_along(std::size_t phase, Direction direction) {
           begin = into.range.end;
           next[key] = into;
         }
-        step.receives.push_back({line.peer(direction, -1), into});
+        round.receives.push_back({line.peer(direction, -1), into});
       }
     }
     passing = std::move(next);
-    strands_.add(direction, std::move(step));
+    strands_.add(direction, std::move(round));
   }
 }
 

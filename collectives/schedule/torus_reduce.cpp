@@ -6,10 +6,48 @@
 
 #include "collectives/schedule/torus.h"
 
+// all_gather, reduce_scatter and all_reduce by `ring` and `bidirectional`. Each position talks to its two neighbours
+// only: position 1 has position 0 on its left and position 2 on its right, and the line is closed to a ring. A, B, C, D
+// are the blocks of positions 0 to 3. A dot is a block that is not there yet.
+//
+// all_gather by `ring`. In each round a position sends to the right the block that it received last:
+//
+//               position 0    position 1    position 2    position 3
+//     start     A . . .       . B . .       . . C .       . . . D
+//     round 1   A . . D       A B . .       . B C .       . . C D
+//     round 2   A . C D       A B . D       A B C .       . B C D
+//     round 3   A B C D       A B C D       A B C D       A B C D
+//
+// all_gather by `bidirectional`, on position 0. One strand goes to the right and one to the left at the same time. The
+// block half way round comes in two halves:
+//
+//     start     A . . .
+//     round 1   A B . D       D from the left, B from the right
+//     round 2   A B C D       the first half of C from the left, the second half from the right
+//
+// reduce_scatter by `ring`. a1 is block A in the operand of position 1. The sum of a block starts behind its owner, and
+// each position that it reaches adds its own operand:
+//
+//               position 0          position 1          position 2          position 3
+//     round 1   d0 to 1             a1 to 2             b2 to 3             c3 to 0
+//     round 2   c3+c0 to 1          d0+d1 to 2          a1+a2 to 3          b2+b3 to 0
+//     round 3   b2+b3+b0 to 1       c3+c0+c1 to 2       d0+d1+d2 to 3       a1+a2+a3 to 0
+//     end       A = a1+a2+a3+a0     B = b2+b3+b0+b1     C = c3+c0+c1+c2     D = d0+d1+d2+d3
+//
+// reduce_scatter by `bidirectional`, the sum of A at its owner, position 0. a2' and a2" are the halves of a2:
+//
+//     round 1   2 sends a2' to 3 (right)                 2 sends a2" to 1 (left)
+//     round 2   3 sends a2'+a3', a3" to 0 (right)        1 sends a1', a2"+a1" to 0 (left)
+//     round 3   A = (sum from the left + a0) + sum from the right, a local addition
+//
+// all_reduce: a reduce_scatter, and then an all_gather of the sums. Over several axes a route takes the axes in turn:
+// an all_gather first along the first line of the route, then with all blocks gathered so far along the next one. A
+// reduce_scatter takes the lines in the opposite order.
+
 namespace shardline::collectives {
 namespace {
 
-/// The blocks that travel together: one piece each.
+/// Blocks that travel together, one piece for each.
 using Unit = std::vector<Piece>;
 
 Index size_of_unit(const Unit& unit) {
@@ -18,26 +56,26 @@ Index size_of_unit(const Unit& unit) {
   return sum;
 }
 
-/// One route of a gather or a reduction.
+/// One route of a gather or a reduction. `turn` counts the lines of the route.
 class Traveller {
  public:
   Traveller(Schedule& schedule, const Placement& placement, const std::vector<Range>& chunks, const Route& route)
       : schedule_(schedule), placement_(placement), chunks_(chunks), route_(route), strands_(schedule) {}
 
-  /// The own block starts as `own`, which has the place of the own chunk in `own.range`.
+  /// `own` is the own block: its buffer and its range there.
   void gather(const Piece& own);
   /// Leaves the own chunk's sum in `result`.
   void reduce(const Piece& result);
 
  private:
-  /// Positions whose blocks travel together along line `phase` from its member `member`: those that differ from it on
+  /// Positions whose blocks travel together along line `turn` from its member `member`: those that differ from it on
   /// the lines before.
-  std::vector<Index> together(std::size_t phase, Index member) const;
+  std::vector<Index> together(std::size_t turn, Index member) const;
   Range part(Index position) const { return route_.part(chunks_[static_cast<std::size_t>(position)]); }
-  void gather_along(std::size_t phase, const std::function<Piece(Index position)>& place);
-  void reduce_along(std::size_t phase, const Piece& result);
-  void send_sums(const Line& line, Direction direction, std::size_t phase, const Unit& into);
-  Unit operands(std::size_t phase, Index member) const;
+  void gather_along(std::size_t turn, const std::function<Piece(Index position)>& place);
+  void reduce_along(std::size_t turn, const Piece& result);
+  void send_sums(const Line& line, Direction direction, std::size_t turn, const Unit& into);
+  Unit operands(std::size_t turn, Index member) const;
   Unit work(const Unit& like);
 
   Schedule& schedule_;
@@ -48,9 +86,9 @@ class Traveller {
   std::vector<Piece> sums_;  ///< by position: where the sum of the lines done so far lies; empty before the first
 };
 
-std::vector<Index> Traveller::together(std::size_t phase, Index member) const {
-  const Index position = route_.lines[phase].members[static_cast<std::size_t>(member)];
-  return positions_along(route_, {0, static_cast<Index>(phase)}, placement_, position);
+std::vector<Index> Traveller::together(std::size_t turn, Index member) const {
+  const Index position = route_.lines[turn].members[static_cast<std::size_t>(member)];
+  return positions_along(route_, {0, static_cast<Index>(turn)}, placement_, position);
 }
 
 void Traveller::gather(const Piece& own) {
@@ -59,44 +97,44 @@ void Traveller::gather(const Piece& own) {
     const Range mine = route_.part(own.range);
     return Piece{own.buffer, mine};
   };
-  for (std::size_t phase = 0; phase < route_.lines.size(); ++phase) {
-    gather_along(phase, place);
+  for (std::size_t turn = 0; turn < route_.lines.size(); ++turn) {
+    gather_along(turn, place);
     strands_.meet();
   }
 }
 
-void Traveller::gather_along(std::size_t phase, const std::function<Piece(Index position)>& place) {
-  const Line& line = route_.lines[phase];
+void Traveller::gather_along(std::size_t turn, const std::function<Piece(Index position)>& place) {
+  const Line& line = route_.lines[turn];
   for (const Direction direction : kDirections) {
     const Index hops = line.hops.in(direction);
     for (Index s = 1; s <= hops; ++s) {
       const auto pieces = [&](Index distance) {
         Unit unit;
-        for (const Index position : together(phase, line.at(-sign(direction) * distance))) {
+        for (const Index position : together(turn, line.at(-sign(direction) * distance))) {
           Piece piece = place(position);
           if (line.hops.halved && s == hops) piece.range = half(piece.range, direction);
           unit.push_back(piece);
         }
         return unit;
       };
-      Step step;
-      for (const Piece& piece : pieces(s - 1)) step.sends.push_back({line.peer(direction, 1), piece});
-      for (const Piece& piece : pieces(s)) step.receives.push_back({line.peer(direction, -1), piece});
-      strands_.add(direction, std::move(step));
+      Round round;
+      for (const Piece& piece : pieces(s - 1)) round.sends.push_back({line.peer(direction, 1), piece});
+      for (const Piece& piece : pieces(s)) round.receives.push_back({line.peer(direction, -1), piece});
+      strands_.add(direction, std::move(round));
     }
   }
 }
 
 void Traveller::reduce(const Piece& result) {
-  for (std::size_t phase = route_.lines.size(); phase-- > 0;) {
-    reduce_along(phase, result);
+  for (std::size_t turn = route_.lines.size(); turn-- > 0;) {
+    reduce_along(turn, result);
     strands_.meet();
   }
 }
 
-Unit Traveller::operands(std::size_t phase, Index member) const {
+Unit Traveller::operands(std::size_t turn, Index member) const {
   Unit unit;
-  for (const Index position : together(phase, member)) {
+  for (const Index position : together(turn, member)) {
     unit.push_back(sums_.empty() ? Piece{Buffer::input, part(position)} : sums_[static_cast<std::size_t>(position)]);
   }
   return unit;
@@ -112,11 +150,11 @@ Unit Traveller::work(const Unit& like) {
   return unit;
 }
 
-void Traveller::reduce_along(std::size_t phase, const Piece& result) {
-  const Line& line = route_.lines[phase];
+void Traveller::reduce_along(std::size_t turn, const Piece& result) {
+  const Line& line = route_.lines[turn];
   if (line.length() == 1) return;
-  const Unit own = operands(phase, line.index);
-  const bool last = phase == 0;
+  const Unit own = operands(turn, line.index);
+  const bool last = turn == 0;
   Unit total;
   if (last) {
     total = {{result.buffer, route_.part(result.range)}};
@@ -124,20 +162,20 @@ void Traveller::reduce_along(std::size_t phase, const Piece& result) {
     total = work(own);
   }
   if (line.hops.left == 0) {
-    send_sums(line, Direction::right, phase, total);
+    send_sums(line, Direction::right, turn, total);
   } else {
     const Unit from_left = work(own);
     const Unit from_right = work(own);
-    send_sums(line, Direction::right, phase, from_left);
-    send_sums(line, Direction::left, phase, from_right);
+    send_sums(line, Direction::right, turn, from_left);
+    send_sums(line, Direction::left, turn, from_right);
     strands_.meet();
-    Step join;
+    Round join;
     for (std::size_t k = 0; k < total.size(); ++k)
       join.locals.push_back({total[k], {from_left[k], from_right[k]}, last});
     strands_.add(Direction::right, std::move(join));
   }
   sums_.resize(chunks_.size());
-  const std::vector<Index> mine = together(phase, line.index);
+  const std::vector<Index> mine = together(turn, line.index);
   for (std::size_t k = 0; k < mine.size(); ++k) sums_[static_cast<std::size_t>(mine[k])] = total[k];
 }
 
@@ -163,12 +201,12 @@ Piece inside(const Piece& piece, Range within) {
   return {piece.buffer, {piece.range.begin + within.begin, piece.range.begin + within.end}};
 }
 
-void Traveller::send_sums(const Line& line, Direction direction, std::size_t phase, const Unit& into) {
+void Traveller::send_sums(const Line& line, Direction direction, std::size_t turn, const Unit& into) {
   const Index hops = line.hops.in(direction);
   const bool one_way = line.hops.left == 0;
   Index largest = 0;
-  for (Index m = 0; m < line.length(); ++m) largest = std::max(largest, size_of_unit(operands(phase, m)));
-  // A step receives into one of two places while it sends from the other.
+  for (Index m = 0; m < line.length(); ++m) largest = std::max(largest, size_of_unit(operands(turn, m)));
+  // A round receives into one of two places while it sends from the other.
   const Index transit = schedule_.work_size;
   if (hops > 1) schedule_.work_size += 2 * largest;
   const auto under_way = [&](const Unit& operand, Index s) {
@@ -182,29 +220,29 @@ void Traveller::send_sums(const Line& line, Direction direction, std::size_t pha
   };
   for (Index s = 1; s <= hops; ++s) {
     const Index remaining = hops - s + 1;
-    Step step;
-    const Unit sent = operands(phase, line.at(sign(direction) * remaining));
+    Round round;
+    const Unit sent = operands(turn, line.at(sign(direction) * remaining));
     const Unit sums = under_way(sent, s - 1);
     for (std::size_t k = 0; k < sent.size(); ++k) {
       for (const Leg& leg : legs(sent[k].size(), line.hops, remaining, direction)) {
-        step.sends.push_back({line.peer(direction, 1), inside(leg.begun ? sums[k] : sent[k], leg.within), true});
+        round.sends.push_back({line.peer(direction, 1), inside(leg.begun ? sums[k] : sent[k], leg.within), true});
       }
     }
     const bool arrives = remaining == 1;
-    const Unit operand = operands(phase, line.at(sign(direction) * (remaining - 1)));
+    const Unit operand = operands(turn, line.at(sign(direction) * (remaining - 1)));
     const Unit target = arrives ? into : under_way(operand, s);
-    // The owner's operand is added once, to the sum that comes from the left.
-    const Action action = arrives && direction == Direction::left ? Action::copy : Action::reduce;
+    // The owner adds its operand once, to the sum from the left.
+    const OnArrival on_arrival = arrives && direction == Direction::left ? OnArrival::copy : OnArrival::reduce;
     for (std::size_t k = 0; k < operand.size(); ++k) {
       for (const Leg& leg : legs(operand[k].size(), line.hops, remaining, direction)) {
-        Receive receive{line.peer(direction, -1), inside(target[k], leg.within), action};
-        if (action == Action::reduce) receive.operand = inside(operand[k], leg.within);
+        Receive receive{line.peer(direction, -1), inside(target[k], leg.within), on_arrival};
+        if (on_arrival == OnArrival::reduce) receive.operand = inside(operand[k], leg.within);
         receive.partial = true;
-        receive.last = arrives && one_way && phase == 0;
-        step.receives.push_back(receive);
+        receive.last = arrives && one_way && turn == 0;
+        round.receives.push_back(receive);
       }
     }
-    strands_.add(direction, std::move(step));
+    strands_.add(direction, std::move(round));
   }
 }
 

@@ -40,7 +40,8 @@ Traffic traffic(Kind kind, Algorithm algorithm, const std::vector<Index>& axis_s
                 const ElementSizes& sizes) {
   const Index positions = Placement{axis_sizes, 0}.positions();
   if (algorithm == Algorithm::direct) {
-    // What is read is what would be received from every peer; one signal before and one after, all_reduce one between.
+    // A rank reads what it would receive from every peer. There is one signal before and one after; an all_reduce has
+    // one more between its two parts.
     const Algorithm like = kind == Kind::shift ? Algorithm::ring : Algorithm::pairwise;
     const Index bytes = traffic(kind, like, axis_sizes, elements, sizes).wire_bytes;
     return {positions == 1 ? 0 : kind == Kind::all_reduce ? 3 : 2, bytes};
@@ -48,7 +49,7 @@ Traffic traffic(Kind kind, Algorithm algorithm, const std::vector<Index>& axis_s
   Traffic most;
   for (Index position = 0; position < positions; ++position) {
     const Schedule schedule = schedule_of(kind, algorithm, {axis_sizes, position}, elements);
-    most.steps = std::max(most.steps, step_count(schedule));
+    most.rounds = std::max(most.rounds, round_count(schedule));
     most.wire_bytes = std::max(most.wire_bytes, busiest_direction(schedule, sizes));
   }
   return most;

@@ -7,9 +7,9 @@
 
 namespace shardline::collectives {
 
-/// What a collective costs on the wire, whatever the wire is.
+/// What a collective moves, independent of the speed of the links.
 struct Traffic {
-  Index steps = 0;       ///< messages one after the other on the position that has most of them, segments not counted
+  Index rounds = 0;      ///< messages one after the other, on the position with most of them; segments do not count
   Index wire_bytes = 0;  ///< bytes leaving the busiest position in its busiest direction; for `direct`, read from peers
   bool operator==(const Traffic&) const = default;
 };

@@ -7,7 +7,7 @@ namespace {
 
 bool possible(Algorithm algorithm, const Question& question) {
   if (algorithm == Algorithm::direct && !question.direct) return false;
-  if (!question.rounds || question.wire == Wire::automatic) return true;
+  if (!question.reduces_bf16 || question.wire == Wire::automatic) return true;
   const bool exchanges = algorithm == Algorithm::direct || algorithm == Algorithm::pairwise;
   return exchanges == (question.wire == Wire::exchange);
 }
@@ -26,15 +26,15 @@ Tuning Tuning::built_in() {
     // One pass over memory, whatever the size.
     rule(LinkKind::node, kind, Tuning::kAny, Tuning::kAny, Algorithm::direct);
     if (kind == Kind::shift) continue;
-    // The order of addition is that of direct: what a node gives does not depend on whether it had room for an arena.
+    // Pairwise adds in the order of direct. So the result on a node does not depend on whether it has an arena.
     if (kind == Kind::reduce_scatter || kind == Kind::all_reduce) {
       rule(LinkKind::node, kind, Tuning::kAny, Tuning::kAny, Algorithm::pairwise);
     }
     for (const LinkKind link : {LinkKind::node, LinkKind::network}) {
-      // Between two ranks every algorithm takes one step, all_reduce excepted.
+      // Between two ranks every algorithm takes one round, except for all_reduce.
       if (kind != Kind::all_reduce) rule(link, kind, 2, Tuning::kAny, Algorithm::pairwise);
       rule(link, kind, Tuning::kAny, kSmall, Algorithm::doubling);
-      // Blocks that are forwarded cross a switch more often than once.
+      // A forwarded block crosses a switch more than once.
       if (kind == Kind::all_to_all) rule(link, kind, Tuning::kAny, Tuning::kAny, Algorithm::pairwise);
     }
     rule(LinkKind::node, kind, Tuning::kAny, Tuning::kAny, Algorithm::ring);
@@ -49,7 +49,7 @@ Algorithm choose(const Tuning& tuning, const Question& question) {
                        question.bytes <= rule.most_bytes;
     if (holds && possible(rule.algorithm, question)) return rule.algorithm;
   }
-  return question.rounds && question.wire == Wire::exchange ? Algorithm::pairwise : Algorithm::ring;
+  return question.reduces_bf16 && question.wire == Wire::exchange ? Algorithm::pairwise : Algorithm::ring;
 }
 
 }  // namespace shardline::collectives

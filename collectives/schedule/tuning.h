@@ -7,25 +7,25 @@
 
 namespace shardline::collectives {
 
-/// What joins the ranks of a group: the memory of one node, or a network.
+/// The connection between the ranks of a group: the memory of one node, or a network.
 enum class LinkKind : std::uint8_t { node, network };
 
 /// "node", "network"
 std::string_view name_of(LinkKind link);
 
-/// What `automatic` is to be resolved for. Equal on all ranks of the group.
+/// The collective for which `automatic` chooses an algorithm. Equal on all ranks of the group.
 struct Question {
   Kind kind = Kind::all_gather;
   LinkKind link = LinkKind::node;
   Index ranks = 1;
   Index bytes = 0;      ///< the larger side of the collective on one rank; for all_to_all, of a rank with equal blocks
   bool direct = false;  ///< the arrays lie in an arena that all ranks of the group share
-  bool rounds = false;  ///< bf16 is reduced
+  bool reduces_bf16 = false;
   Wire wire = Wire::automatic;
 };
 
-/// Rules by which `automatic` chooses, and the sizes at which collectives go on in another way: plain data, to be
-/// filled by whoever has measured.
+/// The rules by which `automatic` chooses, and the sizes at which collectives change their way. Plain data, which
+/// measurements may fill.
 struct Tuning {
   /// `algorithm` for `kind` on `link`, for 2 to `most_ranks` ranks and up to `most_bytes` bytes.
   struct Rule {
@@ -42,9 +42,10 @@ struct Tuning {
   std::vector<Rule> rules;
   Index node_segment_bytes = Index{512} << 10;
   Index network_segment_bytes = Index{256} << 10;
-  /// Below these bytes `direct` all_reduce has every rank combine whole arrays that are not in place, which saves a
-  /// wait for the others. With two ranks that reads no more than two passes do; beyond, their half of the traffic with
-  /// the main memory tells. With more ranks two passes read less of what the others have just written. The same bits.
+  /// Below these bytes every rank combines whole arrays in a `direct` all_reduce that is not in place. This saves a
+  /// wait for the others. With two ranks one pass reads no more than two passes; above the limit two passes win,
+  /// because they halve the traffic with the main memory. With more ranks two passes read less of the data that others
+  /// have just written. The results have the same bits.
   Index one_pass_bytes_of_two = Index{1} << 20;
   Index one_pass_bytes_of_more = Index{8} << 10;
 
@@ -54,7 +55,7 @@ struct Tuning {
 
   bool operator==(const Tuning&) const = default;
 
-  /// Rules that hold well on machines that nobody has measured.
+  /// Rules that do well on machines without measurements.
   static Tuning built_in();
 };
 

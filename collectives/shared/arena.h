@@ -16,7 +16,7 @@
 namespace shardline::collectives {
 
 /// Memory for tensors that the ranks of a node read from each other, with algorithm `direct`: one window per node of a
-/// mesh, one part per rank, the flags of direct operations beside the tensors.
+/// mesh, one part per rank, the flags of `direct` runs beside the tensors.
 class Arena {
  public:
   /// Collective over all ranks of `mesh`, which must outlive the arena: room for `bytes_per_rank` of tensors on each.
@@ -44,13 +44,13 @@ class Arena {
   Index taken() const;
   const Mesh& mesh() const { return mesh_; }
 
-  // For direct operations.
+  // For runs of `direct`.
 
   /// The part of a rank of the mesh, null when it is on another node. Offsets within a part mean the same everywhere.
   std::byte* part(Index mesh_rank) const { return window_.part(mesh_rank); }
-  /// The flags of a rank of the mesh for operation `sequence` over an axis set.
+  /// The flags of a rank of the mesh for run `sequence` over an axis set.
   direct::Slot& slot(Index mesh_rank, Index axis_set, std::uint64_t sequence) const;
-  /// This rank's count of operations over an axis set.
+  /// This rank's count of runs over an axis set.
   direct::Sequence& sequence(Index axis_set) { return sequences_[static_cast<std::size_t>(axis_set)]; }
   /// A number for a set of axes of size larger than 1, in whatever order, the same on every rank.
   Index axis_set(const Axes& axes) const;

@@ -12,6 +12,31 @@
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
+// Algorithm `direct`. All ranks are on one node, and their arrays lie in a shared arena. A rank reads the arrays of the
+// others and writes only its own, so there are no messages and no rounds. *Flags* in shared memory say what a rank has
+// done: it has started, it has combined its chunk, it has finished reading.
+//
+// all_gather, all_to_all and shift (MoveRun), for 3 positions. A rank copies from every position that has started, and
+// another one goes first where the next has not:
+//
+//     position 0   started | copy 0 | copy 1 | copy 2 | finished | wait until 1 and 2 have finished
+//     position 1   started | copy 1 | copy 2 | copy 0 | finished | wait until 2 and 0 have finished
+//     position 2   started | copy 2 | copy 0 | copy 1 | finished | wait until 0 and 1 have finished
+//
+// A shift copies from one position only. The last wait keeps the operand as it is while others read it.
+//
+// reduce_scatter, and all_reduce of small arrays (ReduceRun). A rank waits until all have started. In one pass it reads
+// the operands 0, 1, 2 in this order and writes the combined elements:
+//
+//     position 0   started | wait until all have started | combine 0, 1, 2 | finished | wait until 1 and 2 have
+//     finished
+//
+// all_reduce of large arrays (TwoPassReduceRun). A rank combines its own chunk only, and copies the other chunks from
+// the results of the others. Position 0 has chunk A, 1 has B and 2 has C:
+//
+//     position 0   started | wait until all have started | combine A | combined | copy B from 1 | copy C from 2 |
+//     finished
+
 namespace shardline::collectives {
 namespace {
 
@@ -51,8 +76,7 @@ struct Cut {
   Range range;
 };
 
-/// Where the elements lie that `held` and `wanted`, two parts of an array of shape `logical`, have in common. They cut
-/// different dims.
+/// Walks the common elements of `held` and `wanted`, two parts of an array of shape `logical` that cut different dims.
 BoxWalk walk_between(const Shape& logical, Cut held, Cut wanted) {
   BoxWalk walk;
   for (auto d = static_cast<int>(logical.size()); d-- > 0;) {
@@ -94,7 +118,7 @@ struct MovePlan {
   std::optional<direct::Readers> readers;  ///< all others unless set
 };
 
-/// all_gather, all_to_all and shift: parts of the operands of some positions come into the own result.
+/// all_gather, all_to_all and shift: copies parts of the operands of some positions into the own result.
 class MoveRun final : public direct::Run {
  public:
   MoveRun(Arena& arena, Job&& job, MovePlan plan)
@@ -125,7 +149,8 @@ class MoveRun final : public direct::Run {
   Moves moves_;
 };
 
-/// Operands of all positions, combined in order of position where all have started.
+/// reduce_scatter and one-pass all_reduce: waits until all have started, and combines the operands in order of
+/// position.
 class ReduceRun : public direct::Run {
  public:
   /// `walk` leads through every operand and the own result.
@@ -163,8 +188,8 @@ class ReduceRun : public direct::Run {
   std::optional<CombinePass> pass_;
 };
 
-/// all_reduce of large arrays: this position's chunk combined, then those of the others from their results. Right in
-/// place too, as only its own position reads a chunk of the operands.
+/// all_reduce of large arrays: combines this position's chunk, then copies the other chunks from the results of the
+/// others. `in` and `out` may be the same memory, because only one position reads each chunk of the operands.
 class TwoPassReduceRun final : public ReduceRun {
  public:
   TwoPassReduceRun(Arena& arena, Job&& job, const Call& call, std::vector<Range> chunks, bool stream)
@@ -208,7 +233,7 @@ class TwoPassReduceRun final : public ReduceRun {
   bool told_ = false;
 };
 
-/// Lets the result be made in scratch, to be copied to its place when nobody reads there any more.
+/// Makes the result in scratch. It is copied to its place at the end, when no rank reads there any more.
 void make_result_aside(Engine& engine, Job& job, const Tensor& out) {
   const std::shared_ptr<std::byte> aside = engine.scratch().take(out.bytes());
   if (aside == nullptr) return;
@@ -235,8 +260,8 @@ bool direct_possible(const Engine& engine, const Job& job, const Tensor& in, con
   return direct_obstacle(engine, job, in, out).empty();
 }
 
-std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Tensor& in, int dim, const Tensor& out,
-                                             std::vector<Range> blocks) {
+std::shared_ptr<CollectiveRun> direct_all_gather(Engine& engine, Job&& job, const Tensor& in, int dim,
+                                                 const Tensor& out, std::vector<Range> blocks) {
   check_possible(engine, job, in, out);
   MovePlan plan;
   plan.call = {.kind = Kind::all_gather, .elements = out.size(), .layout = mix(mix(0, dim), out.shape())};
@@ -251,14 +276,14 @@ std::shared_ptr<Operation> direct_all_gather(Engine& engine, Job&& job, const Te
   return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
 }
 
-std::shared_ptr<Operation> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
-                                                 const Tensor& out, Range own) {
+std::shared_ptr<CollectiveRun> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
+                                                     const Tensor& out, Range own) {
   check_possible(engine, job, in, out);
   const Call call{.kind = Kind::reduce_scatter, .elements = in.size(), .layout = mix(mix(0, dim), in.shape())};
   return std::make_shared<ReduceRun>(*engine.arena(), std::move(job), call, walk_between(in.shape(), {}, {dim, own}));
 }
 
-std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out) {
+std::shared_ptr<CollectiveRun> direct_all_reduce(Engine& engine, Job&& job, const Tensor& in, const Tensor& out) {
   check_possible(engine, job, in, out);
   const Call call{.kind = Kind::all_reduce, .elements = in.size(), .layout = mix(0, in.shape())};
   if (one_pass(engine.tuning(), job, in.bytes())) {
@@ -270,8 +295,8 @@ std::shared_ptr<Operation> direct_all_reduce(Engine& engine, Job&& job, const Te
   return std::make_shared<TwoPassReduceRun>(*engine.arena(), std::move(job), call, std::move(chunks), streams(out));
 }
 
-std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
-                                             DirectExchange exchange) {
+std::shared_ptr<CollectiveRun> direct_all_to_all(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
+                                                 DirectExchange exchange) {
   check_possible(engine, job, in, out);
   MovePlan plan;
   plan.stream = streams(out);
@@ -288,15 +313,16 @@ std::shared_ptr<Operation> direct_all_to_all(Engine& engine, Job&& job, const Te
   return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
 }
 
-std::shared_ptr<Operation> direct_shift(Engine& engine, Job&& job, const Tensor& in, Index offset, const Tensor& out) {
+std::shared_ptr<CollectiveRun> direct_shift(Engine& engine, Job&& job, const Tensor& in, Index offset,
+                                            const Tensor& out) {
   check_possible(engine, job, in, out);
-  const Index step = ring_position(0, offset, job.positions());
+  const Index distance = ring_position(0, offset, job.positions());
   MovePlan plan;
-  plan.call = {.kind = Kind::shift, .elements = in.size(), .layout = mix(0, step), .wanted = out.size()};
+  plan.call = {.kind = Kind::shift, .elements = in.size(), .layout = mix(0, distance), .wanted = out.size()};
   plan.stream = streams(out);
   plan.logical = {out.size()};
-  plan.sources = {ring_position(job.position(), -step, job.positions())};
-  plan.readers = direct::Readers{job.position() + step, 1};
+  plan.sources = {ring_position(job.position(), -distance, job.positions())};
+  plan.readers = direct::Readers{job.position() + distance, 1};
   if (job.input == job.output) make_result_aside(engine, job, out);
   return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
 }

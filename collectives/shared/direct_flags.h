@@ -5,29 +5,28 @@
 #include <cstdint>
 #include <string>
 
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 #include "collectives/schedule/options.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/shape.h"
 
-// How direct operations keep step, without messages. Every rank has, in its part of the arena, a ring of slots for each
-// set of axes, and the operations over a set are counted; operation s uses slot s mod kSlots of every rank of its
-// group. A rank announces in its own slot that it has started s and where its arrays lie, then that it has combined its
-// chunk (all_reduce only), then that it has finished reading from the others. Each of these is a number that only
-// grows, written by the owner and read by the others, so there is nothing to lock and nothing to reset. An operation is
-// complete when all who read from this rank have finished, and only then may this rank announce operation s + kSlots in
-// the slot; until then that one waits.
+// How the ranks of a `direct` run wait for each other without messages. For each set of axes every rank has a ring of
+// slots in its part of the arena. The runs over a set of axes are counted, and run s uses slot s mod kSlots of every
+// rank of its group. In its own slot a rank announces three things: it has started run s and its arrays lie there; it
+// has combined its chunk (all_reduce only); it has finished reading from the others. Each is a number that only grows.
+// The owner writes it and the others read it, so there are no locks and no resets. A run is complete when all readers
+// of this rank have finished. Only then may this rank announce run s + kSlots in the slot.
 namespace shardline::collectives {
 
 class Arena;
 
 namespace direct {
 
-/// Operations of one set of axes that may be under way at a time; further ones wait.
+/// The most runs over one set of axes at a time; further runs wait.
 inline constexpr Index kSlots = 32;
 
-/// What a rank tells the others of its group when it starts an operation.
+/// What a rank tells the others of its group when it starts a run.
 struct Call {
   Kind kind = Kind::all_gather;
   ReduceOp op = ReduceOp::sum;
@@ -40,7 +39,7 @@ struct Call {
   Index output = 0;          ///< of the result
 };
 
-/// Flags of one operation on one rank; a line for what the start tells and one for what follows.
+/// Flags of one run on one rank: one cache line for the start, and one for the later flags.
 struct Slot {
   alignas(64) std::atomic<std::uint64_t> started{0};
   Call call;
@@ -49,17 +48,17 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// A rank's count of operations over one set of axes.
+/// A rank's count of runs over one set of axes.
 struct Sequence {
-  std::uint64_t last = 0;                         ///< operation that was started last
-  std::array<std::uint64_t, kSlots> completed{};  ///< by slot: the operation that was completed last
+  std::uint64_t last = 0;                         ///< the run that was started last
+  std::array<std::uint64_t, kSlots> completed{};  ///< by slot: the run that was completed last
 };
 
 /// Mixes another value into a hash of what ranks must agree on.
 std::uint64_t mix(std::uint64_t hash, Index value);
 std::uint64_t mix(std::uint64_t hash, const Shape& shape);
 
-/// One operation's part in the exchange of flags. Never waits.
+/// The part of one run in the exchange of flags. Never waits.
 class Meeting {
  public:
   /// Collective over the job's axes: takes the next number of their sequence. `job` must outlive the meeting; its input

@@ -14,8 +14,7 @@ namespace shardline::collectives::direct {
 /// which read more than they write, gain nothing by it.)
 inline constexpr Index kStreamBytes = Index{16} << 20;
 
-/// One pass over a box of another rank's array that can be taken a piece at a time, so that other operations move on
-/// between the pieces.
+/// One pass over a box of another rank's array. It goes piece by piece, so that other runs advance between the pieces.
 class CopyPass {
  public:
   struct Ends {

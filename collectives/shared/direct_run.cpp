@@ -8,39 +8,39 @@
 namespace shardline::collectives::direct {
 
 Run::Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers)
-    : Operation(std::move(job)),
+    : CollectiveRun(std::move(job)),
       meeting_(arena, this->job(), call),
       readers_(readers.value_or(Readers{this->job().position() + 1, this->job().positions() - 1})) {}
 
-Operation::State Run::step() {
+CollectiveRun::Outcome Run::push() {
   bool moved = false;
-  if (phase_ == Phase::before) {
-    if (!meeting_.start()) return State::idle;
-    phase_ = Phase::reading;
+  if (status_ == Status::before) {
+    if (!meeting_.start()) return Outcome::idle;
+    status_ = Status::reading;
     moved = true;
   }
-  if (phase_ == Phase::reading) {
+  if (status_ == Status::reading) {
     moved = read() || moved;
-    if (!all_read()) return moved ? State::moved : State::idle;
+    if (!all_read()) return moved ? Outcome::moved : Outcome::idle;
     meeting_.say_finished();
-    phase_ = Phase::leaving;
+    status_ = Status::leaving;
     moved = true;
   }
   for (; readers_.count > 0; ++readers_.first, --readers_.count) {
     if (!meeting_.finished(readers_.first % job().positions())) break;
   }
-  if (readers_.count > 0) return moved ? State::moved : State::idle;
+  if (readers_.count > 0) return moved ? Outcome::moved : Outcome::idle;
   meeting_.leave();
-  return State::complete;
+  return Outcome::complete;
 }
 
 std::string Run::missing() const {
-  switch (phase_) {
-    case Phase::before:
+  switch (status_) {
+    case Status::before:
       return fmt::format("{} earlier operations over the same axes are under way", kSlots);
-    case Phase::reading:
+    case Status::reading:
       return missing_to_read();
-    case Phase::leaving:
+    case Status::leaving:
       break;
   }
   std::vector<std::string> names;

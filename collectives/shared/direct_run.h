@@ -6,22 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 #include "collectives/shared/arena.h"
 #include "collectives/shared/direct_flags.h"
 #include "collectives/shared/direct_passes.h"
 
 namespace shardline::collectives::direct {
 
-/// Positions that read from this one: `count` round the ring of the group from `first` on, which may be beyond its end.
+/// Positions that read from this one: `count` positions round the ring of the group from `first` on. `first` may be
+/// larger than the group.
 struct Readers {
   Index first = 0;
   Index count = 0;
 };
 
-/// A direct operation: announces itself, reads from others what is ready, says that it has finished, and is complete
-/// when all who read from this rank have finished too.
-class Run : public Operation {
+/// A run of `direct`. It announces itself, reads from others what is ready, and says that it has finished. It is
+/// complete when all readers of this rank have finished too.
+class Run : public CollectiveRun {
  public:
   /// All others are readers unless given.
   Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
@@ -29,7 +30,7 @@ class Run : public Operation {
   Index wire_bytes() const override { return read_bytes_; }
 
  protected:
-  /// Bytes that one step() reads before other operations get their turn.
+  /// Bytes that one push() reads before other runs get their turn.
   static constexpr Index kPieceBytes = Index{1} << 20;
 
   /// Reads about kPieceBytes of what is ready. True when there was any.
@@ -45,12 +46,12 @@ class Run : public Operation {
   const Meeting& meeting() const { return meeting_; }
 
  private:
-  enum class Phase { before, reading, leaving };
-  State step() final;
+  enum class Status { before, reading, leaving };
+  Outcome push() final;
 
   Meeting meeting_;
   Readers readers_;  ///< that have not been seen to finish
-  Phase phase_ = Phase::before;
+  Status status_ = Status::before;
   Index read_bytes_ = 0;
 };
 

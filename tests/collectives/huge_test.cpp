@@ -32,7 +32,7 @@ constexpr Index kBlock = 2520 * 4;
 Range times(Range range, Index factor) { return {range.begin * factor, range.end * factor}; }
 Piece times(const Piece& piece, Index factor) { return {piece.buffer, times(piece.range, factor)}; }
 
-void expect_multiplied(const Step& small, const Step& huge) {
+void expect_multiplied(const Round& small, const Round& huge) {
   ASSERT_EQ(huge.sends.size(), small.sends.size());
   ASSERT_EQ(huge.receives.size(), small.receives.size());
   ASSERT_EQ(huge.locals.size(), small.locals.size());
@@ -112,7 +112,7 @@ TEST(Huge, TrafficIsThatOfSmallArraysMultiplied) {
            {Algorithm::ring, Algorithm::bidirectional, Algorithm::pairwise, Algorithm::doubling, Algorithm::direct}) {
         const Traffic small = traffic(kind, algorithm, sizes, elements, {4, 4});
         EXPECT_EQ(traffic(kind, algorithm, sizes, elements * kFactor, {4, 4}),
-                  (Traffic{small.steps, small.wire_bytes * kFactor}))
+                  (Traffic{small.rounds, small.wire_bytes * kFactor}))
             << name_of(kind) << " " << name_of(algorithm) << " " << to_string(sizes);
       }
     }

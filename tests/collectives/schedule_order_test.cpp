@@ -89,12 +89,12 @@ void expect_settled_for_good(const Schedule& schedule) {
       ASSERT_TRUE(settled.missing(into.range) == std::vector<Range>{into.range});
       if (settles_it) settled.add(into.range);
     };
-    for (const Step& step : strand) {
-      for (const Local& local : step.locals) write(local.into, settles(local));
-      for (const Receive& receive : step.receives) write(receive.into, settles(receive));
+    for (const Round& round : strand) {
+      for (const Local& local : round.locals) write(local.into, settles(local));
+      for (const Receive& receive : round.receives) write(receive.into, settles(receive));
     }
-    for (const Step& step : strand) {
-      for (const Receive& receive : step.receives) {
+    for (const Round& round : strand) {
+      for (const Receive& receive : round.receives) {
         if (settles(receive)) of_others.add(receive.into.range);
       }
     }

@@ -344,10 +344,10 @@ TEST(Schedule, DoublingTakesLogarithmicallyManySteps) {
     const std::vector<Range> chunks = places(Counts(static_cast<std::size_t>(p), 2));
     const Placement at = on_one_axis(p, p / 2);
     const Exchange exchange{chunks, chunks, [](Index, Index) { return Index{2}; }};
-    EXPECT_EQ(step_count(all_gather_schedule(Algorithm::doubling, at, chunks)), log) << p;
-    EXPECT_EQ(step_count(reduce_scatter_schedule(Algorithm::doubling, at, chunks)), log) << p;
-    EXPECT_EQ(step_count(all_to_all_schedule(Algorithm::doubling, at, exchange)), log) << p;
-    EXPECT_LE(step_count(all_reduce_schedule(Algorithm::doubling, on_one_axis(p, 0), 2 * p)), log + 1) << p;
+    EXPECT_EQ(round_count(all_gather_schedule(Algorithm::doubling, at, chunks)), log) << p;
+    EXPECT_EQ(round_count(reduce_scatter_schedule(Algorithm::doubling, at, chunks)), log) << p;
+    EXPECT_EQ(round_count(all_to_all_schedule(Algorithm::doubling, at, exchange)), log) << p;
+    EXPECT_LE(round_count(all_reduce_schedule(Algorithm::doubling, on_one_axis(p, 0), 2 * p)), log + 1) << p;
   }
 }
 

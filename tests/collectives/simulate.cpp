@@ -16,12 +16,12 @@ namespace {
 /// A strand and the transfers of its current step that are still to happen, by peer, in order.
 struct Course {
   const Strand* strand = nullptr;
-  std::size_t step = 0;
+  std::size_t round = 0;
   bool open = false;
   std::map<Index, std::deque<Send>> sends;
   std::map<Index, std::deque<Receive>> receives;
 
-  bool finished() const { return step == strand->size(); }
+  bool finished() const { return round == strand->size(); }
   bool idle() const { return sends.empty() && receives.empty(); }
 };
 
@@ -61,31 +61,32 @@ class Position {
   bool advance(Course& course) {
     if (course.finished()) return false;
     if (!course.open) {
-      const Step& step = (*course.strand)[course.step];
-      for (const Need& need : step.needs) {
-        if (courses.at(static_cast<std::size_t>(need.strand)).step < static_cast<std::size_t>(need.steps)) return false;
+      const Round& round = (*course.strand)[course.round];
+      for (const Need& need : round.needs) {
+        if (courses.at(static_cast<std::size_t>(need.strand)).round < static_cast<std::size_t>(need.rounds))
+          return false;
       }
-      open(course, step);
+      open(course, round);
       return true;
     }
     if (!course.idle()) return false;
     course.open = false;
-    ++course.step;
+    ++course.round;
     return true;
   }
 
  private:
-  void open(Course& course, const Step& step) {
-    for (const Local& local : step.locals) carry_out(local);
-    check_independent(step);
-    for (const Send& send : step.sends) {
+  void open(Course& course, const Round& round) {
+    for (const Local& local : round.locals) carry_out(local);
+    check_independent(round);
+    for (const Send& send : round.sends) {
       check_inside(send.from);
       if (send.from.size() > 0) course.sends[send.peer].push_back(send);
     }
-    for (const Receive& receive : step.receives) {
+    for (const Receive& receive : round.receives) {
       check_inside(receive.into);
       if (receive.into.buffer == Buffer::input) fail("the input is written");
-      if (receive.action == Action::reduce) {
+      if (receive.on_arrival == OnArrival::reduce) {
         check_inside(receive.operand);
         if (receive.operand.size() != receive.into.size()) fail("an operand of another size");
         if (!receive.partial) fail("adds what is not partial");
@@ -125,17 +126,18 @@ class Position {
     }
   }
 
-  void check_independent(const Step& step) const {
-    for (std::size_t i = 0; i < step.receives.size(); ++i) {
-      const Piece& into = step.receives[i].into;
-      for (const Send& send : step.sends) {
+  void check_independent(const Round& round) const {
+    for (std::size_t i = 0; i < round.receives.size(); ++i) {
+      const Piece& into = round.receives[i].into;
+      for (const Send& send : round.sends) {
         if (touch(into, send.from)) fail("received into what is being sent");
       }
-      for (std::size_t j = 0; j < step.receives.size(); ++j) {
+      for (std::size_t j = 0; j < round.receives.size(); ++j) {
         if (j == i) continue;
-        const Receive& other = step.receives[j];
+        const Receive& other = round.receives[j];
         if (touch(into, other.into)) fail("received into the same place twice");
-        if (other.action == Action::reduce && touch(into, other.operand)) fail("received into another's operand");
+        if (other.on_arrival == OnArrival::reduce && touch(into, other.operand))
+          fail("received into another's operand");
       }
     }
   }
@@ -172,7 +174,7 @@ bool match(const Scenario& scenario, Positions& positions, Index from, std::size
     }
     for (Index i = 0; i < send.from.size(); ++i) {
       Index value = sender.at(send.from, i);
-      if (receive.action == Action::reduce) {
+      if (receive.on_arrival == OnArrival::reduce) {
         const Index operand = receiver.at(receive.operand, i);
         value = receive.operand_first ? scenario.combine(operand, value) : scenario.combine(value, operand);
       }

@@ -49,7 +49,7 @@ TEST(Tuning, AWireOfBfloat16IsKept) {
         for (const Index bytes : {10, 1 << 20}) {
           for (const Wire wire : {Wire::exchange, Wire::f32, Wire::hop}) {
             const Question question{
-                .kind = kind, .link = link, .ranks = ranks, .bytes = bytes, .rounds = true, .wire = wire};
+                .kind = kind, .link = link, .ranks = ranks, .bytes = bytes, .reduces_bf16 = true, .wire = wire};
             EXPECT_EQ(wire_for(wire, choose(tuning, question), DType::bf16), wire);
           }
         }

@@ -17,8 +17,8 @@
 
 namespace shardline::collectives {
 
-/// Everything an operation in flight knows beside how it is carried out: who takes part, the memory it reads and
-/// writes, what keeps that memory alive, and what is left to do when the last message has arrived.
+/// Everything that a collective in flight knows, except how it is carried out: the ranks that take part, the memory
+/// that it reads and writes, the owners of this memory, and the work after the last message.
 struct Job {
   std::string name;                ///< "all_gather"
   const Group* group = &nobody();  ///< over the axes whose size is not 1; of one rank, without communicator, if none
@@ -32,7 +32,7 @@ struct Job {
   Index input_size = 0;  ///< elements of the operand
   std::byte* output = nullptr;
   bool fed = false;  ///< see Options::fed
-  Range placed;      ///< of the output: elements that are the input itself; a fed operation copies them when supplied
+  Range placed;      ///< elements of the output that equal the input; a fed run copies them when they are supplied
   std::shared_ptr<std::vector<std::shared_ptr<const void>>> kept;  ///< owners of all memory read and written
   std::function<void()> finish;                                    ///< unpacks; may be empty
   Index packed_bytes = 0;
@@ -51,21 +51,21 @@ struct Job {
   static const Group& nobody();
 };
 
-/// A collective in flight: a state machine that never waits.
-class Operation {
+/// A run: one collective in flight. A state machine that never waits.
+class CollectiveRun {
  public:
-  explicit Operation(Job&& job);
-  virtual ~Operation() = default;
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+  explicit CollectiveRun(Job&& job);
+  virtual ~CollectiveRun() = default;
+  CollectiveRun(const CollectiveRun&) = delete;
+  CollectiveRun& operator=(const CollectiveRun&) = delete;
 
-  /// Moves what can be moved without waiting and finishes the operation with its last message. True when anything
-  /// moved. Throws Error, with the operation named, on a fault of MPI or a message of a wrong size, and again at every
-  /// later call: a failed operation never looks finished.
+  /// Moves all that can move without waiting, and finishes the run with its last message. True when anything moved.
+  /// Throws Error that names the collective on a fault of MPI or a message of a wrong size. Throws it again at every
+  /// later call: a failed run never looks finished.
   bool advance();
   bool done() const { return done_; }
   const Job& job() const { return job_; }
-  /// When it was made, by now().
+  /// When the run was made, by now().
   Seconds started() const { return started_; }
   /// When advance() saw the end; once done().
   Seconds ended() const { return ended_; }
@@ -76,19 +76,19 @@ class Operation {
   virtual std::vector<Range> arrival_order() const { return {}; }
   /// Elements of a fed input that were not supplied.
   virtual Index unsupplied() const { return 0; }
-  /// Bytes moved so far between this rank and others, in the direction that has most of them: handed to MPI, or read
-  /// from peers; 0 for `native`, which does not tell.
+  /// Bytes moved so far between this rank and others, in the direction with most of them: bytes given to MPI, or read
+  /// from peers. 0 for `native`, where they are not known.
   virtual Index wire_bytes() const { return 0; }
-  /// What the operation waits for and from whom, for a person to read.
+  /// What the run waits for, and from whom, as text.
   virtual std::string missing() const = 0;
 
  protected:
-  enum class State { idle, moved, complete };
-  /// One round of advance().
-  virtual State step() = 0;
-  /// Elements of the fed input of an operation that is not done may be read from now on.
+  enum class Outcome { idle, moved, complete };
+  /// The work of one advance().
+  virtual Outcome push() = 0;
+  /// From now on these elements of a fed input may be read. Called only before the run is done.
   virtual void take_input(Range elements);
-  /// Whether elements of the output are there before the operation is done.
+  /// Whether these elements of the output are final before the run is done.
   virtual bool has_settled(Range elements) const;
 
  private:

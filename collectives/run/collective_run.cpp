@@ -1,4 +1,4 @@
-#include "collectives/run/operation.h"
+#include "collectives/run/collective_run.h"
 
 #include "runtime/base/check.h"
 #include "runtime/trace/clock.h"
@@ -20,9 +20,9 @@ const Group& Job::nobody() {
   return group;
 }
 
-Operation::Operation(Job&& job) : job_(std::move(job)), started_(now()) {}
+CollectiveRun::CollectiveRun(Job&& job) : job_(std::move(job)), started_(now()) {}
 
-void Operation::supply(Range elements) {
+void CollectiveRun::supply(Range elements) {
   SHARDLINE_CHECK(job_.fed, "{}: supplied with input, but not started as fed", job_.label_here());
   SHARDLINE_CHECK(0 <= elements.begin && elements.begin <= elements.end && elements.end <= job_.input_size,
                   "{}: supplied with elements [{}, {}) of {}", job_.label_here(), elements.begin, elements.end,
@@ -30,30 +30,30 @@ void Operation::supply(Range elements) {
   if (!done_) take_input(elements);
 }
 
-bool Operation::arrived(Range elements) const { return done_ || has_settled(elements); }
+bool CollectiveRun::arrived(Range elements) const { return done_ || has_settled(elements); }
 
-void Operation::take_input(Range /*elements*/) {}
+void CollectiveRun::take_input(Range /*elements*/) {}
 
-bool Operation::has_settled(Range elements) const { return elements.size() == 0; }
+bool CollectiveRun::has_settled(Range elements) const { return elements.size() == 0; }
 
-bool Operation::advance() {
+bool CollectiveRun::advance() {
   if (done_) return false;
   if (!failure_.empty()) throw Error(failure_);
-  State state = State::idle;
+  Outcome outcome = Outcome::idle;
   try {
-    state = step();
+    outcome = push();
   } catch (const Error& error) {
     failure_ = fmt::format("{}: {}", job_.label_here(), error.what());
     throw Error(failure_);
   }
-  if (state == State::complete) {
+  if (outcome == Outcome::complete) {
     if (job_.finish) job_.finish();
     job_.finish = nullptr;
     job_.kept.reset();
     done_ = true;
     ended_ = now();
   }
-  return state != State::idle;
+  return outcome != Outcome::idle;
 }
 
 }  // namespace shardline::collectives

@@ -14,7 +14,6 @@
 #include "runtime/base/counter_rng.h"
 #include "tools/job.h"
 #include "tools/options/number_option.h"
-#include "tools/product/load_memory.h"
 
 namespace shardline::tools {
 namespace {
@@ -65,8 +64,7 @@ int sample(const SampleOptions& options) {
   CommandFiles files = files_of(options.common);
   files.input_folders.push_back({"--load", "model", options.load});
   Job job(options.common, files);
-  require_memory_to_load(job, options.load);
-  const Checkpoint checkpoint = load_checkpoint(job.world(), options.load);
+  const Checkpoint checkpoint = open_checkpoint(job.world(), options.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
   require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,
           checkpoint.config.vocab);

@@ -26,7 +26,6 @@
 #include "tools/options/number_option.h"
 #include "tools/options/schedule_options.h"
 #include "tools/output/output.h"
-#include "tools/product/load_memory.h"
 #include "tools/report/report.h"
 #include "tools/trace/timeline.h"
 #include "tools/trace/tracing.h"
@@ -102,13 +101,12 @@ CommandFiles files_of(const TrainOptions& options, const std::vector<std::string
 }
 
 /// Where the weights start: a checkpoint, when one is given.
-struct Start {
+struct Beginning {
   TransformerConfig config;
-  Trainer::Weights weights;
-  Bytes held = Bytes(0);  ///< what the checkpoint takes on every rank during the run
+  Trainer::Start start;
 };
 
-Start starting_point(const Job& job, const TrainOptions& options) {
+Beginning beginning(const Job& job, const TrainOptions& options) {
   if (options.load.empty()) {
     const std::string text =
         options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_description(options.model); });
@@ -117,16 +115,9 @@ Start starting_point(const Job& job, const TrainOptions& options) {
     for (const std::string& remark : read.remarks) job.note(remark);
     return {read.config, {}};
   }
-  const Bytes held = require_memory_to_load(job, options.load);
-  const auto checkpoint = std::make_shared<Checkpoint>(load_checkpoint(job.world(), options.load));
-  for (const std::string& remark : checkpoint->remarks) job.note(remark);
-  const auto model = std::make_shared<Transformer>(make_inference(checkpoint->config, {1, 1}));
-  return {checkpoint->config,
-          [checkpoint, model, dtype = job.dtype()](std::size_t i) {
-            const ModelParameter& parameter = model->parameters[i];
-            return from_checkpoint(*checkpoint, parameter, model->program.array(parameter.array), dtype);
-          },
-          held};
+  const Checkpoint checkpoint = open_checkpoint(job.world(), options.load);
+  for (const std::string& remark : checkpoint.remarks) job.note(remark);
+  return {checkpoint.config, [checkpoint](State& state) { load_parameters(checkpoint, state); }};
 }
 
 struct Progress {
@@ -317,24 +308,24 @@ int train(const TrainOptions& options) {
   const std::vector<std::string> texts = corpus(options.data);
   Job job(options.common, files_of(options, texts));
   if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
-  const Start start = starting_point(job, options);
-  require(start.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", start.config.vocab);
-  require_memory_for_weights(job, start.config);
+  const Beginning begin = beginning(job, options);
+  require(begin.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", begin.config.vocab);
+  require_memory_for_weights(job, begin.config);
   const Bytes text = text_memory(job.world(), texts);
   TrainingOptions training = training_options(options, job);
-  const Choice choice = choose(options, job, start.config, text + start.held, training);
+  const Choice choice = choose(options, job, begin.config, text, training);
   const Strategy& strategy = choice.strategy;
   TrainingPlan plan =
-      plan_that_fits(job, {.config = start.config, .text = text, .saves = !options.save.empty()}, training, strategy);
+      plan_that_fits(job, {.config = begin.config, .text = text, .saves = !options.save.empty()}, training, strategy);
   const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
-  Trainer trainer(job.engine(), std::move(plan), hardware, start.weights);
+  Trainer trainer(job.engine(), std::move(plan), hardware, begin.start);
   job.print(choice_text(choice));
-  job.print(describe_training(job, start.config, strategy, training, data, hardware));
+  job.print(describe_training(job, begin.config, strategy, training, data, hardware));
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }
@@ -342,7 +333,6 @@ int train(const TrainOptions& options) {
   reset_tensor_peak();
   const auto [progress, traced] = run_traced(job, options, trainer, data);
   TrainRecord record = conclude(job, trainer, data, training, progress);
-  record.predicted_memory = record.predicted_memory + start.held;
   record.strategy = strategy;
   record.priced = choice.priced;
   record.tokens_per_step = tokens_per_step(options);
@@ -356,9 +346,7 @@ int train(const TrainOptions& options) {
   }
   if (!options.save.empty()) {
     const TrainingNotes notes{options.sequence, job.given_machine() ? job.given_machine()->hash : ""};
-    save_checkpoint(
-        job.world(), options.save, start.config, trainer.model(),
-        [&](std::size_t i) { return trainer.gather_parameter(i); }, notes);
+    save_checkpoint(trainer.state(), options.save, begin.config, trainer.model(), notes);
     job.print(fmt::format("saved to {}\n", options.save));
   }
   return !traced ? 1 : progress.interrupted ? kInterrupted : 0;

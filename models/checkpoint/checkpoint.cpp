@@ -1,15 +1,16 @@
 #include "models/checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "models/checkpoint/weight_files.h"
 #include "runtime/base/check.h"
 #include "runtime/base/number.h"
 #include "runtime/base/result_error.h"
 #include "runtime/host/files.h"
+#include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
 
 namespace shardline {
@@ -66,30 +67,84 @@ Index parse_sequence(const WeightFiles& files) {
   return *sequence;
 }
 
-/// The tensor's element type and bytes, for sending to ranks that know its shape.
-std::string packed(const Tensor& tensor) {
-  std::string bytes(1, static_cast<char>(tensor.dtype()));
-  return bytes.append(reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes()));
+/// What is said per dim of an array in ours, in the order of the dims in which it is stored: those of `out` first.
+template <class T>
+std::vector<T> in_stored_order(const ModelParameter& parameter, std::vector<T> dims) {
+  std::rotate(dims.begin(), dims.begin() + parameter.input_dims, dims.end());
+  return dims;
 }
 
-Tensor unpacked(const std::string& bytes, const Shape& shape) {
-  Tensor tensor(static_cast<DType>(bytes.at(0)), shape);
-  SHARDLINE_CHECK(static_cast<Index>(bytes.size()) == tensor.bytes() + 1, "{} bytes for a tensor of {}",
-                  bytes.size() - 1, tensor.bytes());
-  if (tensor.size() > 0) std::memcpy(tensor.data(), bytes.data() + 1, bytes.size() - 1);
+Shape shape_of(const std::vector<Range>& box) {
+  Shape shape;
+  for (const Range& range : box) shape.push_back(range.size());
+  return shape;
+}
+
+/// The elements of a block as it is read from its file, in the dims of the program.
+Tensor from_stored(const ModelParameter& parameter, const Tensor& stored, const Shape& shape) {
+  if (parameter.input_dims == 0) return stored;
+  const auto [in, out] = matrix_extents(parameter, shape);
+  return transposed(stored.reshaped({out, in})).reshaped(shape);
+}
+
+/// The block `box` of a parameter as the state holds it, read from its file.
+Tensor read_block(const WeightFiles& files, const ModelParameter& parameter, const StateArray& array,
+                  const std::vector<Range>& box) {
+  const std::string& name = parameter.checkpoint_name;
+  Tensor block = files.read_block(name, in_stored_order(parameter, array.shape), in_stored_order(parameter, box));
+  if (block.dtype() != array.dtype) {
+    block = block.as(array.dtype);
+    if (!non_finite(block).empty()) {
+      throw ResultError(
+          fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help", name, name_of(array.dtype)));
+    }
+  }
+  return from_stored(parameter, block, shape_of(box));
+}
+
+std::string packed(const Tensor& tensor) {
+  if (tensor.size() == 0) return "";
+  return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes())};
+}
+
+Tensor unpacked(const std::string& bytes, DType dtype, const Shape& shape) {
+  Tensor tensor(dtype, shape);
+  SHARDLINE_CHECK(static_cast<Index>(bytes.size()) == tensor.bytes(), "{} bytes for a tensor of {}", bytes.size(),
+                  tensor.bytes());
+  if (tensor.size() > 0) std::memcpy(tensor.data(), bytes.data(), bytes.size());
   return tensor;
+}
+
+/// The blocks of an array that are held by some rank, each once.
+std::vector<std::vector<Range>> distinct_blocks(const StateArray& array, const AbstractMesh& mesh) {
+  std::vector<std::vector<Range>> blocks;
+  for (Index rank = 0; rank < mesh.ranks(); ++rank) {
+    std::vector<Range> held = box(array.shape, array.sharding, mesh, rank);
+    if (std::find(blocks.begin(), blocks.end(), held) == blocks.end()) blocks.push_back(std::move(held));
+  }
+  return blocks;
+}
+
+/// Collective over the mesh of `state`: every block of a parameter, from rank 0 to those that hold it.
+void load_parameter(const WeightFiles* files, const ModelParameter& parameter, const StateArray& array, State& state) {
+  const Mesh& mesh = state.engine().mesh();
+  const std::vector<Range> mine = box(array.shape, array.sharding, mesh.axes(), mesh.rank());
+  for (const std::vector<Range>& block : distinct_blocks(array, mesh.axes())) {
+    const std::string bytes =
+        mpi::on_root(mesh.comm(), 0, [&] { return packed(read_block(*files, parameter, array, block)); });
+    if (block == mine) state.set(array.name, unpacked(bytes, array.dtype, shape_of(block)));
+  }
 }
 
 }  // namespace
 
-void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, const TransformerConfig& config,
-                     const Transformer& model, const std::function<Tensor(std::size_t)>& parameter,
-                     const TrainingNotes& notes) {
+void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config,
+                     const Transformer& model, const TrainingNotes& notes) {
+  const mpi::Communicator& comm = state.engine().mesh().comm();
   std::vector<std::pair<std::string, Tensor>> tensors;
-  for (std::size_t i = 0; i < model.parameters.size(); ++i) {
-    const Tensor whole = parameter(i);
-    if (comm.rank() == 0)
-      tensors.emplace_back(model.parameters[i].checkpoint_name, to_stored(model.parameters[i], whole));
+  for (const ModelParameter& parameter : model.parameters) {
+    const Tensor whole = state.gather(model.program.array(parameter.array).name);
+    if (comm.rank() == 0) tensors.emplace_back(parameter.checkpoint_name, to_stored(parameter, whole));
   }
   mpi::on_root(comm, 0, [&] {
     std::error_code failure;
@@ -108,49 +163,32 @@ void save_checkpoint(const mpi::Communicator& comm, const std::string& folder, c
 
 std::vector<std::string> saved_files(const std::string& folder) { return {weights_path(folder), config_path(folder)}; }
 
-Bytes checkpoint_bytes(const mpi::Communicator& comm, const std::string& folder) {
-  const std::string bytes = mpi::on_root(comm, 0, [&] {
-    std::uintmax_t sum = 0;
-    std::error_code failure;
-    for (const auto& file : std::filesystem::directory_iterator(folder, failure)) {
-      const std::uintmax_t size = file.path().extension() == ".safetensors" ? file.file_size(failure) : 0;
-      if (!failure) sum += size;
-    }
-    return std::to_string(sum);
-  });
-  return Bytes(std::stod(bytes));
-}
-
-Checkpoint load_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
+Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
   ReadConfig read =
       parse_config(mpi::on_root(comm, 0, [&] { return read_description(config_path(folder)); }), config_path(folder));
   checkpoint.config = read.config;
   checkpoint.remarks = std::move(read.remarks);
   const Transformer model = make_inference(checkpoint.config, {1, 1});
-  std::unique_ptr<WeightFiles> files;  // on rank 0
   const std::string sequence = mpi::on_root(comm, 0, [&] {
-    files = std::make_unique<WeightFiles>(folder);
-    files->require_tensors_of(checkpoint.config, model);
-    return std::to_string(parse_sequence(*files));
+    checkpoint.files = std::make_shared<WeightFiles>(folder);
+    checkpoint.files->require_tensors_of(checkpoint.config, model);
+    for (const ModelParameter& parameter : model.parameters) {
+      checkpoint.files->require_weight(parameter.checkpoint_name,
+                                       stored_shape(parameter, model.program.array(parameter.array).shape));
+    }
+    return std::to_string(parse_sequence(*checkpoint.files));
   });
   checkpoint.sequence = std::stoll(sequence);
-  for (const ModelParameter& parameter : model.parameters) {
-    const Shape shape = stored_shape(parameter, model.program.array(parameter.array).shape);
-    const std::string& name = parameter.checkpoint_name;
-    checkpoint.tensors[name] = unpacked(mpi::on_root(comm, 0, [&] { return packed(files->read(name, shape)); }), shape);
-  }
   return checkpoint;
 }
 
-Tensor from_checkpoint(const Checkpoint& checkpoint, const ModelParameter& parameter, const Array& array, DType dtype) {
-  const Tensor& read = checkpoint.tensors.at(parameter.checkpoint_name);
-  const Tensor stored = read.dtype() == dtype ? read : read.as(dtype);
-  if (read.dtype() != dtype && !non_finite(stored).empty()) {
-    throw ResultError(fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help",
-                                  parameter.checkpoint_name, name_of(dtype)));
+void load_parameters(const Checkpoint& checkpoint, State& state) {
+  const Transformer model = make_inference(checkpoint.config, {1, 1});
+  for (const ModelParameter& parameter : model.parameters) {
+    const StateArray& array = state.array(model.program.array(parameter.array).name);
+    load_parameter(checkpoint.files.get(), parameter, array, state);
   }
-  return parameter.input_dims == 0 ? stored : transposed(stored).reshaped(array.shape);
 }
 
 }  // namespace shardline

@@ -13,6 +13,7 @@
 #include "models/architecture/strict_json.h"
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
+#include "runtime/layout/block_runs.h"
 
 // A file is: length of the header (8 bytes, little-endian), the header (JSON), the elements of all arrays
 // (little-endian).
@@ -205,17 +206,36 @@ const SafetensorsEntry& SafetensorsFile::info(const std::string& name) const {
   return found->second;
 }
 
-Tensor SafetensorsFile::read(const std::string& name) {
+DType SafetensorsFile::dtype(const std::string& name) const {
   const SafetensorsEntry& entry = info(name);
   const std::optional<DType> dtype = find_type(entry.dtype)->dtype;
   require(dtype.has_value(), "{}: tensor {}: {} cannot be read; F32, F64, BF16 and I32 can", path_, name, entry.dtype);
-  Tensor tensor(*dtype, entry.shape);
-  if (tensor.size() == 0) return tensor;
+  return *dtype;
+}
+
+Tensor SafetensorsFile::read(const std::string& name) {
+  const Shape shape = info(name).shape;
+  std::vector<Range> whole;
+  for (const Index extent : shape) whole.push_back({0, extent});
+  return read_block(name, shape, whole);
+}
+
+Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) {
+  const SafetensorsEntry& entry = info(name);
+  SHARDLINE_CHECK(element_count(shape) == element_count(entry.shape) && ranges.size() == shape.size(),
+                  "{}: tensor {} of shape {} read by {} ranges of shape {}", path_, name, to_string(entry.shape),
+                  ranges.size(), to_string(shape));
+  Shape extents;
+  for (const Range& range : ranges) extents.push_back(range.size());
+  Tensor block(dtype(name), extents);
+  const Index item = size_of(block.dtype());
   stream_.clear();
-  stream_.seekg(entry.bytes.begin);
-  stream_.read(reinterpret_cast<char*>(tensor.data()), tensor.bytes());
+  for_each_run(shape, ranges, [&](Index from, Index to, Index count) {
+    stream_.seekg(entry.bytes.begin + from * item);
+    stream_.read(reinterpret_cast<char*>(block.data()) + to * item, count * item);
+  });
   require(stream_.good(), "{}: tensor {}: cannot be read", path_, name);
-  return tensor;
+  return block;
 }
 
 void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,

@@ -33,6 +33,10 @@ class SafetensorsFile {
   const SafetensorsEntry& info(const std::string& name) const;
   /// The array, in its own element type. Throws UsageError unless that is F32, F64, BF16 or I32.
   Tensor read(const std::string& name);
+  /// A block of it, seen as an array of `shape` with as many elements: one range per dim. Reads the block alone.
+  Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges);
+  /// Its element type; throws UsageError unless read() can read it.
+  DType dtype(const std::string& name) const;
   /// The free text pairs of the header.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 

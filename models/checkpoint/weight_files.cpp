@@ -161,15 +161,20 @@ void WeightFiles::require_tensors_of(const TransformerConfig& config, const Tran
   require(faults.empty(), "{}: not the tensors of the configuration: {}", path_, fmt::join(faults, "; "));
 }
 
-Tensor WeightFiles::read(const std::string& name, const Shape& shape) const {
-  SafetensorsFile& file = file_of(name);
+void WeightFiles::require_weight(const std::string& name, const Shape& shape) const {
+  const SafetensorsFile& file = file_of(name);
   require(file.info(name).shape == shape, "{}: tensor {} has shape {}, the configuration says {}", file.path(), name,
           to_string(file.info(name).shape), to_string(shape));
-  Tensor tensor = file.read(name);
-  require(!is_integer(tensor.dtype()), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(), name);
-  const std::string_view wrong = non_finite(tensor);
+  require(!is_integer(file.dtype(name)), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(),
+          name);
+}
+
+Tensor WeightFiles::read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const {
+  SafetensorsFile& file = file_of(name);
+  Tensor block = file.read_block(name, shape, ranges);
+  const std::string_view wrong = non_finite(block);
   if (!wrong.empty()) throw ResultError(fmt::format("{}: tensor {} holds {}", file.path(), name, wrong));
-  return tensor;
+  return block;
 }
 
 }  // namespace shardline

@@ -28,9 +28,11 @@ class WeightFiles {
   /// Throws UsageError, with names, when a tensor of the model is missing and when one that is there is not the
   /// model's. Tables of rotary positions may be there, and in a tied model an output projection equal to the embedding.
   void require_tensors_of(const TransformerConfig& config, const Transformer& model) const;
-  /// A weight, which must be there, in its own element type. Throws UsageError when it has another shape or no
-  /// floating-point elements, and ResultError when it holds NaN or infinity.
-  Tensor read(const std::string& name, const Shape& shape) const;
+  /// Throws UsageError when a weight, which must be there, has another shape or no floating-point elements.
+  void require_weight(const std::string& name, const Shape& shape) const;
+  /// A block of a weight in its own element type: one range per dim of `shape`, which has as many elements as the
+  /// weight. Throws ResultError when the block holds NaN or infinity.
+  Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
   /// A free text pair of one of the headers; empty when none has it.
   std::string metadata(const std::string& key) const;
 

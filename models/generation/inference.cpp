@@ -25,25 +25,22 @@ InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& st
 }
 
 Bytes InferencePlan::memory(Index rank) const {
-  // A whole parameter, turned into the dims of the program and converted; or the logits, gathered.
-  double largest = 0;
-  for (const Array& array : model_.program.arrays) {
-    if (array.role != Role::parameter && &array != &model_.program.array(model_.logits)) continue;
-    largest = std::max(largest, static_cast<double>(element_count(array.shape)));
+  double loading = 0;  // of a block, of which rank 0 holds the largest
+  for (const ModelParameter& parameter : model_.parameters) {
+    const Shape block = local_shape(compiled_->program(), compiled_->program().inputs.at(parameter.array), 0);
+    loading = std::max(loading, kLoadingBlocks * static_cast<double>(element_count(block)));
   }
-  return compiled_->liveness().peak(compiled_->types(), rank) + Bytes(2 * 8 * largest);
+  // Logits are gathered and converted.
+  const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.logits).shape));
+  return compiled_->liveness().peak(compiled_->types(), rank) + Bytes(8 * std::max(loading, gathering));
 }
 
 Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint)
-    : engine_(engine), plan_(std::move(plan)), executor_(plan_.compiled(), engine) {
-  const Mesh& mesh = engine.mesh();
-  const RankProgram& program = plan_.compiled()->program();
-  for (const ModelParameter& parameter : plan_.model().parameters) {
-    const Array& array = program.program.array(parameter.array);
-    const Sharding& sharding = program.version(program.inputs.at(parameter.array)).sharding;
-    const Tensor whole = from_checkpoint(checkpoint, parameter, array, plan_.dtype());
-    executor_.set(parameter.array, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())));
-  }
+    : engine_(engine),
+      plan_(std::move(plan)),
+      state_(engine, plan_state({plan_.compiled().get()})),
+      executor_(plan_.compiled(), state_) {
+  load_parameters(checkpoint, state_);
 }
 
 std::vector<double> Inference::logits_after(const std::string& text) {

@@ -9,6 +9,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/strategy/strategies.h"
 #include "program/run/execute.h"
+#include "program/run/state.h"
 
 namespace shardline {
 
@@ -36,7 +37,7 @@ class InferencePlan {
 /// The model on the mesh, ready to give the logits that follow a text.
 class Inference {
  public:
-  /// Collective over the mesh of `engine`. Weights are taken from `checkpoint`. Throws ResultError as from_checkpoint()
+  /// Collective over the mesh of `engine`. Weights are taken from `checkpoint`. Throws ResultError as load_parameters()
   /// does.
   Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint);
 
@@ -47,6 +48,7 @@ class Inference {
  private:
   collectives::Engine& engine_;
   InferencePlan plan_;
+  State state_;
   Executor executor_;
 };
 

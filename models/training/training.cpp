@@ -12,7 +12,6 @@
 #include "runtime/host/interrupt.h"
 #include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
-#include "runtime/mesh/dist_tensor.h"
 
 namespace shardline {
 
@@ -25,50 +24,37 @@ double learning_rate(const TrainingOptions& options, Index step) {
   return options.learning_rate * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * progress)));
 }
 
-Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware,
-                 const Weights& weights)
+Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware, const Start& start)
     : engine_(engine), plan_(std::move(plan)) {
   plan_.step->predict_by(hardware);
   plan_.evaluation->predict_by(hardware);
-  share_memory();
-  step_ = std::make_unique<Executor>(plan_.step, engine);
-  evaluation_ = std::make_unique<Executor>(plan_.evaluation, engine);
-  initialise(weights);
+  const StatePlan shared = plan_.state();
+  if (engine.arena() == nullptr && shared.shared_bytes() > 0) {
+    arena_obstacle_ = collectives::give_arena(engine, shared.shared_bytes());
+  }
+  state_ = std::make_unique<State>(engine, shared);
+  step_ = std::make_unique<Executor>(plan_.step, *state_);
+  evaluation_ = std::make_unique<Executor>(plan_.evaluation, *state_);
+  initialise(start);
 }
 
-/// Collective over the mesh.
-void Trainer::share_memory() {
-  const Index bytes = plan_.step->arena().total_bytes();
-  if (engine_.arena() != nullptr || bytes == 0) return;
-  // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
-  arena_obstacle_ = collectives::give_arena(engine_, bytes + plan_.evaluation->arena().bytes);
-}
-
-Tensor Trainer::initial_weights(const Array& parameter) const {
+/// Elements are functions of the seed and their place in the logical array: a rank makes those of its block alone.
+void Trainer::fill_by_seed(const Array& parameter) {
   const bool is_vector = parameter.dims.size() == 1;
+  const double deviation = plan_.config.initializer_range;
   const CounterRng rng(plan_.options.seed, parameter.name);
-  Tensor whole(DType::f64, parameter.shape);
-  const View<double> values = whole.view<double>();
-  for (Index i = 0; i < values.size(); ++i)
-    values[i] = is_vector ? 1.0 : plan_.config.initializer_range * rng.normal(i);
-  return whole;
+  state_->fill(parameter.name, [&](Index i) { return is_vector ? 1.0 : deviation * rng.normal(i); });
 }
 
-void Trainer::initialise(const Weights& weights) {
-  const Mesh& mesh = engine_.mesh();
+void Trainer::initialise(const Start& start) {
   const Program& p = program().program;
-  const std::vector<ModelParameter>& parameters = model().parameters;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const ArrayId id = parameters[i].array;
-    const Array& array = p.array(id);
-    const Sharding& sharding = program().version(program().inputs.at(id)).sharding;
-    const Tensor whole = weights ? weights(i) : initial_weights(array);
-    step_->set(id, whole.slice(box(array.shape, sharding, mesh.axes(), mesh.rank())).as(plan_.options.dtype));
+  if (start) {
+    start(*state_);
+  } else {
+    for (const ModelParameter& parameter : model().parameters) fill_by_seed(p.array(parameter.array));
   }
   for (const auto& [before, after] : p.updates) {
-    if (p.array(before).role != Role::optimizer_state) continue;
-    const Shape shape = local_shape(program(), program().inputs.at(before), mesh.rank());
-    step_->set(before, Tensor::zeros(plan_.options.dtype, shape));
+    if (p.array(before).role == Role::optimizer_state) state_->fill_zeros(p.array(before).name);
   }
   step_->set_scalar(plan_.step_model.arrays.loss_seed, 1);
 }
@@ -117,9 +103,6 @@ double Trainer::evaluate(const ByteData& data, Index most_batches, Index& window
   const Index sequences = plan_.options.batch.sequences;
   const Index there = data.validation_samples();
   const Index batches = std::max<Index>(1, std::min(most_batches, there / sequences));
-  for (std::size_t i = 0; i < plan_.evaluation_model.parameters.size(); ++i) {
-    evaluation_->set(plan_.evaluation_model.parameters[i].array, step_->get(model().parameters[i].array));
-  }
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
     set_tokens(*evaluation_, plan_.evaluation_model,
@@ -137,7 +120,7 @@ std::string Trainer::non_finite_parameter() const {
   // Over the ranks the first parameter counts, and of it NaN before infinity: twice its place, one more for infinity.
   std::size_t mine = 2 * parameters.size();
   for (std::size_t i = 0; i < parameters.size() && mine == 2 * parameters.size(); ++i) {
-    const std::string_view wrong = non_finite(step_->get(parameters[i].array));
+    const std::string_view wrong = non_finite(state_->block(name_of(parameters[i])));
     if (!wrong.empty()) mine = 2 * i + (wrong == "NaN" ? 0 : 1);
   }
   const std::vector<double> first =
@@ -145,15 +128,6 @@ std::string Trainer::non_finite_parameter() const {
   const auto found = static_cast<std::size_t>(-first[0]);
   if (found == 2 * parameters.size()) return "";
   return fmt::format("{} holds {}", parameters[found / 2].checkpoint_name, found % 2 == 0 ? "NaN" : "infinity");
-}
-
-Tensor Trainer::gather_parameter(std::size_t parameter) const {
-  const ArrayId id = model().parameters.at(parameter).array;
-  const Array& array = program().program.array(id);
-  const Sharding& sharding = program().version(program().inputs.at(id)).sharding;
-  const ArraySpec spec{
-      .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = sharding, .dtype = plan_.options.dtype};
-  return DistTensor::from_local(engine_.mesh(), spec, step_->get(id)).gather();
 }
 
 Bytes Trainer::predicted_memory() const {

@@ -10,6 +10,7 @@
 #include "models/training/data.h"
 #include "models/training/training_plan.h"
 #include "program/run/execute.h"
+#include "program/run/state.h"
 #include "roofline/price/hardware.h"
 
 namespace shardline {
@@ -24,18 +25,17 @@ struct StepResult {
   bool stop = false;     ///< some rank was asked to stop (see Interruption); equal on all ranks
 };
 
-/// A model on a mesh with the programs that train and evaluate it. The two share their parameters.
+/// A model on a mesh: a state of parameters and moments, and the programs over it that train and evaluate the model.
 class Trainer {
  public:
-  /// The logical array of a parameter (all of it), by its place in Transformer::parameters.
-  using Weights = std::function<Tensor(std::size_t parameter)>;
+  /// Gives every parameter of a state its elements; called on every rank.
+  using Start = std::function<void(State&)>;
 
-  /// Collective over the mesh of `engine`, for which `plan` was made. Parameters start from `weights` or, without it,
+  /// Collective over the mesh of `engine`, for which `plan` was made. Parameters start from `start` or, without it,
   /// from the seed: normal with the configuration's standard deviation, ones for parameters of one dim, the same on
   /// every mesh. Moments start from zero. `hardware` prices what is predicted. Gives the engine an arena for what its
   /// programs communicate, unless it has one.
-  Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware,
-          const Weights& weights = {});
+  Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware, const Start& start = {});
 
   /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1, `step` counting from 0.
   StepResult step(const ByteData& data, Index step);
@@ -45,9 +45,6 @@ class Trainer {
   /// of windows read.
   double evaluate(const ByteData& data, Index most_batches, Index& windows);
 
-  /// Collective over the mesh: the whole parameter on every rank.
-  Tensor gather_parameter(std::size_t parameter) const;
-
   /// Collective over the mesh: a parameter of which some element is not finite, as checkpoints call it, and what it
   /// holds: "lm_head.weight holds NaN". Empty when there is none. The same on every rank.
   std::string non_finite_parameter() const;
@@ -55,6 +52,8 @@ class Trainer {
   const TransformerConfig& config() const { return plan_.config; }
   const Transformer& model() const { return plan_.step_model.model; }
   const RankProgram& program() const { return plan_.step->program(); }
+  /// Parameters and moments, by the names of their arrays in the program.
+  const State& state() const { return *state_; }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }
   /// Collective over the mesh: see Executor::align().
@@ -70,12 +69,15 @@ class Trainer {
 
  private:
   void set_tokens(Executor& executor, const Transformer& model, const std::function<Sample(Index)>& sample_of) const;
-  void share_memory();
-  void initialise(const Weights& weights);
-  Tensor initial_weights(const Array& parameter) const;
+  void initialise(const Start& start);
+  void fill_by_seed(const Array& parameter);
+  const std::string& name_of(const ModelParameter& parameter) const {
+    return program().program.array(parameter.array).name;
+  }
 
   collectives::Engine& engine_;
   TrainingPlan plan_;
+  std::unique_ptr<State> state_;
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;
   std::string arena_obstacle_;

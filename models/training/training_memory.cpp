@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/architecture/accounting.h"
+#include "models/checkpoint/checkpoint.h"
 
 namespace shardline {
 namespace {
@@ -34,9 +35,9 @@ Bytes heap_peak(const Compiled& compiled, Index rank) {
   return heap_peak(compiled.arena(), compiled.liveness(), compiled.types(), rank);
 }
 
-/// Beside the state: what it takes to make a parameter from the seed, or from a file, in f64, and to cut the block from
-/// it.
-double to_initialise(const Elements& of, double item) { return 8 * (of.whole + of.block) + item * of.block; }
+/// Beside the state: what it takes to make the block of a parameter from the seed or from a file, of which rank 0 reads
+/// the blocks of all ranks.
+double to_initialise(double largest_block, double item) { return kLoadingBlocks * std::max(item, 8.0) * largest_block; }
 
 /// Beside the state: what it takes to put a parameter together, which comes as blocks of all ranks.
 double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
@@ -68,16 +69,14 @@ TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves)
   for (const ModelParameter& parameter : plan.step_model.model.parameters) {
     const Elements of = elements(step.program(), parameter.array, rank);
     all_weights += item * of.whole;
-    initialising = std::max(initialising, to_initialise(of, item));
+    initialising = std::max(initialising, to_initialise(elements(step.program(), parameter.array, 0).block, item));
     const double turned = rank == 0 ? 2 * item * of.whole : 0;  // into the form in which it is stored
     gathering = std::max(gathering, to_gather(of, item, static_cast<double>(ranks)) + turned);
   }
   TrainingMemory memory;
   memory.own = std::max({heap_peak(step, rank), heap_peak(evaluation, rank) + moments, state + Bytes(initialising)});
   if (saves) memory.own = std::max(memory.own, state + Bytes(gathering + (rank == 0 ? all_weights : 0)));
-  const Index shared = step.arena().total_bytes();
-  // Parameters are those of the step; only what the evaluation makes itself needs room beside them.
-  memory.arena = Bytes(static_cast<double>(shared == 0 ? 0 : shared + evaluation.arena().bytes));
+  memory.arena = Bytes(static_cast<double>(plan.state().shared_bytes()));
   return memory;
 }
 

@@ -7,6 +7,7 @@
 #include "models/architecture/transformer.h"
 #include "models/strategy/strategies.h"
 #include "program/plan/compiled.h"
+#include "program/plan/state_plan.h"
 #include "roofline/price/hardware.h"
 
 namespace shardline {
@@ -34,6 +35,9 @@ struct TrainingPlan {
   Transformer evaluation_model;
   std::shared_ptr<Compiled> step;
   std::shared_ptr<Compiled> evaluation;
+
+  /// The arrays that both programs work on.
+  StatePlan state() const { return plan_state({step.get(), evaluation.get()}); }
 };
 
 /// Derives the programs of every rank and checks them. Pure; takes no memory of the arrays' size. Throws UsageError as

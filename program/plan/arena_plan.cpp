@@ -107,7 +107,7 @@ class Planner {
     for (const auto& [version, storage] : storages_) {
       if (!storage.communicated) continue;
       if (storage.input) {
-        plan.inputs.insert(version);
+        plan.inputs[version] = storage.bytes;
         plan.input_bytes += storage.bytes;
       } else {
         order.emplace_back(version, &storage);

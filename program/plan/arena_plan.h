@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <vector>
 
 #include "program/ir/element_types.h"
@@ -19,8 +18,9 @@ struct ArenaPlan {
   std::map<VersionId, Index> places;
   std::map<int, Index> bundles;  ///< byte offset of the room for all_reduces that travel together, by their start
   Index bytes = 0;               ///< that places and bundles take together
-  std::set<VersionId> inputs;    ///< versions of inputs that a collective reads, or that become results of one
-  Index input_bytes = 0;         ///< of those together
+  /// Versions of inputs that a collective reads, or that become results of one, with their bytes.
+  std::map<VersionId, Index> inputs;
+  Index input_bytes = 0;  ///< of those together
 
   /// What an arena needs to hold all of them; each is counted to whole cache lines.
   Index total_bytes() const { return bytes + input_bytes; }

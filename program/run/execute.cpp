@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "collectives/all_reduce.h"
@@ -41,6 +42,12 @@ std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& sc
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine)
+    : Executor(std::move(compiled), engine, nullptr) {}
+
+Executor::Executor(std::shared_ptr<const Compiled> compiled, State& state)
+    : Executor(std::move(compiled), state.engine(), &state) {}
+
+Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state)
     : compiled_(std::move(compiled)),
       program_(compiled_->program()),
       schedule_(compiled_->schedule()),
@@ -48,17 +55,31 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
       liveness_(compiled_->liveness()),
       plan_(compiled_->arena()),
       engine_(engine),
+      state_(state),
       rank_(engine.mesh().rank()),
       values_(program_.versions.size()) {
   SHARDLINE_CHECK(engine.mesh().axes() == program_.mesh, "a program for mesh {} on mesh {}", program_.mesh.to_string(),
                   engine.mesh().axes().to_string());
+  if (state_ != nullptr) bound_ = bind_inputs(*compiled_, *state_);
   compare_ranks();
   describe();
   align();
   take_arena();
 }
 
+/// The input of the state that `array` is, or that it takes the place of; null when there is none.
+const BoundInput* Executor::find_bound(ArrayId array) const {
+  const auto final_version = program_.finals.find(array);
+  const auto found = std::find_if(bound_.begin(), bound_.end(), [&](const BoundInput& each) {
+    return each.input == array ||
+           (each.updated && final_version != program_.finals.end() && *each.updated == final_version->second);
+  });
+  return found == bound_.end() ? nullptr : &*found;
+}
+
 void Executor::take_arena() {
+  if (state_ != nullptr && plan_.bytes > 0) arena_ = state_->room(plan_.bytes);
+  if (state_ != nullptr) return;
   if (engine_.arena() == nullptr || plan_.bytes == 0) return;
   arena_ = engine_.arena()->try_allocate(DType::i64, {plan_.bytes / size_of(DType::i64)});
 }
@@ -106,6 +127,7 @@ void Executor::describe() {
 void Executor::set(ArrayId input, Tensor block) {
   const auto version = program_.inputs.find(input);
   SHARDLINE_CHECK(version != program_.inputs.end(), "{} is not an input", program_.program.array(input).name);
+  SHARDLINE_CHECK(find_bound(input) == nullptr, "input {} is found in the state", program_.program.array(input).name);
   const Shape expected = local_shape(program_, version->second, rank_);
   SHARDLINE_CHECK(block.dtype() == dtype(version->second) && block.shape() == expected,
                   "input {} on rank {} is {} {}, given {} {}", program_.program.array(input).name, rank_,
@@ -122,8 +144,14 @@ void Executor::set_scalar(ArrayId input, double value) {
 }
 
 const Tensor& Executor::get(ArrayId array) const {
+  if (const BoundInput* bound = find_bound(array)) return state_->block(bound->name);
   const auto final_version = program_.finals.find(array);
-  if (final_version != program_.finals.end()) return values_[static_cast<std::size_t>(final_version->second)];
+  if (final_version != program_.finals.end()) {
+    const bool in_room = state_ != nullptr && arena_ && plan_.places.contains(final_version->second);
+    SHARDLINE_CHECK(!in_room || state_->last_used_room(this), "{} is gone: another program has run on the state",
+                    program_.program.array(array).name);
+    return values_[static_cast<std::size_t>(final_version->second)];
+  }
   const auto input = program_.inputs.find(array);
   SHARDLINE_CHECK(input != program_.inputs.end(), "{} is neither an input nor an output",
                   program_.program.array(array).name);
@@ -133,8 +161,10 @@ const Tensor& Executor::get(ArrayId array) const {
 double Executor::get_scalar(ArrayId array) const { return get(array).as(DType::f64).view<double>()[0]; }
 
 void Executor::run() {
+  take_state();
   for (const ArrayId input : program_.program.inputs) {
-    SHARDLINE_CHECK(set_[input], "input {} is not set", program_.program.array(input).name);
+    SHARDLINE_CHECK(set_[input] || find_bound(input) != nullptr, "input {} is not set",
+                    program_.program.array(input).name);
   }
   // An exception leaves nothing in flight that outlives it: handles are silent only while it unwinds.
   const struct Landing {
@@ -326,7 +356,24 @@ void Executor::release(int action) {
   for (const VersionId v : liveness_.freed_after(action)) at(v) = Tensor();
 }
 
+/// Until the end of the run the arrays of the state are versions of the program.
+void Executor::take_state() {
+  if (state_ == nullptr) return;
+  state_->use_room(this);
+  for (const BoundInput& each : bound_) {
+    at(each.arrives) = each.is_read ? state_->block(each.name) : state_->storage(each.name);
+  }
+}
+
 void Executor::replace_state() {
+  for (const BoundInput& each : bound_) {
+    if (each.updated) state_->replace(each.name, at(*each.updated));
+  }
+  for (const BoundInput& each : bound_) {  // the state alone holds them between runs
+    at(each.arrives) = Tensor();
+    if (each.updated) at(*each.updated) = Tensor();
+  }
+  if (state_ != nullptr) return;
   for (const auto& [before, after] : program_.program.updates) {
     Tensor& state = at(program_.inputs.at(before));
     Tensor& updated = at(program_.finals.at(after));

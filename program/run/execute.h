@@ -8,6 +8,8 @@
 
 #include "collectives/run/progress.h"
 #include "program/plan/compiled.h"
+#include "program/run/binding.h"
+#include "program/run/state.h"
 #include "runtime/layout/tensor.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"
@@ -15,27 +17,34 @@
 namespace shardline {
 
 /// Runs a compiled program on the ranks of a mesh as its schedule says, and times every step. Buffers are freed after
-/// their last use; updated state takes the place of the old. What collectives read and write lies in the engine's
-/// arena, if it has one with room for it (see ArenaPlan), so that ranks of a node read it from each other. While
-/// collectives are in flight the engine is polled between steps and between the panels of matrix products.
+/// their last use; updated state takes the place of the old, in the executor or, when it is bound to a State, there.
+/// What collectives read and write lies in the engine's arena, if it has one with room for it (see ArenaPlan), so that
+/// ranks of a node read it from each other. While collectives are in flight the engine is polled between steps and
+/// between the panels of matrix products.
 class Executor {
  public:
   /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule over the ranks,
   /// throws Error when they differ, and compares the ranks' clocks. What the program predicts stands beside the
   /// measured times.
   Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine);
+  /// The same on the mesh of `state`, which must outlive the executor. Inputs that the state holds are found there by
+  /// name at every run, and their updates are left there. Throws Error with both descriptions when program and state
+  /// disagree on an array, and when the state lacks one that the program takes for state.
+  Executor(std::shared_ptr<const Compiled> compiled, State& state);
 
-  /// Gives this rank's block of an input; its storage is shared, and overwritten when the input is state that is
-  /// updated, unless it must be copied to the arena. Collective over the mesh where the input is communicated. Throws
-  /// Error when dtype or shape are not those of the block.
+  /// Gives this rank's block of an input that is not in the state; its storage is shared, and overwritten when the
+  /// input is state that is updated, unless it must be copied to the arena. Collective over the mesh where the input is
+  /// communicated. Throws Error when dtype or shape are not those of the block.
   void set(ArrayId input, Tensor block);
   /// Gives an input that every rank holds whole, a scalar.
   void set_scalar(ArrayId input, double value);
-  /// This rank's block of an input, or of an output after run().
+  /// This rank's block of an input, or of an output after run(). Throws Error when another executor on the same state
+  /// has run since and the output lay in the room that they share.
   const Tensor& get(ArrayId array) const;
   double get_scalar(ArrayId array) const;
 
-  /// Collective over the mesh. Every input must have been set. Afterwards each updated state stands in its input.
+  /// Collective over the mesh. Every input must have been set, but for arrays of the state that the program only
+  /// writes. Afterwards each updated state stands in its input.
   void run();
 
   const Compiled& compiled() const { return *compiled_; }
@@ -60,6 +69,9 @@ class Executor {
     std::optional<Tensor> bundle;
   };
 
+  Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state);
+  const BoundInput* find_bound(ArrayId array) const;
+  void take_state();
   void describe();
   void compare_ranks() const;
   void take_arena();
@@ -89,6 +101,8 @@ class Executor {
   const Liveness& liveness_;
   const ArenaPlan& plan_;
   collectives::Engine& engine_;
+  State* state_;  ///< or null: what a run updates is kept here
+  std::vector<BoundInput> bound_;
   Index rank_;
   std::optional<Tensor> arena_;    ///< room for the places of plan_
   std::vector<Tensor> values_;     ///< by version

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/layout/block_runs.h"
+
 namespace shardline {
 namespace {
 
@@ -27,31 +29,6 @@ std::shared_ptr<std::byte> allocate(Index bytes) {
             ::operator delete(p, kAlignment);
             bytes_now -= bytes;
           }};
-}
-
-/// Calls body(offset in the whole, offset in the block, elements) for every contiguous run of a block, in order.
-template <class Body>
-void for_each_run(const Shape& shape, const std::vector<Range>& ranges, Body body) {
-  Index run = 1;
-  std::size_t outer = shape.size();
-  while (outer > 0 && ranges[outer - 1].size() == shape[outer - 1]) run *= shape[--outer];
-  if (outer > 0) run *= ranges[--outer].size();
-  Index runs = 1;
-  for (std::size_t d = 0; d < outer; ++d) runs *= ranges[d].size();
-  if (runs == 0 || run == 0) return;
-
-  std::vector<Index> at(outer, 0);
-  for (Index r = 0; r < runs; ++r) {
-    Index offset = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      offset = offset * shape[d] + (d < outer ? ranges[d].begin + at[d] : d == outer ? ranges[d].begin : 0);
-    }
-    body(offset, r * run, run);
-    for (std::size_t d = outer; d-- > 0;) {
-      if (++at[d] < ranges[d].size()) break;
-      at[d] = 0;
-    }
-  }
 }
 
 Shape extents(const Shape& whole, const std::vector<Range>& ranges) {

@@ -75,6 +75,35 @@ TEST(Safetensors, ReadsTheBytesOfTheFormat) {
   EXPECT_NE(usage_error_of([&] { file.read("m"); }).find("tensor m: there is none"), std::string::npos);
 }
 
+/// Every block of a small array, seen by its own dims and by others, against a slice of the whole.
+TEST(Safetensors, ReadsABlockAlone) {
+  const TemporaryFolder folder;
+  Tensor matrix(DType::f32, {6, 5});
+  for (Index i = 0; i < matrix.size(); ++i) matrix.view<float>()[i] = static_cast<float>(i);
+  write_safetensors(folder.path("f"), {{"before", Tensor::zeros(DType::f64, {3})}, {"matrix", matrix}});
+  SafetensorsFile file(folder.path("f"));
+  const Tensor cube = matrix.reshaped({2, 3, 5});
+  const auto blocks = [](Index extent) {
+    std::vector<Range> ranges;
+    for (Index begin = 0; begin <= extent; ++begin) {
+      for (Index end = begin; end <= extent; ++end) ranges.push_back({begin, end});
+    }
+    return ranges;
+  };
+  for (const Range a : blocks(2)) {
+    for (const Range b : blocks(3)) {
+      for (const Range c : blocks(5)) {
+        const Tensor want = cube.slice({a, b, c});
+        const Tensor block = file.read_block("matrix", cube.shape(), {a, b, c});
+        ASSERT_EQ(block.shape(), want.shape());
+        for (Index i = 0; i < want.size(); ++i) ASSERT_EQ(block.view<float>()[i], want.view<float>()[i]);
+      }
+    }
+  }
+  EXPECT_THROW(file.read_block("matrix", {2, 3, 4}, {{0, 2}, {0, 3}, {0, 4}}), Error);
+  EXPECT_THROW(file.read_block("matrix", {6, 5}, {{0, 6}}), Error);
+}
+
 TEST(Safetensors, WhatIsWrittenComesBackBitByBit) {
   const TemporaryFolder folder;
   const std::string path = folder.path("f");

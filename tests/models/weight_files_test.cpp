@@ -117,22 +117,25 @@ TEST(WeightFiles, WeightsAreFloatingPointFiniteAndOfTheirShape) {
                            {"nan", nan},
                            {"ids", Tensor::zeros(DType::i32, {2})}});
   const WeightFiles files(folder.path());
-  EXPECT_EQ(files.read("good", {2}).shape(), Shape{2});
+  files.require_weight("good", {2});
+  EXPECT_EQ(files.read_block("good", {2}, {{0, 2}}).shape(), Shape{2});
   EXPECT_EQ(usage_error_of([&] {
-              files.read("good", {1, 2});
+              files.require_weight("good", {1, 2});
             }),
             path + ": tensor good has shape [2], the configuration says [1, 2]");
-  EXPECT_NE(usage_error_of([&] { files.read("ids", {2}); }).find("tensor ids holds integers"), std::string::npos);
-  const auto wrong = [&](const std::string& name, const Shape& shape) {
+  EXPECT_NE(usage_error_of([&] { files.require_weight("ids", {2}); }).find("tensor ids holds integers"),
+            std::string::npos);
+  const auto wrong = [&](const std::string& name, const Shape& shape, const std::vector<Range>& block) {
     try {
-      files.read(name, shape);
+      files.read_block(name, shape, block);
     } catch (const ResultError& error) {
       return std::string(error.what());
     }
     return std::string("nothing");
   };
-  EXPECT_EQ(wrong("late", {100, 100}), path + ": tensor late holds infinity");
-  EXPECT_EQ(wrong("nan", {2}), path + ": tensor nan holds NaN");
+  EXPECT_EQ(wrong("late", {100, 100}, {{50, 100}, {99, 100}}), path + ": tensor late holds infinity");
+  EXPECT_EQ(wrong("late", {100, 100}, {{0, 100}, {0, 99}}), "nothing");
+  EXPECT_EQ(wrong("nan", {2}, {{0, 2}}), path + ": tensor nan holds NaN");
 }
 
 /// A folder with the files a and b, of tensors x and y, and an index.
@@ -158,8 +161,8 @@ TEST(WeightFiles, LieInSeveralFiles) {
   const WeightFiles files(sharded.folder.path());
   EXPECT_EQ(files.path(), sharded.folder.path(kIndex));
   EXPECT_EQ(files.names(), (std::vector<std::string>{"x", "y", "z"}));
-  EXPECT_EQ(files.read("x", {1}).view<float>()[0], 1);
-  EXPECT_EQ(files.read("z", {1}).view<float>()[0], 3);
+  EXPECT_EQ(files.read_block("x", {1}, {{0, 1}}).view<float>()[0], 1);
+  EXPECT_EQ(files.read_block("z", {1}, {{0, 1}}).view<float>()[0], 3);
   EXPECT_EQ(files.metadata("k"), "v");
   EXPECT_EQ(files.metadata("none"), "");
   // As for Hugging Face, the one file stands in front of the index.

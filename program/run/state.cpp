@@ -1,0 +1,112 @@
+#include "program/run/state.h"
+
+#include <cstring>
+#include <utility>
+
+#include "collectives/shared/arena.h"
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+
+namespace shardline {
+namespace {
+
+ArraySpec spec_of(const StateArray& array) {
+  return {
+      .name = array.name, .dims = array.dims, .shape = array.shape, .sharding = array.sharding, .dtype = array.dtype};
+}
+
+void copy_elements(const Tensor& from, Tensor& to) {
+  if (from.bytes() > 0) std::memcpy(to.data(), from.data(), static_cast<std::size_t>(from.bytes()));
+}
+
+}  // namespace
+
+State::State(collectives::Engine& engine, const StatePlan& plan) : engine_(engine) {
+  const Mesh& mesh = engine.mesh();
+  collectives::Arena* arena = engine.arena().get();
+  if (arena != nullptr && plan.room > 0) room_ = arena->try_allocate(DType::i64, {plan.room / size_of(DType::i64)});
+  for (const auto& [name, item] : plan.items) {
+    Slot& made = slots_[name];
+    made.array = item.array;
+    if (arena == nullptr || !item.shared) continue;
+    const Shape shape = local_shape(item.array.shape, item.array.sharding, mesh.axes(), mesh.rank());
+    std::optional<Tensor> place = arena->try_allocate(item.array.dtype, shape);
+    if (!place) continue;
+    made.placed = true;
+    made.block = {item.array.dtype, shape, counted(place->memory(), place->bytes())};
+  }
+}
+
+std::vector<std::string> State::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, slot] : slots_) names.push_back(name);
+  return names;
+}
+
+const State::Slot& State::slot(const std::string& name) const {
+  const auto found = slots_.find(name);
+  SHARDLINE_CHECK(found != slots_.end(), "the state has no array {}", name);
+  return found->second;
+}
+
+State::Slot& State::slot(const std::string& name) {
+  std::as_const(*this).slot(name);  // throws when there is none
+  return slots_.find(name)->second;
+}
+
+const Tensor& State::block(const std::string& name) const {
+  const Slot& of = slot(name);
+  SHARDLINE_CHECK(of.is_set, "array {} of the state has no elements yet", name);
+  return of.block;
+}
+
+void State::set(const std::string& name, Tensor block) {
+  Slot& of = slot(name);
+  const Mesh& mesh = engine_.mesh();
+  const Shape expected = local_shape(of.array.shape, of.array.sharding, mesh.axes(), mesh.rank());
+  SHARDLINE_CHECK(block.dtype() == of.array.dtype && block.shape() == expected,
+                  "the state holds {}, of which rank {} has a block {}; given {} {}", to_string(of.array), mesh.rank(),
+                  to_string(expected), name_of(block.dtype()), to_string(block.shape()));
+  if (of.placed) {
+    copy_elements(block, of.block);
+  } else {
+    of.block = std::move(block);
+  }
+  of.is_set = true;
+}
+
+void State::fill(const std::string& name, const DistTensor::Element& element) {
+  set(name, DistTensor::make(engine_.mesh(), spec_of(array(name)), element).local());
+}
+
+void State::fill_zeros(const std::string& name) {
+  const StateArray& of = array(name);
+  const Mesh& mesh = engine_.mesh();
+  set(name, Tensor::zeros(of.dtype, local_shape(of.shape, of.sharding, mesh.axes(), mesh.rank())));
+}
+
+Tensor State::gather(const std::string& name) const {
+  return DistTensor::from_local(engine_.mesh(), spec_of(array(name)), block(name)).gather();
+}
+
+std::optional<Tensor> State::room(Index bytes) const {
+  if (!room_ || room_->bytes() < bytes) return std::nullopt;
+  return room_;
+}
+
+void State::replace(const std::string& name, const Tensor& updated) {
+  Slot& of = slot(name);
+  of.is_set = true;
+  if (of.block.data() == updated.data() && of.block.shape() == updated.shape()) return;
+  if (of.placed) {
+    copy_elements(updated, of.block);
+  } else if (engine_.arena() != nullptr && engine_.arena()->contains(updated)) {
+    // The place of `updated` is for its own version.
+    if (of.block.data() == nullptr) of.block = Tensor(updated.dtype(), updated.shape());
+    copy_elements(updated, of.block);
+  } else {
+    of.block = updated;
+  }
+}
+
+}  // namespace shardline

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "collectives/shared/arena.h"
 #include "models/strategy/auto_strategy.h"
 #include "tests/models/small_training.h"
 
@@ -33,6 +34,7 @@ struct Ways {
   bool tied = false;
   Policy policy = {};
   ScheduleOptions schedule = {};
+  bool by_messages = false;  ///< nothing lies in shared memory, as between nodes
 };
 
 Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& ways = {}) {
@@ -51,6 +53,7 @@ Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& w
   } else {
     chosen = parse_strategy(layout.strategy, mesh.axes());
   }
+  if (ways.by_messages) collectives::give_arena(engine, 64);  // in which there is room for nothing
   Trainer trainer(engine, plan_training(config, options, chosen, mesh.axes()), options.prices);
   const ByteData data = small_data();
   Outcome run;
@@ -152,6 +155,12 @@ TEST_F(Parity, TiedEmbeddingAndOtherPolicies) {
   for (const Policy& policy : {Policy{Reuse::regather, Reuse::regather}, Policy{Reuse::keep, Reuse::keep}}) {
     expect_parity(some_layouts(), {.tied = true, .policy = policy});
   }
+}
+
+TEST_F(Parity, WithoutSharedMemory) {
+  std::vector<Layout> layouts = some_layouts();
+  for (const RoleRow& row : strategy_table()) layouts.push_back({5, "X=5", row.name + "=X"});
+  expect_parity(layouts, {.by_messages = true});
 }
 
 /// Everything in its place, everything in flight that can be, and collectives fused with products that are much too

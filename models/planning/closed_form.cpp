@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/architecture/accounting.h"
+#include "models/strategy/usual_axes.h"
 
 namespace shardline {
 namespace {
@@ -33,6 +34,9 @@ void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double sta
 
 std::string verdict(bool compute_bound) { return compute_bound ? "compute binds" : "communication binds"; }
 
+/// The axis on which a role is written.
+Axis axis_of(const std::string& role) { return usual_axis(AxisRole::parse(role)); }
+
 StrategyAnswer answer_of(const std::string& name, const std::string& mesh, const LayerTime& time) {
   return {.name = name, .mesh = mesh, .math = time.math, .comms = time.comms()};
 }
@@ -45,11 +49,10 @@ std::string tokens_bound(const ClosedFormQuery& query, double least, bool comput
                      verdict(compute_bound));
 }
 
-/// One strategy on all chips of the mesh, the axis named so; its state lies over `state_ways` chips.
-StrategyAnswer alone(const ClosedFormQuery& query, const std::string& name, const char* axis, const LayerTime& time,
-                     Index state_ways) {
+/// The strategy of one role on all chips of the mesh; its state lies over `state_ways` chips.
+StrategyAnswer alone(const ClosedFormQuery& query, const std::string& role, const LayerTime& time, Index state_ways) {
   StrategyAnswer answer =
-      answer_of(name, fmt::format("{}={}", axis, query.mesh_chips()), all_layers(time, query.config.layers));
+      answer_of(role, fmt::format("{}={}", axis_of(role), query.mesh_chips()), all_layers(time, query.config.layers));
   put_memory(answer, query, static_cast<double>(state_ways), static_cast<double>(query.chips));
   return answer;
 }
@@ -58,7 +61,7 @@ StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
-  StrategyAnswer answer = alone(query, "dp", "X", time, 1);
+  StrategyAnswer answer = alone(query, "dp", time, 1);
   answer.bound = "backward: " + tokens_bound(query, least, time.comms() < time.math * kBackward);
   return answer;
 }
@@ -67,7 +70,7 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
-  StrategyAnswer answer = alone(query, "fsdp", "X", time, query.chips);
+  StrategyAnswer answer = alone(query, "fsdp", time, query.chips);
   answer.bound = tokens_bound(query, least, time.compute_bound());
   return answer;
 }
@@ -77,7 +80,7 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
   const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
                                                   query.torus_axes, kPasses);
-  StrategyAnswer answer = alone(query, "tp", "Y", time, query.chips);
+  StrategyAnswer answer = alone(query, "tp", time, query.chips);
   answer.bound =
       fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(time.compute_bound()));
   return answer;
@@ -85,7 +88,8 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
 
 StrategyAnswer mixed(const ClosedFormQuery& query) {
   const MixedAnswer best = mixed_answer(query, kPasses);
-  StrategyAnswer answer = answer_of("fsdp+tp", fmt::format("X={},Y={}", best.mesh.x, best.mesh.y), best.time);
+  StrategyAnswer answer = answer_of(
+      "fsdp+tp", fmt::format("{}={},{}={}", axis_of("fsdp"), best.mesh.x, axis_of("tp"), best.mesh.y), best.time);
   answer.bound = tokens_bound(query, best.least_tokens_per_chip, best.time.compute_bound());
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
@@ -95,11 +99,12 @@ StrategyAnswer pipeline(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const roofline::PipelineTime time = pipeline_time(query.layer(), query.config.layers, query.rates, n,
                                                     query.torus_axes, query.stages, query.microbatches);
-  StrategyAnswer answer{.name = "pipeline",
-                        .mesh = fmt::format("stages={},X={}", query.stages, query.mesh_chips() / query.stages),
-                        .math = time.math,
-                        .comms = time.comms,
-                        .idle = time.bubble};
+  StrategyAnswer answer{
+      .name = "pipeline",
+      .mesh = fmt::format("stages={},{}={}", query.stages, axis_of("dp"), query.mesh_chips() / query.stages),
+      .math = time.math,
+      .comms = time.comms,
+      .idle = time.bubble};
   answer.bound = fmt::format("{} microbatches through {} stages: idle {:.1f}% of the step", query.microbatches,
                              query.stages, 100 * (time.bubble / (time.math + time.bubble)));
   put_memory(answer, query, static_cast<double>(query.stages), static_cast<double>(query.chips));
@@ -112,7 +117,7 @@ StrategyAnswer between_pods(const ClosedFormQuery& query) {
   const double hosts = static_cast<double>(query.chips) / static_cast<double>(query.chips_per_host);
   StrategyAnswer answer = mixed(query);
   answer.name = "pods: dp";
-  answer.mesh = fmt::format("pods={}", query.pods);
+  answer.mesh = fmt::format("{}={}", kPodAxis, query.pods);
   answer.comms = 2 * query.element * weights / (query.between_pods * hosts);
   const double least =
       roofline::least_tokens_per_pod(query.rates.compute, query.chips, query.chips_per_host, query.between_pods);

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
 #include "models/architecture/accounting.h"
 #include "roofline/machine/torus.h"
@@ -11,18 +13,14 @@
 namespace shardline {
 namespace {
 
-/// {X, Y} without axes of one chip; of one chip, {X: 1}.
-AbstractMesh mesh_of(Index x, Index y) {
+/// The usual axes with these sizes, without axes of one chip; of one chip, the first axis alone.
+AbstractMesh mesh_of(const std::vector<Index>& sizes) {
   std::vector<std::pair<Axis, Index>> axes;
-  if (x > 1 || y == 1) axes.emplace_back("X", x);
-  if (y > 1) axes.emplace_back("Y", y);
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    if (sizes[a] > 1) axes.emplace_back(usual_axes()[a], sizes[a]);
+  }
+  if (axes.empty()) axes.emplace_back(usual_axes().front(), 1);
   return AbstractMesh(axes);
-}
-
-std::vector<std::string> roles_of(const Axis& axis, Index ranks) {
-  if (ranks == 1) return {"fsdp"};
-  if (axis == kPodAxis) return {"dp"};
-  return axis == "Y" ? std::vector<std::string>{"tp"} : std::vector<std::string>{"dp", "zero1", "fsdp"};
 }
 
 /// What PlanCandidate::keeps says. Whatever is computed again, gradients and new weights must find room.
@@ -46,12 +44,31 @@ std::vector<Index> longer_than_one(std::vector<Index> sides) {
   return sides;
 }
 
-/// How X and Y share `all` torus axes: each has one at least, and all of them where the other has one chip.
-std::vector<std::pair<int, int>> shares(int all, bool both) {
-  if (all == 0 || !both) return {{all, all}};
-  std::vector<std::pair<int, int>> ways;
-  for (int x = 1; x < all; ++x) ways.emplace_back(x, all - x);
+/// How mesh axes share `all` torus axes: each has one at least.
+std::vector<std::vector<int>> shares(int all, std::size_t axes) {
+  if (axes == 0) return {{}};
+  if (axes == 1) return {{all}};
+  std::vector<std::vector<int>> ways;
+  for (int first = 1; first < all; ++first) {
+    for (const std::vector<int>& others : shares(all - first, axes - 1)) {
+      ways.push_back({first});
+      ways.back().insert(ways.back().end(), others.begin(), others.end());
+    }
+  }
   return ways;
+}
+
+/// Each axis of `mesh` that moves over so many torus axes of a chip; none where they are too short.
+std::optional<roofline::TorusLayout> torus_layout(const roofline::Chip& chip, const AbstractMesh& mesh,
+                                                  const std::vector<int>& share) {
+  roofline::TorusLayout layout;
+  const Axes axes = mesh.axes_that_move();
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const auto sides = torus_sides(chip, mesh.size(axes[a]), share[a]);
+    if (!sides) return std::nullopt;
+    layout[axes[a]] = longer_than_one(*sides);
+  }
+  return layout;
 }
 
 /// Adds a mesh, unless the same lies there.
@@ -64,19 +81,28 @@ void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
 
 }  // namespace
 
+ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
+
+ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
+  std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
+  for (const Axis& axis : pod.mesh.axes()) axes.emplace_back(axis, pod.mesh.size(axis));
+  ChipMesh joined{AbstractMesh(axes), pod.layout, pod.roles};
+  joined.roles[kPodAxis] = {role_between_pods()};
+  return joined;
+}
+
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
   std::vector<ChipMesh> meshes;
-  for (Index x = 1; x <= chips; x *= 2) {
-    const Index y = chips / x;
-    for (const auto& [x_axes, y_axes] : shares(chip.torus_axes, x > 1 && y > 1)) {
-      ChipMesh made{mesh_of(x, y), {}};
-      if (chip.torus_axes > 0) {
-        const auto x_sides = torus_sides(chip, x, x_axes);
-        const auto y_sides = torus_sides(chip, y, y_axes);
-        if (!x_sides || !y_sides) continue;
-        if (x > 1) made.layout["X"] = longer_than_one(*x_sides);
-        if (y > 1) made.layout["Y"] = longer_than_one(*y_sides);
-      }
+  for (const std::vector<Index>& sizes : power_factors(chips, usual_axes().size())) {
+    ChipMesh made = chip_mesh(mesh_of(sizes));
+    if (chip.torus_axes == 0) {
+      add_new(meshes, made);
+      continue;
+    }
+    for (const std::vector<int>& share : shares(chip.torus_axes, made.mesh.axes_that_move().size())) {
+      const auto layout = torus_layout(chip, made.mesh, share);
+      if (!layout) continue;
+      made.layout = *layout;
       add_new(meshes, made);
     }
   }
@@ -85,21 +111,28 @@ std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
 
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
   std::vector<ChipMesh> meshes;
-  const std::vector<Index> axes = longer_than_one(torus);
-  for (std::size_t choice = 0; choice < (std::size_t{1} << axes.size()); ++choice) {
-    std::vector<Index> x;
-    std::vector<Index> y;
-    for (std::size_t a = 0; a < axes.size(); ++a) ((choice >> a & 1) == 0 ? x : y).push_back(axes[a]);
-    ChipMesh made{mesh_of(element_count(x), element_count(y)), {}};
-    if (!x.empty()) made.layout["X"] = x;
-    if (!y.empty()) made.layout["Y"] = y;
+  const std::vector<Index> sides = longer_than_one(torus);
+  const std::size_t axes = usual_axes().size();
+  std::size_t choices = 1;
+  for (std::size_t side = 0; side < sides.size(); ++side) choices *= axes;
+  for (std::size_t choice = 0; choice < choices; ++choice) {
+    std::vector<Index> sizes(axes, 1);
+    roofline::TorusLayout layout;
+    std::size_t digits = choice;  // one for each side of the torus: the mesh axis that takes it
+    for (const Index side : sides) {
+      sizes[digits % axes] *= side;
+      layout[usual_axes()[digits % axes]].push_back(side);
+      digits /= axes;
+    }
+    ChipMesh made = chip_mesh(mesh_of(sizes));
+    made.layout = layout;
     add_new(meshes, made);
   }
   return meshes;
 }
 
 ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts) {
-  ChipMesh made{mesh, {}};
+  ChipMesh made = chip_mesh(mesh);
   if (chip.torus_axes == 0) return made;
   const Axes axes = mesh.axes_that_move();
   int used = 0;
@@ -124,7 +157,7 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh) {
   require(element_count(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
           fmt::join(torus, "x"), element_count(torus));
-  ChipMesh made{mesh, {}};
+  ChipMesh made = chip_mesh(mesh);
   std::vector<Index> left = longer_than_one(torus);
   for (const Axis& axis : mesh.axes_that_move()) {
     // The subset that multiplies to the axis, in the order of the torus; there are eight at most.
@@ -147,27 +180,15 @@ ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& me
   return made;
 }
 
-std::vector<Strategy> strategies_on(const AbstractMesh& mesh) {
-  std::vector<Strategy> all{{}};
-  for (const Axis& axis : mesh.axes()) {
-    std::vector<Strategy> longer;
-    for (const Strategy& strategy : all) {
-      for (const std::string& role : roles_of(axis, mesh.size(axis))) {
-        longer.push_back(strategy);
-        longer.back().emplace_back(axis, role);
-      }
-    }
-    all = std::move(longer);
-  }
-  return all;
+std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy) {
+  if (!strategy.empty()) return {parse_strategy(strategy, mesh.mesh)};
+  return strategies_of({.mesh = mesh.mesh, .roles = mesh.roles});
 }
 
 Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy) {
   Index ranks = 1;
   for (const auto& [axis, role] : strategy) {
-    for (const RoleRow& row : strategy_table()) {
-      if (row.name == role && row.tokens == std::vector<std::string>{"B"}) ranks *= mesh.size(axis);
-    }
+    if (splits_batch(role.row())) ranks *= mesh.size(axis);
   }
   return ranks;
 }
@@ -178,9 +199,7 @@ std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::v
   std::vector<PlanCandidate> found;
   for (const ChipMesh& each : meshes) {
     const roofline::Hardware hardware = hardware_of(each);
-    const std::vector<Strategy> strategies =
-        strategy.empty() ? strategies_on(each.mesh) : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
-    for (const Strategy& tried : strategies) {
+    for (const Strategy& tried : strategies_on(each, strategy)) {
       if (batch_ranks(each.mesh, tried) > planner.run().tokens) continue;
       const PlannedStep step = planner.price(each.mesh, tried, hardware);
       found.push_back({step, each.layout, what_fits(step, planner.run(), capacity)});

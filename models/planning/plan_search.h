@@ -5,21 +5,30 @@
 #include <vector>
 
 #include "models/planning/planned_step.h"
+#include "models/strategy/strategy_space.h"
+#include "models/strategy/usual_axes.h"
 #include "roofline/machine/catalogue.h"
 
 namespace shardline {
 
-/// A mesh of chips and the torus axes that its axes are laid over.
+/// A mesh of chips, the torus axes that its axes are laid over, and the roles that they may have.
 struct ChipMesh {
   AbstractMesh mesh;
   roofline::TorusLayout layout;
+  AxisRoles roles;
 };
 
-/// Every mesh {X, Y} of so many chips, X and Y powers of two, over every share of the chip's torus axes; axes of one
-/// chip are left out. None where the chip's torus is too small. `chips` is a power of two.
+/// A mesh that lies on no torus, with searched_roles().
+ChipMesh chip_mesh(const AbstractMesh& mesh);
+
+/// The same mesh in each of so many pods: one axis more, before the others, of role_between_pods().
+ChipMesh joined_pods(const ChipMesh& pod, Index pods);
+
+/// Every mesh of usual_axes() and so many chips, all axes powers of two, over every share of the chip's torus axes;
+/// axes of one chip are left out. None where the chip's torus is too small. `chips` is a power of two.
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
 
-/// Every mesh {X, Y} that whole axes of a torus of these lengths make.
+/// Every mesh of usual_axes() that whole axes of a torus of these lengths make.
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
 
 /// A mesh with the torus axes that `counts` gives to its axes (by default all to a single one, all but one to the first
@@ -30,12 +39,8 @@ ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const s
 /// is a choice. Throws UsageError where they do not factor so.
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
 
-/// The axis between pods.
-inline constexpr const char* kPodAxis = "pods";
-
-/// Every way to give the axes roles: Y tp, that of pods dp, any other dp, zero1 or fsdp. One of a single rank is fsdp,
-/// as all are the same there.
-std::vector<Strategy> strategies_on(const AbstractMesh& mesh);
+/// Every way to give the axes one of their roles, or the one that `strategy` names as parse_strategy() takes it.
+std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy = "");
 
 /// What PlanCandidate::keeps says where nothing need be computed again, and where a rank's memory is not known.
 inline constexpr const char* kKeepsAll = "all";

@@ -1,5 +1,7 @@
 #include "models/planning/planned_step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -66,6 +68,16 @@ roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
   const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto found = std::max_element(shares.begin(), shares.end(), by_time);
   return found == shares.end() ? roofline::Limiter::latency : found->first;
+}
+
+/// Throws UsageError for a role that splits sequences. It names a role that splits the same products without.
+void refuse_split_sequences(const Axis& axis, const AxisRole& role) {
+  if (!splits_sequences(role.row())) return;
+  const std::vector<AxisRole> whole = roles_with(
+      [](const RoleRow& row) { return splits_products(row) && !splits_batch(row) && !splits_sequences(row); });
+  const bool named = splits_products(role.row()) && !whole.empty();
+  usage_error("role {} on axis {} splits sequences, which is not priced here{}", role.name(), axis,
+              named ? fmt::format("; {} splits the same products", whole.front().name()) : "");
 }
 
 PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& strategy) {
@@ -207,12 +219,7 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
 StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
                                        const roofline::Hardware& hardware) const {
   const Program& logical = model.step.model.program;
-  for (const auto& [axis, role] : strategy) {
-    require(role != "tp_seq" && role != "tp_g",
-            "role {} on axis {} splits sequences, which is not priced here; tp splits "
-            "the same products",
-            role, axis);
-  }
+  for (const auto& [axis, role] : strategy) refuse_split_sequences(axis, role);
   RankProgram program = partition(logical, mesh, declare(logical, mesh, strategy));
   name_wires(program, model.types, hardware.bf16_wire);
   const auto compiled =

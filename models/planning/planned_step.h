@@ -77,7 +77,7 @@ class StepPlanner {
  public:
   explicit StepPlanner(const PlannedRun& run);
 
-  /// Throws UsageError for roles that split sequences (tp_seq, tp_g), which are not there, and as declare(), and Error
+  /// Throws UsageError for roles that split sequences, which are not there, and as declare(), and Error
   /// when an axis has no link in `hardware`.
   PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/strategy/strategy_space.h"
 #include "program/plan/compiled.h"
 #include "runtime/base/check.h"
 
@@ -17,35 +18,14 @@ bool alike(const Axis& a, const Axis& b, const AbstractMesh& mesh, const rooflin
          one.frees_cores == other.frees_cores && one.switched == other.switched && one.resource == other.resource;
 }
 
-/// Every assignment of roles to the axes, as numbers of rows of the table; neighbouring axes that are alike take rows
-/// in order.
-std::vector<std::vector<std::size_t>> all_roles(const AbstractMesh& mesh, const roofline::Hardware& hardware) {
-  std::vector<std::vector<std::size_t>> all{{}};
-  for (std::size_t a = 0; a < mesh.axes().size(); ++a) {
-    const bool ordered = a > 0 && alike(mesh.axes()[a - 1], mesh.axes()[a], mesh, hardware);
-    std::vector<std::vector<std::size_t>> longer;
-    for (const std::vector<std::size_t>& rows : all) {
-      for (std::size_t row = ordered ? rows.back() : 0; row < strategy_table().size(); ++row) {
-        longer.push_back(rows);
-        longer.back().push_back(row);
-      }
-    }
-    all = std::move(longer);
-  }
-  return all;
-}
-
 }  // namespace
 
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
                                              const ElementTypes& types, const roofline::Hardware& hardware,
                                              const ScheduleOptions& options) {
   std::vector<PricedStrategy> priced;
-  for (const std::vector<std::size_t>& rows : all_roles(mesh, hardware)) {
-    Strategy strategy;
-    for (std::size_t a = 0; a < rows.size(); ++a) {
-      strategy.emplace_back(mesh.axes()[a], strategy_table()[rows[a]].name);
-    }
+  const auto swap = [&](const Axis& a, const Axis& b) { return alike(a, b, mesh, hardware); };
+  for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = every_role(mesh), .alike = swap})) {
     const Declaration declaration = declare(program, mesh, strategy, policy);
     const RankProgram tabled = partition(program, mesh, declaration);
     const RankProgram greedy = partition_by_price(program, mesh, declaration, types, hardware);
@@ -53,8 +33,7 @@ std::vector<PricedStrategy> price_strategies(const Program& program, const Abstr
     ProgramPrice by_price = price(greedy, types, hardware);
     const bool pays = cheaper(by_price, by_table);
     const auto kept = compile(pays ? greedy : tabled, {.types = types, .scheduling = options, .prices = hardware});
-    priced.push_back(
-        {std::move(strategy), pays, std::move(pays ? by_price : by_table), kept->liveness().peak(types, 0)});
+    priced.push_back({strategy, pays, std::move(pays ? by_price : by_table), kept->liveness().peak(types, 0)});
   }
   std::stable_sort(priced.begin(), priced.end(),
                    [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });

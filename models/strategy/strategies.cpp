@@ -4,31 +4,22 @@
 
 #include <algorithm>
 
+#include "models/strategy/usual_axes.h"
 #include "runtime/base/check.h"
 #include "runtime/base/lists.h"
 
 namespace shardline {
 namespace {
 
-const RoleRow& row_of(const std::string& role) {
-  const std::vector<RoleRow>& table = strategy_table();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const RoleRow& row) { return row.name == role; });
-  std::vector<std::string> names;
-  for (const RoleRow& row : table) names.push_back(row.name);
-  require(found != table.end(), "unknown role \"{}\" in a strategy; roles are {}", role, fmt::join(names, ", "));
-  return *found;
-}
-
 /// "fsdp+tp": each role on its usual axis.
 Strategy parse_short_form(const std::string& text, const AbstractMesh& mesh) {
   Strategy strategy;
   const std::vector<std::string> roles = split(text, '+');
-  for (const std::string& role : roles) {
-    require(!role.empty(), "strategy \"{}\": a role is missing beside a +", text);
-    const RoleRow& row = row_of(role);
-    const bool splits_batch = row.tokens == std::vector<std::string>{"B"};
+  for (const std::string& name : roles) {
+    require(!name.empty(), "strategy \"{}\": a role is missing beside a +", text);
+    const AxisRole role = AxisRole::parse(name);
     const bool only = roles.size() == 1 && mesh.axes().size() == 1;
-    strategy.emplace_back(only ? mesh.axes()[0] : splits_batch ? "X" : "Y", role);
+    strategy.emplace_back(only ? mesh.axes()[0] : usual_axis(role), role);
   }
   return strategy;
 }
@@ -38,8 +29,7 @@ Strategy parse_items(const std::string& text) {
   for (const auto& [item, role, axis] : named_values(text)) {
     require(axis.has_value() && !axis->empty(), "strategy \"{}\": \"{}\" is not ROLE=AXIS, as in fsdp=X,tp=Y", text,
             item);
-    row_of(role);
-    strategy.emplace_back(*axis, role);
+    strategy.emplace_back(*axis, AxisRole::parse(role));
   }
   return strategy;
 }
@@ -47,8 +37,8 @@ Strategy parse_items(const std::string& text) {
 void check_axes(const std::string& text, const Strategy& strategy, const AbstractMesh& mesh) {
   for (std::size_t i = 0; i < strategy.size(); ++i) {
     const auto& [axis, role] = strategy[i];
-    require(mesh.has(axis), "strategy \"{}\": role {} is on axis {}, which mesh {} does not have", text, role, axis,
-            mesh.to_string());
+    require(mesh.has(axis), "strategy \"{}\": role {} is on axis {}, which mesh {} does not have", text, role.name(),
+            axis, mesh.to_string());
     const auto same = [&a = axis](const auto& entry) { return entry.first == a; };
     require(std::count_if(strategy.begin(), strategy.end(), same) == 1, "strategy \"{}\": axis {} has two roles", text,
             axis);
@@ -100,24 +90,11 @@ Sharding layout_of(const Array& array, const std::vector<std::pair<Axis, const s
 
 }  // namespace
 
-const std::vector<RoleRow>& strategy_table() {
-  static const std::vector<RoleRow> kTable = {
-      // role    parameters       gradients, state  stream  tokens  splits the work on
-      {"dp", {}, {}, {"B"}, {"B"}, {"B"}},
-      {"zero1", {}, {"D"}, {"B"}, {"B"}, {"B"}},
-      {"fsdp", {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
-      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
-      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
-      {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
-  };
-  return kTable;
-}
-
 Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh) {
   Strategy strategy;
   if (text.empty()) {
     require(mesh.axes().size() <= 1, "mesh {} has several axes: give --strategy, as in fsdp=X,tp=Y", mesh.to_string());
-    for (const Axis& axis : mesh.axes()) strategy.emplace_back(axis, "fsdp");
+    for (const Axis& axis : mesh.axes()) strategy.emplace_back(axis, default_role());
     return strategy;
   }
   strategy = text.find('=') == std::string::npos ? parse_short_form(text, mesh) : parse_items(text);
@@ -127,7 +104,7 @@ Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh) {
 
 std::string to_string(const Strategy& strategy) {
   std::vector<std::string> items;
-  for (const auto& [axis, role] : strategy) items.push_back(role + "=" + axis);
+  for (const auto& [axis, role] : strategy) items.push_back(role.name() + "=" + axis);
   return fmt::format("{}", fmt::join(items, ","));
 }
 
@@ -137,7 +114,7 @@ Declaration declare(const Program& program, const AbstractMesh& mesh, const Stra
   std::vector<std::pair<Axis, const RoleRow*>> rows;
   for (const Axis& axis : mesh.axes()) {
     for (const auto& [given, role] : strategy) {
-      if (given == axis) rows.emplace_back(axis, &row_of(role));
+      if (given == axis) rows.emplace_back(axis, &role.row());
     }
   }
   for (const auto& [axis, row] : rows) declaration.work[axis] = row->work;

@@ -24,13 +24,17 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::pair<std::string, std::optional<std::string>> cut_once(const std::string& text, char separator) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string::npos) return {trimmed(text), std::nullopt};
+  return {trimmed(text.substr(0, at)), trimmed(text.substr(at + 1))};
+}
+
 std::vector<NamedValue> named_values(const std::string& text) {
   std::vector<NamedValue> values;
   for (const std::string& part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    NamedValue each{.item = part, .name = trimmed(part.substr(0, equals)), .value = {}};
-    if (equals != std::string::npos) each.value = trimmed(part.substr(equals + 1));
-    values.push_back(std::move(each));
+    auto [name, value] = cut_once(part, '=');
+    values.push_back({.item = part, .name = std::move(name), .value = std::move(value)});
   }
   return values;
 }

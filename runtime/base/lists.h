@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardline {
@@ -11,6 +12,10 @@ std::string trimmed(const std::string& text);
 
 /// The parts of `text` between separators, trimmed; one empty part for an empty text.
 std::vector<std::string> split(const std::string& text, char separator);
+
+/// What stands before the first separator, and what stands after it; both trimmed. Without a separator, all and
+/// nothing.
+std::pair<std::string, std::optional<std::string>> cut_once(const std::string& text, char separator);
 
 /// One item of a list such as "X=2, Y=4".
 struct NamedValue {

@@ -85,15 +85,38 @@ TEST(PlanSearch, RefusesWhatDoesNotLieOnTheTorus) {
 }
 
 TEST(PlanSearch, TriesRolesThatFitTheAxes) {
-  EXPECT_EQ(strategies_on(AbstractMesh::parse("X=4,Y=8")).size(), 3U);
-  EXPECT_EQ(strategies_on(AbstractMesh::parse("X=1")).size(), 1U);
+  EXPECT_EQ(strategies_on(chip_mesh(AbstractMesh::parse("X=4,Y=8"))).size(), 3U);
+  EXPECT_EQ(strategies_on(chip_mesh(AbstractMesh::parse("X=1"))).size(), 1U);
   const AbstractMesh pods = AbstractMesh::parse("pods=2,X=4");
-  for (const Strategy& each : strategies_on(pods)) {
-    EXPECT_EQ(each[0], std::make_pair(Axis(kPodAxis), std::string("dp")));
+  for (const Strategy& each : strategies_on(chip_mesh(pods))) {
+    EXPECT_EQ(each[0], std::make_pair(Axis(kPodAxis), AxisRole::parse("dp")));
     EXPECT_EQ(batch_ranks(pods, each), 8);
   }
   EXPECT_EQ(batch_ranks(AbstractMesh::parse("X=4,Y=8"), parse_strategy("fsdp=X,tp=Y", AbstractMesh::parse("X=4,Y=8"))),
             4);
+}
+
+/// Between pods goes data parallelism alone; within them all stays as it was.
+TEST(PlanSearch, JoinsPods) {
+  const ChipMesh pod = laid_over(chip("v5p"), AbstractMesh::parse("X=8,Y=4"), {});
+  const ChipMesh joined = joined_pods(pod, 3);
+  EXPECT_EQ(joined.mesh.to_string(), "{pods:3, X:8, Y:4}");
+  EXPECT_EQ(joined.layout, pod.layout);
+  std::vector<std::string> texts;
+  for (const Strategy& each : strategies_on(joined)) texts.push_back(to_string(each));
+  EXPECT_EQ(texts, (std::vector<std::string>{"dp=pods,dp=X,tp=Y", "dp=pods,zero1=X,tp=Y", "dp=pods,fsdp=X,tp=Y"}));
+  EXPECT_EQ(to_string(strategies_on(pod, "tp=X,dp=Y").at(0)), "tp=X,dp=Y");
+}
+
+/// The roles that come with an axis count, not its name.
+TEST(PlanSearch, TakesTheRolesThatTheAxesCarry) {
+  ChipMesh mesh = chip_mesh(AbstractMesh::parse("X=4,Y=8"));
+  mesh.roles["X"] = {AxisRole::parse("tp")};
+  mesh.roles["Y"] = {AxisRole::parse("dp"), AxisRole::parse("fsdp")};
+  const std::vector<Strategy> strategies = strategies_on(mesh);
+  ASSERT_EQ(strategies.size(), 2U);
+  EXPECT_EQ(to_string(strategies[1]), "tp=X,fsdp=Y");
+  EXPECT_EQ(batch_ranks(mesh.mesh, strategies[1]), 8);
 }
 
 /// Every mesh and strategy priced by itself, the least taken: another way to the same winner.
@@ -112,7 +135,7 @@ TEST(PlanSearch, FindsTheFastestThatFits) {
     double least = 1e9;
     std::size_t tried = 0;
     for (const ChipMesh& each : meshes) {
-      for (const Strategy& strategy : strategies_on(each.mesh)) {
+      for (const Strategy& strategy : strategies_on(each)) {
         const PlannedStep step = planner.price(each.mesh, strategy, hardware_of(each));
         EXPECT_GE(step.memory.others.value, step.memory.update.value);
         const bool fits = capacity.value == 0 || step.memory.total() <= capacity;

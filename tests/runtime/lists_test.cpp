@@ -15,6 +15,14 @@ TEST(Lists, SplitsIntoTrimmedParts) {
   EXPECT_EQ(trimmed(" \t"), "");
 }
 
+TEST(Lists, CutsAtTheFirstSeparator) {
+  using Cut = std::pair<std::string, std::optional<std::string>>;
+  EXPECT_EQ(cut_once(" X=4 : 2:3 ", ':'), (Cut{"X=4", "2:3"}));
+  EXPECT_EQ(cut_once(" X ", ':'), (Cut{"X", std::nullopt}));
+  EXPECT_EQ(cut_once("X:", ':'), (Cut{"X", ""}));
+  EXPECT_EQ(cut_once("", ':'), (Cut{"", std::nullopt}));
+}
+
 TEST(Lists, NamedValuesKeepWhatWasWritten) {
   const std::vector<NamedValue> values = named_values("X=2, Y = a=b ,Z,=3,W=");
   ASSERT_EQ(values.size(), 5U);

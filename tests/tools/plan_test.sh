@@ -72,6 +72,8 @@ refused_alone '--chips 0: a whole number from 1 to 16777216' --model llama3-8b -
 refused_alone '16x20x28 has 8960' --model llama3-8b --torus 16x20x28 --chips 100
 refused_alone 'no whole axes of torus 16x20x28 make' --model llama3-8b --torus 16x20x28 --mesh X=2240,Y=4
 refused_alone 'v5p has 3' --model llama3-8b --mesh X=8:2,Y=4:2
+refused_alone '"2:3" is not a whole number of at least 1' --model llama3-8b --mesh X=8:2:3
+refused_alone '"Y" is not NAME=SIZE' --model llama3-8b --mesh X=8:2,Y
 refused_alone 'v5e has 2 torus axes' --model llama3-8b --hardware v5e --torus 4x4x4
 refused_alone 'have at most 16' --model llama3-8b --hardware v5e --torus 32x4
 refused_alone 'fewer than the 2048 ranks' --model llama3-8b --mesh X=2048:2,Y=4:1 --batch-tokens 512 --seq 512 --strategy fsdp=X,tp=Y

@@ -11,9 +11,7 @@ namespace {
   Index least = 0;
   std::string which;
   for (const ChipMesh& each : question.meshes) {
-    const std::vector<Strategy> tried =
-        strategy.empty() ? strategies_on(each.mesh) : std::vector<Strategy>{parse_strategy(strategy, each.mesh)};
-    for (const Strategy& one : tried) {
+    for (const Strategy& one : strategies_on(each, strategy)) {
       const Index ranks = batch_ranks(each.mesh, one);
       if (least == 0 || ranks < least) least = ranks, which = to_string(one) + " on " + each.mesh.to_string();
     }

@@ -234,7 +234,7 @@ Page plan_page(const PlanAnswer& answer) {
     page.sections.push_back(strategies_section(answer));
     page.sections.push_back(batch_section(answer));
   }
-  const roofline::Hardware hardware = question.hardware_of({best.step.mesh, best.layout});
+  const roofline::Hardware hardware = question.hardware_of({best.step.mesh, best.layout, {}});
   const StepPlanner planner(question.run);
   OperationsView view;
   view.rows = rows_of(planner.kinds(best.step.mesh, best.step.strategy, hardware));

@@ -26,16 +26,14 @@ Index positive(const std::string& option, const std::string& text) {
 
 /// "X=2048:2,Y=4:1": a mesh, and how many torus axes its axes are given.
 std::pair<AbstractMesh, std::map<Axis, int>> parse_laid_mesh(const std::string& text) {
-  std::string plain;
+  std::vector<std::string> plain;
   std::map<Axis, int> counts;
-  for (const std::string& part : split(text, ',')) {
-    const std::size_t colon = part.find(':');
-    plain += (plain.empty() ? "" : ",") + part.substr(0, colon);
-    if (colon == std::string::npos) continue;
-    const Axis axis = part.substr(0, part.find('='));
-    counts[axis] = static_cast<int>(positive("--mesh " + text, part.substr(colon + 1)));
+  for (const NamedValue& axis : named_values(text)) {
+    const auto [size, count] = cut_once(axis.item, ':');
+    plain.push_back(size);
+    if (count) counts[axis.name] = static_cast<int>(positive("--mesh " + text, *count));
   }
-  return {AbstractMesh::parse(plain), counts};
+  return {AbstractMesh::parse(fmt::format("{}", fmt::join(plain, ","))), counts};
 }
 
 std::vector<Index> parse_torus(const std::string& text) {
@@ -100,7 +98,7 @@ ChipMesh mesh_given(const PlanQuestion& question, const PlanOptions& options, co
   require(counts.empty() || (on_torus && torus.empty()), "--mesh {}: {}", text,
           on_torus ? "--torus says how it lies" : question.hardware_name + " has no torus axes");
   if (!torus.empty()) return laid_over_torus(torus, mesh);
-  return question.chip != nullptr ? laid_over(*question.chip, mesh, counts) : ChipMesh{mesh, {}};
+  return question.chip != nullptr ? laid_over(*question.chip, mesh, counts) : chip_mesh(mesh);
 }
 
 /// Chips and meshes of a pod, as --chips, --mesh and --torus say together.
@@ -136,8 +134,8 @@ void keep_known_axes(PlanQuestion& question) {
       kept.push_back(each);
     }
   }
-  require(!kept.empty(), "--machine {}: has no link for axis X or Y of {} ranks; --mesh names the axes it has",
-          question.given->file, question.chips);
+  require(!kept.empty(), "--machine {}: has no link for axis {} of {} ranks; --mesh names the axes it has",
+          question.given->file, fmt::join(usual_axes(), " or "), question.chips);
   question.meshes = kept;
 }
 
@@ -146,11 +144,7 @@ void add_pods(PlanQuestion& question, Index pods) {
   require(question.chip != nullptr && question.chip->between_pods.value > 0,
           "--pods {}: what joins pods of {} is not known; of v3, v4p, v5p, v5e and v6e it is", pods,
           question.hardware_name);
-  for (ChipMesh& each : question.meshes) {
-    std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
-    for (const Axis& axis : each.mesh.axes()) axes.emplace_back(axis, each.mesh.size(axis));
-    each.mesh = AbstractMesh(axes);
-  }
+  for (ChipMesh& each : question.meshes) each = joined_pods(each, pods);
 }
 
 /// Stages and microbatches of the pipeline: as given, or what the model, the chips and the batch have room for.

@@ -1,0 +1,86 @@
+#include "models/strategy/roles.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+bool has_dim(const std::vector<std::string>& dims, const std::string& dim) {
+  return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
+
+AxisRole first_with(bool (*fact)(const RoleRow&)) {
+  const std::vector<AxisRole> roles = roles_with(fact);
+  SHARDLINE_CHECK(!roles.empty(), "the strategy table has {} rows, none of the kind wanted", strategy_table().size());
+  return roles.front();
+}
+
+}  // namespace
+
+const std::vector<RoleRow>& strategy_table() {
+  static const std::vector<RoleRow> kTable = {
+      // role    parameters       gradients, state  stream  tokens  splits the work on
+      {"dp", {}, {}, {"B"}, {"B"}, {"B"}},
+      {"zero1", {}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"fsdp", {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
+      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
+      {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
+  };
+  return kTable;
+}
+
+bool splits_batch(const RoleRow& row) { return has_dim(row.tokens, "B"); }
+
+bool splits_sequences(const RoleRow& row) {
+  return has_dim(row.tokens, "T") || has_dim(row.stream, "T") || has_dim(row.work, "T");
+}
+
+bool splits_weights(const RoleRow& row) { return !row.parameters.empty(); }
+
+bool splits_state(const RoleRow& row) { return !row.gradients.empty(); }
+
+bool splits_products(const RoleRow& row) {
+  return std::any_of(row.parameters.begin(), row.parameters.end(),
+                     [&](const std::string& dim) { return has_dim(row.work, dim); });
+}
+
+AxisRole AxisRole::parse(const std::string& name) {
+  std::vector<std::string> names;
+  for (const AxisRole& role : all()) {
+    if (role.name() == name) return role;
+    names.push_back(role.name());
+  }
+  usage_error("unknown role \"{}\" in a strategy; roles are {}", name, fmt::join(names, ", "));
+}
+
+const std::vector<AxisRole>& AxisRole::all() {
+  static const std::vector<AxisRole> kRoles = [] {
+    std::vector<AxisRole> roles;
+    for (std::size_t number = 0; number < strategy_table().size(); ++number) roles.push_back(AxisRole(number));
+    return roles;
+  }();
+  return kRoles;
+}
+
+std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&)) {
+  std::vector<AxisRole> roles;
+  for (const AxisRole& role : AxisRole::all()) {
+    if (fact(role.row())) roles.push_back(role);
+  }
+  return roles;
+}
+
+AxisRole default_role() {
+  return first_with([](const RoleRow& row) { return splits_batch(row) && splits_weights(row); });
+}
+
+AxisRole role_between_pods() {
+  return first_with([](const RoleRow& row) { return splits_batch(row) && !splits_weights(row) && !splits_state(row); });
+}
+
+}  // namespace shardline

@@ -1,0 +1,22 @@
+#include "models/strategy/usual_axes.h"
+
+namespace shardline {
+
+const Axes& usual_axes() {
+  static const Axes kAxes = {"X", "Y"};
+  return kAxes;
+}
+
+const Axis& usual_axis(const AxisRole& role) { return usual_axes()[splits_batch(role.row()) ? 0 : 1]; }
+
+std::vector<AxisRole> usual_roles(const Axis& axis) {
+  if (axis == kPodAxis) return {role_between_pods()};
+  const Axis& like = contains(usual_axes(), axis) ? axis : usual_axes().front();
+  std::vector<AxisRole> roles;
+  for (const AxisRole& role : AxisRole::all()) {
+    if (usual_axis(role) == like) roles.push_back(role);
+  }
+  return roles;
+}
+
+}  // namespace shardline

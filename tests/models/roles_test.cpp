@@ -1,0 +1,72 @@
+// Facts of roles beside what is written here by hand, for the rows that there are and for rows that may come.
+
+#include "models/strategy/roles.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "models/strategy/usual_axes.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline {
+namespace {
+
+using Dims = std::vector<std::string>;
+
+/// The letters of the facts that a row has: batch, sequences, weights, state, products.
+std::string facts(const RoleRow& row) {
+  std::string letters;
+  if (splits_batch(row)) letters += 'b';
+  if (splits_sequences(row)) letters += 's';
+  if (splits_weights(row)) letters += 'w';
+  if (splits_state(row)) letters += 'o';
+  if (splits_products(row)) letters += 'p';
+  return letters;
+}
+
+TEST(Roles, FactsFollowFromTheRows) {
+  const std::map<std::string, std::string> expected = {{"dp", "b"},   {"zero1", "bo"},    {"fsdp", "bwo"},
+                                                       {"tp", "wop"}, {"tp_seq", "swop"}, {"tp_g", "swop"}};
+  ASSERT_EQ(AxisRole::all().size(), expected.size());
+  for (const AxisRole& role : AxisRole::all()) EXPECT_EQ(facts(role.row()), expected.at(role.name())) << role.name();
+}
+
+/// No name is looked at: rows that are in no table, under names that say nothing.
+TEST(Roles, FactsOfOtherRows) {
+  const Dims heads{"F", "K", "V"};
+  EXPECT_EQ(facts({"a", {}, {}, {"T"}, {"T"}, {"T"}}), "s") << "context";
+  EXPECT_EQ(facts({"a", {"D"}, {"D"}, {"T"}, {"T"}, {"T"}}), "swo") << "context with sharded weights";
+  EXPECT_EQ(facts({"a", {"E"}, {"E"}, {"B"}, {"B"}, {"E", "B"}}), "bwop") << "experts";
+  EXPECT_EQ(facts({"a", heads, heads, {}, {}, heads}), "wop") << "tensor parallelism with a whole stream";
+  EXPECT_EQ(facts({"tp_seq", {}, {}, {}, {}, {}}), "") << "a pipeline splits no work";
+}
+
+TEST(Roles, AreParsedByNameAndOrderedAsTheTable) {
+  EXPECT_EQ(AxisRole::parse("zero1").name(), "zero1");
+  EXPECT_EQ(AxisRole::parse("tp_g").row().parameters, (Dims{"F", "G", "V"}));
+  EXPECT_LT(AxisRole::parse("dp"), AxisRole::parse("fsdp"));
+  EXPECT_EQ(AxisRole::parse("tp"), AxisRole::parse("tp"));
+  EXPECT_EQ(usage_message([] { AxisRole::parse("TP"); }),
+            "unknown role \"TP\" in a strategy; roles are dp, zero1, fsdp, tp, tp_seq, tp_g");
+  EXPECT_EQ(default_role().name(), "fsdp");
+  EXPECT_EQ(role_between_pods().name(), "dp");
+}
+
+std::string names(const std::vector<AxisRole>& roles) {
+  std::string all;
+  for (const AxisRole& role : roles) all += (all.empty() ? "" : " ") + role.name();
+  return all;
+}
+
+TEST(Roles, HaveUsualAxes) {
+  EXPECT_EQ(names(usual_roles("X")), "dp zero1 fsdp");
+  EXPECT_EQ(names(usual_roles("Y")), "tp tp_seq tp_g");
+  EXPECT_EQ(names(usual_roles("pods")), "dp");
+  EXPECT_EQ(names(usual_roles("data")), "dp zero1 fsdp");
+  EXPECT_EQ(usual_axis(AxisRole::parse("zero1")), "X");
+  EXPECT_EQ(usual_axis(AxisRole::parse("tp_g")), "Y");
+}
+
+}  // namespace
+}  // namespace shardline

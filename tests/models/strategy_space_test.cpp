@@ -1,0 +1,86 @@
+// The enumerator beside lists written by hand, and beside plain counting.
+
+#include "models/strategy/strategy_space.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts texts(const StrategySpace& space) {
+  Texts all;
+  for (const Strategy& strategy : strategies_of(space)) all.push_back(to_string(strategy));
+  return all;
+}
+
+Texts searched(const std::string& mesh_text) {
+  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+  return texts({.mesh = mesh, .roles = searched_roles(mesh)});
+}
+
+TEST(StrategySpace, SearchesTheUsualRolesOfAxes) {
+  EXPECT_EQ(searched("X=4,Y=8"), (Texts{"dp=X,tp=Y", "zero1=X,tp=Y", "fsdp=X,tp=Y"}));
+  EXPECT_EQ(searched("Y=8,X=4"), (Texts{"tp=Y,dp=X", "tp=Y,zero1=X", "tp=Y,fsdp=X"}));
+  EXPECT_EQ(searched("pods=2,X=2"), (Texts{"dp=pods,dp=X", "dp=pods,zero1=X", "dp=pods,fsdp=X"}));
+  EXPECT_EQ(searched("X=1,Y=8"), Texts{"fsdp=X,tp=Y"});
+  EXPECT_EQ(searched("X=1"), Texts{"fsdp=X"});
+  EXPECT_EQ(searched("a=2,b=2"), (Texts{"dp=a,dp=b", "dp=a,zero1=b", "dp=a,fsdp=b", "zero1=a,dp=b", "zero1=a,zero1=b",
+                                        "zero1=a,fsdp=b", "fsdp=a,dp=b", "fsdp=a,zero1=b", "fsdp=a,fsdp=b"}));
+  EXPECT_EQ(strategies_of({}).size(), 1U) << "the mesh of one rank has the strategy of no roles";
+}
+
+/// Three axes, all roles: a loop in a loop in a loop. Where B is like A, the role of B is not before that of A.
+TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
+  const AbstractMesh mesh = AbstractMesh::parse("A=2,B=2,C=2");
+  const Texts roles{"dp", "zero1", "fsdp", "tp", "tp_seq", "tp_g"};
+  Texts all;
+  Texts ordered;
+  for (std::size_t a = 0; a < roles.size(); ++a) {
+    for (std::size_t b = 0; b < roles.size(); ++b) {
+      for (const std::string& c : roles) {
+        all.push_back(roles[a] + "=A," + roles[b] + "=B," + c + "=C");
+        if (a <= b) ordered.push_back(all.back());
+      }
+    }
+  }
+  const auto a_and_b = [](const Axis& one, const Axis& other) { return one == "A" && other == "B"; };
+  EXPECT_EQ(texts({.mesh = mesh, .roles = every_role(mesh)}), all);
+  EXPECT_EQ(texts({.mesh = mesh, .roles = every_role(mesh), .alike = a_and_b}), ordered);
+}
+
+/// tp on A and dp on B is the only strategy there is, alike or not.
+TEST(StrategySpace, AxesOfOtherRolesAreNotAlike) {
+  const auto always = [](const Axis&, const Axis&) { return true; };
+  const AxisRoles roles{{"A", {AxisRole::parse("tp")}}, {"B", {AxisRole::parse("dp")}}};
+  EXPECT_EQ(texts({.mesh = AbstractMesh::parse("A=2,B=2"), .roles = roles, .alike = always}), Texts{"tp=A,dp=B"});
+}
+
+TEST(StrategySpace, RefusesAnAxisWithoutRoles) {
+  const AbstractMesh mesh = AbstractMesh::parse("A=2");
+  EXPECT_THROW(strategies_of({.mesh = mesh, .roles = {}}), Error);
+  EXPECT_THROW(strategies_of({.mesh = mesh, .roles = {{"A", {}}}}), Error);
+}
+
+TEST(StrategySpace, FactorsArePowersOfTwo) {
+  using Factors = std::vector<std::vector<Index>>;
+  EXPECT_EQ(power_factors(8, 2), (Factors{{1, 8}, {2, 4}, {4, 2}, {8, 1}}));
+  EXPECT_EQ(power_factors(4, 3), (Factors{{1, 1, 4}, {1, 2, 2}, {1, 4, 1}, {2, 1, 2}, {2, 2, 1}, {4, 1, 1}}));
+  EXPECT_EQ(power_factors(1, 2), (Factors{{1, 1}}));
+  EXPECT_EQ(power_factors(16, 1), (Factors{{16}}));
+  EXPECT_TRUE(power_factors(6, 2).empty());
+  // As many ways as to put 10 factors of two into four places: 13 choose 3.
+  const Factors many = power_factors(1024, 4);
+  EXPECT_EQ(many.size(), 286U);
+  EXPECT_EQ(std::set<std::vector<Index>>(many.begin(), many.end()).size(), 286U);
+  EXPECT_TRUE(std::is_sorted(many.begin(), many.end()));
+}
+
+}  // namespace
+}  // namespace shardline

@@ -3,6 +3,7 @@
 # were; the exit code is 0 only when tests ran and none failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -16,16 +17,9 @@ TEXT
 
 preset=release
 ctest_options=()
-while (($# > 0)); do
-  case "$1" in
-    --preset) preset=${2:?"--preset needs a name"}; shift ;;
-    --mpich) preset=mpich ;;
-    --no-mpi) ctest_options+=(-LE mpi) ;;
-    --help | -h) usage; exit 0 ;;
-    *) ctest_options+=("$1") ;;
-  esac
-  shift
-done
+no_mpi=''
+parse_options test --preset=preset --mpich:preset:mpich --no-mpi:no_mpi:yes '-*=ctest_options' -- "$@"
+if [[ -n $no_mpi ]]; then ctest_options+=(-LE mpi); fi
 
 setup_options=()
 if [[ "$preset" == mpich ]]; then setup_options+=(--mpich); fi

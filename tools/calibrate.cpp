@@ -47,7 +47,7 @@ std::string axes_text(const AbstractMesh& mesh) {
 
 /// Where, when and how; keeps what is said of the figures.
 void describe_measurement(Job& job, roofline::Provenance& measured) {
-  const Machine& machine = job.machine();
+  const JobMachine& machine = job.machine();
   measured.host = machine.host;
   measured.date = utc_now();
   measured.mesh = axes_text(job.mesh().axes());

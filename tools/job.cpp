@@ -31,7 +31,7 @@ mpi::Communicator world_with(const CommandFiles& files) {
 
 /// Collective over `world`: what the file of --machine says, read by rank 0.
 std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::Communicator& world,
-                                         const Machine& here) {
+                                         const JobMachine& here) {
   if (flags.file.empty()) return std::nullopt;
   const std::string text = mpi::on_root(world, 0, [&] { return read_description(flags.file); });
   return given_machine(flags, text, here.host);

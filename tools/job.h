@@ -46,7 +46,7 @@ class Job {
   collectives::Engine& engine() { return engine_; }
   DType dtype() const { return dtype_; }
   std::uint64_t seed() const { return options_.seed; }
-  const Machine& machine() const { return machine_; }
+  const JobMachine& machine() const { return machine_; }
   /// The machine of --machine.
   const std::optional<GivenMachine>& given_machine() const { return given_; }
   /// By which this run differs from the one that measured the machine of --machine, a sentence each.
@@ -93,7 +93,7 @@ class Job {
   mpi::Communicator world_;
   Mesh mesh_;
   collectives::Engine engine_;
-  Machine machine_;
+  JobMachine machine_;
   OtherWork other_work_;
   std::optional<GivenMachine> given_;
   std::optional<roofline::Hardware> predictions_;

@@ -54,14 +54,14 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-Machine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
+JobMachine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
   const mpi::Communicator node = world.split_by_node();
   const int cores = mpi::cores_of(node);
   constexpr int kThreadsPerCore = 4;  // beyond any use: each costs the BLAS memory, and the kernel's patience
   const int most = kThreadsPerCore * static_cast<int>(world.min(cores));
   require(!threads || *threads <= most, "--threads {}: at most {}, {} for each core of a node", threads.value_or(0),
           most, kThreadsPerCore);
-  Machine machine;
+  JobMachine machine;
   machine.threads_per_rank = threads ? *threads : static_cast<int>(world.min(std::max(1, cores / node.size())));
   kernels::set_blas_threads(machine.threads_per_rank);
   // Every rank describes the node of rank 0; a node that is too full counts wherever it is.

@@ -9,7 +9,7 @@
 namespace shardline::tools {
 
 /// Where a job runs and how it shares the machine; cores and ranks are those of rank 0's node.
-struct Machine {
+struct JobMachine {
   std::string host;
   int cores = 1;  ///< that the ranks of the node may use
   int ranks_per_node = 1;
@@ -31,6 +31,6 @@ std::string command_line();
 /// Collective over `world`. Gives every rank the same answer and sets the threads of its BLAS: `threads` when given,
 /// else as many as its node's cores allow, on the node that allows least. Throws UsageError when `threads` is below 1
 /// or more than four times the cores.
-Machine share_machine(const mpi::Communicator& world, std::optional<int> threads);
+JobMachine share_machine(const mpi::Communicator& world, std::optional<int> threads);
 
 }  // namespace shardline::tools

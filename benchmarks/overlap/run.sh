@@ -3,6 +3,7 @@
 # run in it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -16,27 +17,15 @@ For both ways round a ring beside one way, with the links as the limit:
   benchmarks/overlap/run.sh --hosts 4 --inner 64 --algorithm bidirectional
 Needs what scripts/lab.sh needs; exits with 77 and the reason where there can be no lab.
 TEXT
+  build/release/benchmarks/overlap_benchmark --help 2>/dev/null || true
+  build/release/benchmarks/training_overlap --help 2>/dev/null || true
 }
 
 hosts=2
 rate=500mbit
 benchmark=overlap_benchmark
 options=()
-while (($# > 0)); do
-  case "$1" in
-    --hosts) hosts=${2:?"--hosts needs a number or RxC"}; shift ;;
-    --rate) rate=${2:?"--rate needs a rate"}; shift ;;
-    --training) benchmark=training_overlap ;;
-    --help | -h)
-      usage
-      build/release/benchmarks/overlap_benchmark --help 2>/dev/null || true
-      build/release/benchmarks/training_overlap --help 2>/dev/null || true
-      exit 0
-      ;;
-    *) options+=("$1") ;;
-  esac
-  shift
-done
+parse_options overlap --hosts=hosts --rate=rate --training:benchmark:training_overlap '-*=options' -- "$@"
 if [[ $benchmark == overlap_benchmark ]] && ((${#options[@]} == 0)); then options=(--balance); fi
 
 scripts/build.sh release >/dev/null

@@ -2,6 +2,7 @@
 # A sharded product as `shardline matmul` runs it beside ScaLAPACK's psgemm and beside local products, as a table.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -14,24 +15,12 @@ usage: benchmarks/peers/matmul.sh [OPTION...]
 TEXT
 }
 
-refuse() {
-  echo "peers: $1" >&2
-  exit 2
-}
-
 ranks=2
 arguments=()
-while (($# > 0)); do
-  case $1 in
-    --help | -h) usage; exit 0 ;;
-    --ranks | --size | --runs)
-      if (($# < 2)); then refuse "$1 needs a value"; fi ;;&
-    --ranks) ranks=$2 ;;
-    --size | --runs) arguments+=("$1" "$2") ;;
-    *) refuse "unknown option '$1'; benchmarks/peers/matmul.sh --help lists them" ;;
-  esac
-  shift 2
-done
+size='' runs=''
+parse_options peers --ranks=ranks --size=size --runs=runs -- "$@"
+if [[ -n $size ]]; then arguments+=(--size "$size"); fi
+if [[ -n $runs ]]; then arguments+=(--runs "$runs"); fi
 if [[ ! $ranks =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--ranks '$ranks': a number from 1 is needed"; fi
 
 scripts/build.sh release >&2

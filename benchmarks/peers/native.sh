@@ -2,6 +2,7 @@
 # Whether `native` of shardline bench takes as long as a plain loop over MPI's call, as a table; exit code 1 where it does not.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -14,22 +15,10 @@ usage: benchmarks/peers/native.sh [OPTION...]
 TEXT
 }
 
-refuse() {
-  echo "peers: $1" >&2
-  exit 2
-}
-
 ranks=2 rounds=7
-while (($# > 0)); do
-  case $1 in
-    --help | -h) usage; exit 0 ;;
-    --ranks | --rounds)
-      if (($# < 2)) || [[ ! $2 =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "$1 '${2:-}': a number from 1 is needed"; fi ;;&
-    --ranks) ranks=$2 ;;
-    --rounds) rounds=$2 ;;
-    *) refuse "unknown option '$1'; benchmarks/peers/native.sh --help lists them" ;;
-  esac
-  shift 2
+parse_options peers --ranks=ranks --rounds=rounds -- "$@"
+for number in "--ranks $ranks" "--rounds $rounds"; do
+  if [[ ! ${number#* } =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "${number%% *} '${number#* }': a number from 1 is needed"; fi
 done
 
 scripts/build.sh release >&2

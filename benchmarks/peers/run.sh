@@ -2,6 +2,7 @@
 # Our collectives beside Open MPI's own and Gloo's, on the same ranks and sizes, as a table.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -18,27 +19,8 @@ usage: benchmarks/peers/run.sh [OPTION...]
 TEXT
 }
 
-refuse() {
-  echo "peers: $1" >&2
-  exit 2
-}
-
 ranks='' bytes='' lab='' rate=500mbit record='' docs=''
-while (($# > 0)); do
-  case $1 in
-    --help | -h) usage; exit 0 ;;
-    --docs) docs=yes; shift; continue ;;
-    --ranks | --bytes | --lab | --rate | --json)
-      if (($# < 2)); then refuse "$1 needs a value"; fi ;;&
-    --ranks) ranks=$2 ;;
-    --bytes) bytes=$2 ;;
-    --lab) lab=$2 ;;
-    --rate) rate=$2 ;;
-    --json) record=$2 ;;
-    *) refuse "unknown option '$1'; benchmarks/peers/run.sh --help lists them" ;;
-  esac
-  shift 2
-done
+parse_options peers --docs:docs:yes --ranks=ranks --bytes=bytes --lab=lab --rate=rate --json=record -- "$@"
 if [[ -n $ranks && ! $ranks =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--ranks '$ranks': a number from 1 is needed"; fi
 if [[ -n $ranks && -n $lab ]]; then refuse "--ranks and --lab exclude each other: a lab has one rank a host"; fi
 if [[ -n $docs && -n $bytes$lab ]]; then refuse "--docs has sizes and a place of its own: it excludes --bytes and --lab"; fi

@@ -3,6 +3,7 @@
 # in turns, and for each product the fastest has to be among the two that are priced best.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -16,14 +17,11 @@ TEXT
 }
 
 options=()
-while (($# > 0)); do
-  case "$1" in
-    --machine | --runs | --tolerance) options+=("$1" "${2:?"$1 needs a value"}"); shift ;;
-    --help | -h) usage; exit 0 ;;
-    *) echo "candidates: unknown option '$1'" >&2; usage >&2; exit 2 ;;
-  esac
-  shift
-done
+machine='' runs='' tolerance=''
+parse_options candidates --machine=machine --runs=runs --tolerance=tolerance -- "$@"
+if [[ -n $machine ]]; then options+=(--machine "$machine"); fi
+if [[ -n $runs ]]; then options+=(--runs "$runs"); fi
+if [[ -n $tolerance ]]; then options+=(--tolerance "$tolerance"); fi
 
 if [[ ! -f build/release/build.ninja ]]; then scripts/build.sh release >/dev/null; fi
 cmake --build build/release --target candidates_benchmark >/dev/null

@@ -3,6 +3,7 @@
 # machine is calibrated, each model is planned for under each strategy, and trained.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -14,15 +15,7 @@ TEXT
 }
 
 machine='' steps=8
-while (($# > 0)); do
-  case "$1" in
-    --machine) machine=${2:?"--machine needs a file"}; shift ;;
-    --steps) steps=${2:?"--steps needs a number"}; shift ;;
-    --help | -h) usage; exit 0 ;;
-    *) echo "plan: unknown option '$1'" >&2; usage >&2; exit 2 ;;
-  esac
-  shift
-done
+parse_options plan --machine=machine --steps=steps -- "$@"
 
 scripts/build.sh release >/dev/null
 folder=$(mktemp -d)

@@ -3,6 +3,7 @@
 # training steps run beside their predictions, all in one go.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -17,18 +18,7 @@ TEXT
 }
 
 hosts='' rate=500mbit machine='' folder='' steps=12
-while (($# > 0)); do
-  case "$1" in
-    --hosts) hosts=${2:?"--hosts needs a number"}; shift ;;
-    --rate) rate=${2:?"--rate needs a rate"}; shift ;;
-    --machine) machine=${2:?"--machine needs a file"}; shift ;;
-    --keep) folder=${2:?"--keep needs a folder"}; shift ;;
-    --steps) steps=${2:?"--steps needs a number"}; shift ;;
-    --help | -h) usage; exit 0 ;;
-    *) echo "prediction: unknown option '$1'" >&2; usage >&2; exit 2 ;;
-  esac
-  shift
-done
+parse_options prediction --hosts=hosts --rate=rate --machine=machine --keep=folder --steps=steps -- "$@"
 
 scripts/build.sh release >/dev/null
 if [[ -z $folder ]]; then

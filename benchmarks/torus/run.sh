@@ -3,6 +3,7 @@
 # the stream to the next neighbour measured and the collectives after it, in one run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
@@ -19,17 +20,7 @@ hosts=4
 rate=500mbit
 bytes=4M:16M:2
 seconds=2
-while (($# > 0)); do
-  case "$1" in
-    --hosts) hosts=${2:?"--hosts needs a number or RxC"}; shift ;;
-    --rate) rate=${2:?"--rate needs a rate"}; shift ;;
-    --bytes) bytes=${2:?"--bytes needs MIN:MAX"}; shift ;;
-    --seconds) seconds=${2:?"--seconds needs a number"}; shift ;;
-    --help | -h) usage; exit 0 ;;
-    *) echo "torus: unknown option '$1'" >&2; usage >&2; exit 2 ;;
-  esac
-  shift
-done
+parse_options torus --hosts=hosts --rate=rate --bytes=bytes --seconds=seconds -- "$@"
 case "$hosts" in
   *x*) mesh=X=${hosts%x*},Y=${hosts#*x} ;;
   *) mesh=X=$hosts ;;

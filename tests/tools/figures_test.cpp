@@ -207,7 +207,7 @@ TEST(BarPlot, LongNamesAreCutBetweenLetters) {
 TimelineSpan span(Doing doing, double begin, double end) { return {doing, Seconds(begin), Seconds(end), "span"}; }
 
 TEST(TimelinePlot, BoxesStandWhereTheTicksSay) {
-  Timeline timeline;
+  TimelineFigure timeline;
   timeline.ranks = {
       {0, {span(Doing::product, 0, 0.1), span(Doing::collective, 0.1, 0.4)}},
       {1, {span(Doing::computation, 0.05, 0.2), span(Doing::early, 0.2, 0.3), span(Doing::collective, 0.3, 0.4)}}};
@@ -233,9 +233,9 @@ TEST(TimelinePlot, BoxesStandWhereTheTicksSay) {
 
 TEST(TimelinePlot, ManySpansBecomeFewBoxesAndNoneIsLost) {
   constexpr int kSpans = 20000;
-  Timeline timeline;
+  TimelineFigure timeline;
   for (Index rank = 0; rank < 2; ++rank) {
-    Timeline::Rank told{rank, {}};
+    TimelineFigure::Rank told{rank, {}};
     for (int i = 0; i < kSpans; ++i) {
       const double begin = 1e-5 * i;
       told.spans.push_back(span(i % 3 == 0 ? Doing::product : Doing::computation, begin, begin + 8e-6));
@@ -256,7 +256,7 @@ TEST(TimelinePlot, ManySpansBecomeFewBoxesAndNoneIsLost) {
 }
 
 TEST(TimelinePlot, NothingAndNoTimeAreDrawnToo) {
-  Timeline timeline;
+  TimelineFigure timeline;
   EXPECT_EQ(timeline_svg(timeline).find("nan"), std::string::npos);
   timeline.ranks = {{0, {span(Doing::product, 0, 0), span(Doing::product, 0, 0)}}};
   EXPECT_EQ(timeline_svg(timeline, 1).find("nan"), std::string::npos);

@@ -16,7 +16,8 @@ GivenMachine given_machine(const MachineFlags& flags, const std::string& text, c
   return given;
 }
 
-std::vector<std::string> machine_differences(const GivenMachine& given, const AbstractMesh& mesh, const Machine* here) {
+std::vector<std::string> machine_differences(const GivenMachine& given, const AbstractMesh& mesh,
+                                             const JobMachine* here) {
   const roofline::Provenance& measured = given.machine.measured;
   if (measured.host.empty()) return {fmt::format("{} does not say where it was measured", given.file)};
   std::vector<std::string> differences;

@@ -28,6 +28,7 @@ GivenMachine given_machine(const MachineFlags& flags, const std::string& text, c
 
 /// A sentence for everything by which a run on `mesh`, on the machine `here`, differs from the one that measured the
 /// machine given. Without `here`, as nothing runs, of the mesh alone.
-std::vector<std::string> machine_differences(const GivenMachine& given, const AbstractMesh& mesh, const Machine* here);
+std::vector<std::string> machine_differences(const GivenMachine& given, const AbstractMesh& mesh,
+                                             const JobMachine* here);
 
 }  // namespace shardline::tools

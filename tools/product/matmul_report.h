@@ -30,7 +30,7 @@ struct MatmulRecord {
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};
   double tolerance = 0;
-  Timeline timeline{};  ///< of the last run, for the page of --report
+  TimelineFigure timeline{};  ///< of the last run, for the page of --report
 
   const RankProgram& program() const { return compiled->program(); }
   const Prediction& prediction() const { return predicted[static_cast<std::size_t>(chosen - 1)]; }

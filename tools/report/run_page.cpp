@@ -75,7 +75,7 @@ std::string source_of_figures(const Job& job) {
 }
 
 Page run_page(Job& job, const std::string& title, const std::string& summary) {
-  const Machine& machine = job.machine();
+  const JobMachine& machine = job.machine();
   const Index ranks = job.mesh().ranks();
   Page page{title, summary, {}, {}, {}};
   if (!machine.timing_fault.empty()) {
@@ -148,7 +148,7 @@ Section moving_section(const OperationsView& view) {
   return section;
 }
 
-Section timeline_section(const Timeline& timeline, const std::string& run, Index ranks) {
+Section timeline_section(const TimelineFigure& timeline, const std::string& run, Index ranks) {
   const auto shown = static_cast<Index>(timeline.ranks.size());
   const std::string of = shown < ranks ? fmt::format(", ranks 0 to {} of {}", shown - 1, ranks) : "";
   return {

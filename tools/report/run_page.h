@@ -38,7 +38,7 @@ Section bars_section(const OperationsView& view);
 Section roofline_section(const OperationsView& view);
 Section moving_section(const OperationsView& view);
 /// What every rank did in the run shown, of `ranks` ranks.
-Section timeline_section(const Timeline& timeline, const std::string& run, Index ranks);
+Section timeline_section(const TimelineFigure& timeline, const std::string& run, Index ranks);
 /// The table of operations.
 Section operations_section(const OperationsView& view);
 /// Lines in notation, folded where they are many.

@@ -72,8 +72,8 @@ std::vector<Group> groups_of(const std::vector<TimelineSpan>& lane, Seconds reso
 
 class Drawing {
  public:
-  Drawing(const Timeline& timeline, std::size_t most) {
-    for (const Timeline::Rank& rank : timeline.ranks) {
+  Drawing(const TimelineFigure& timeline, std::size_t most) {
+    for (const TimelineFigure::Rank& rank : timeline.ranks) {
       for (const bool communication : {false, true}) {
         Lane lane{rank.rank, communication, {}};
         for (const TimelineSpan& span : rank.spans) {
@@ -165,6 +165,6 @@ class Drawing {
 
 }  // namespace
 
-std::string timeline_svg(const Timeline& timeline, std::size_t most) { return Drawing(timeline, most).svg(); }
+std::string timeline_svg(const TimelineFigure& timeline, std::size_t most) { return Drawing(timeline, most).svg(); }
 
 }  // namespace shardline::tools

@@ -25,7 +25,8 @@ struct TimelineSpan {
   std::string name;
 };
 
-struct Timeline {
+/// What the figure shows: the spans of some ranks.
+struct TimelineFigure {
   struct Rank {
     Index rank = 0;
     std::vector<TimelineSpan> spans;  ///< in any order; those of computation do not overlap
@@ -33,8 +34,10 @@ struct Timeline {
   std::vector<Rank> ranks;
 };
 
+using Timeline = TimelineFigure;  ///< the former name; files that still say it are to change
+
 /// A lane of computation and one of communication for each rank, over time. Where there would be more boxes than
 /// `most`, neighbours that are too short to be seen apart become one.
-std::string timeline_svg(const Timeline& timeline, std::size_t most = 600);
+std::string timeline_svg(const TimelineFigure& timeline, std::size_t most = 600);
 
 }  // namespace shardline::tools

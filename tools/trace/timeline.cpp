@@ -55,7 +55,7 @@ std::vector<TimelineSpan> told(const std::vector<Sent>& sent, const std::vector<
 
 }  // namespace
 
-Timeline last_run(const Trace& trace, collectives::Engine& engine) {
+TimelineFigure last_run(const Trace& trace, collectives::Engine& engine) {
   std::vector<Sent> own = own_spans(trace, engine);
   if (engine.mesh().rank() >= kMostRanksShown) own.clear();
   const std::string mine(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Sent));
@@ -71,7 +71,7 @@ Timeline last_run(const Trace& trace, collectives::Engine& engine) {
     }
     all.push_back(std::move(spans));
   }
-  Timeline timeline;
+  TimelineFigure timeline;
   for (std::size_t rank = 0; rank < all.size() && !all[rank].empty(); ++rank) {
     timeline.ranks.push_back({static_cast<Index>(rank), told(all[rank], trace.labels(), zero)});
   }

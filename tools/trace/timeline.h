@@ -11,6 +11,6 @@ inline constexpr Index kMostRanksShown = 8;
 
 /// Collective over the mesh of `engine`: what the first ranks did in the last run of a program whose every run has one
 /// span for each label, by rank 0's clock. Equal on every rank; no ranks when nothing has run.
-Timeline last_run(const Trace& trace, collectives::Engine& engine);
+TimelineFigure last_run(const Trace& trace, collectives::Engine& engine);
 
 }  // namespace shardline::tools

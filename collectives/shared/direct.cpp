@@ -16,8 +16,8 @@
 // others and writes only its own, so there are no messages and no rounds. *Flags* in shared memory say what a rank has
 // done: it has started, it has combined its chunk, it has finished reading.
 //
-// all_gather, all_to_all and shift (MoveRun), for 3 positions. A rank copies from every position that has started, and
-// another one goes first where the next has not:
+// all_gather, all_to_all and shift (MoveRun), for 3 positions. A rank copies from every position that has started. It
+// skips a position that has not started yet, and comes back to it later:
 //
 //     position 0   started | copy 0 | copy 1 | copy 2 | finished | wait until 1 and 2 have finished
 //     position 1   started | copy 1 | copy 2 | copy 0 | finished | wait until 2 and 0 have finished
@@ -28,14 +28,14 @@
 // reduce_scatter, and all_reduce of small arrays (ReduceRun). A rank waits until all have started. In one pass it reads
 // the operands 0, 1, 2 in this order and writes the combined elements:
 //
-//     position 0   started | wait until all have started | combine 0, 1, 2 | finished | wait until 1 and 2 have
-//     finished
+//     position 0   started | wait for all to start | combine 0, 1, 2 | finished | wait until 1 and 2 have finished
 //
 // all_reduce of large arrays (TwoPassReduceRun). A rank combines its own chunk only, and copies the other chunks from
 // the results of the others. Position 0 has chunk A, 1 has B and 2 has C:
 //
-//     position 0   started | wait until all have started | combine A | combined | copy B from 1 | copy C from 2 |
-//     finished
+//     position 0   started | wait for all to start | combine A | combined | copy B from 1 | copy C from 2 | finished
+//
+// It copies B once position 1 has combined B. At the end it waits until 1 and 2 have finished, as above.
 
 namespace shardline::collectives {
 namespace {

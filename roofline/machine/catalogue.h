@@ -39,7 +39,7 @@ const std::vector<Chip>& catalogue();
 std::vector<std::string> hardware_names();
 
 /// The catalogue's chips laid out as `mesh`. Every mesh axis is one axis of the torus: a ring where that many chips
-/// wrap, otherwise a line; a step takes 1 us (book section 3.2). On a switch all axes share each chip's one link. f32
+/// wrap, otherwise a line; a hop takes 1 us (book section 3.2). On a switch all axes share each chip's one link. f32
 /// and f64 are priced at the rate of bf16, since the book gives no other, and int8 at its own, where that is known;
 /// bf16 is reduced rounding at every hop.
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh);

@@ -12,8 +12,8 @@
 
 namespace shardline::roofline {
 
-/// What carries data between ranks: neighbours on a ring that wraps, or on a line; any rank to any other through a
-/// switch; the memory of a node.
+/// The connection between ranks: a ring of neighbours, a line of neighbours, a switch that joins every two ranks, or
+/// the memory of a node.
 enum class ResourceKind : std::uint8_t { ring, line, switched, shared_memory };
 
 /// "ring", "line", "switch", "shared_memory"
@@ -26,7 +26,7 @@ struct Resource {
   BytesPerSecond one_way;    ///< leaving one rank while all send to the next
   BytesPerSecond both_ways;  ///< leaving one rank while all send to both neighbours
   double residual = 0;       ///< largest |measured / fitted - 1| of the times these were fitted to
-  double core_share = 0;     ///< of the time that data moves, what it takes of a core that computes: 0 to 1
+  double core_share = 0;     ///< while data moves: the share of a computing core that moving takes, 0 to 1
   std::optional<SharedMemory> shared = {};  ///< only of shared_memory
   bool operator==(const Resource&) const = default;
 };
@@ -51,7 +51,7 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
-/// What the ranks of a node leave each other: rates while all are busy over those of one alone.
+/// How ranks of a node share it: rates while all are busy, divided by the rates of one rank alone.
 struct Contention {
   double gemm = 1;
   double memory = 1;

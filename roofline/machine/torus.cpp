@@ -19,17 +19,17 @@ std::vector<std::vector<Index>> factorings(Index ranks, int axes, Index most) {
   return all;
 }
 
-/// Bandwidth in units of one direction of one link, and steps from end to end.
+/// Bandwidth in units of one direction of one link, and minus the hops from end to end.
 std::pair<Index, Index> worth(const Chip& chip, const std::vector<Index>& sides) {
   Index bandwidth = 0;
-  Index steps = 0;
+  Index hops = 0;
   for (const Index side : sides) {
     if (side == 1) continue;
     const bool ring = wraps(chip, side) && side > 2;
     bandwidth += ring ? 2 : 1;
-    steps += ring ? side / 2 : side - 1;
+    hops += ring ? side / 2 : side - 1;
   }
-  return {bandwidth, -steps};
+  return {bandwidth, -hops};
 }
 
 }  // namespace

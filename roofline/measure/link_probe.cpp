@@ -66,7 +66,7 @@ struct Line {
 Line fit(const std::vector<Sample>& samples) {
   const Sample& largest = samples.back();
   const Sample& second = samples[samples.size() - 2];
-  // Large messages cannot be faster than in no time at all, however noisy the two are.
+  // Noise must not make the time of a large message negative.
   const Seconds more = std::max(largest.time - second.time, largest.time * 0.1);
   Line line{Seconds(), Bytes(largest.bytes - second.bytes) / more};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -142,8 +142,8 @@ SharedMemory probe_shared_memory(Engine& engine, const Axis& axis, Seconds budge
   return {latency, curve({false, false}), curve({true, false}), curve({false, true}), curve({true, true})};
 }
 
-/// What moving takes of the core of a rank that computes meanwhile: how much longer products take beside messages, by
-/// the time that the messages take alone.
+/// The share of a computing core that messages take: the extra time of products beside messages, divided by the time of
+/// the messages alone.
 double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seconds budget) {
   const mpi::Communicator& comm = engine.mesh().comm();
   // What fills the budget, beside products that take longer.

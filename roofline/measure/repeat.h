@@ -13,7 +13,7 @@
 
 namespace shardline::roofline {
 
-/// How often something is run to time it.
+/// How long and how often something runs when it is timed.
 struct Repetition {
   Seconds budget;  ///< spent on runs, one at least
   int least = 1;
@@ -45,7 +45,7 @@ Seconds time_busy(const mpi::Communicator& comm, const Repetition& repetition, B
 /// The same by rank 0 while the others sleep; on every rank. Collective over `comm`.
 template <class Body>
 Seconds time_of_one(const mpi::Communicator& comm, const Repetition& repetition, Body body) {
-  constexpr Seconds kNap{0.02};  // ranks that wait in a barrier would poll, and take what this is to show
+  constexpr Seconds kNap{0.02};  // ranks that wait in a barrier poll, and would disturb rank 0
   const bool mine = comm.rank() == 0;
   comm.barrier();
   const Seconds time = mine ? time_alone(repetition, body) : Seconds(0);

@@ -6,10 +6,9 @@
 
 namespace shardline::roofline {
 
-/// Rules for collectives from what is fastest on the axes of `mesh`: across nodes, up to which size a logarithmic
-/// number of steps is, and what carries larger arrays; within a node, up to which size an all_reduce is one pass. What
-/// the mesh does not have keeps the built-in rules. `budget` is spent on each time. Alike on all ranks. Collective over
-/// `mesh`.
+/// Collective over `mesh`: measures which algorithms are fastest on its axes and returns the rules, alike on all ranks.
+/// Across nodes: the largest size for `doubling`, and the algorithm for larger arrays. Within a node: the largest size
+/// of an all_reduce in one pass. Links that the mesh does not have keep the built-in rules. Each time takes `budget`.
 collectives::Tuning probe_tuning(const Mesh& mesh, Seconds budget);
 
 }  // namespace shardline::roofline

@@ -59,7 +59,7 @@ inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::bf16, DTyp
 /// Sizes of a dim around the number of positions, a prime, and none.
 std::vector<Index> interesting_sizes(Index positions);
 
-/// Every algorithm of the collectives with the built-in segments, those that go by steps also with segments of an
+/// Every algorithm of the collectives with the built-in segments, those that go by rounds also with segments of an
 /// element or two, and MPI's collectives.
 std::vector<Options> all_options();
 /// Those with which `dtype` is reduced; bf16 over each of its wires.

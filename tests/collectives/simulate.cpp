@@ -13,7 +13,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// A strand and the transfers of its current step that are still to happen, by peer, in order.
+/// A strand and the transfers of its current round that are still to happen, by peer, in order.
 struct Course {
   const Strand* strand = nullptr;
   std::size_t round = 0;
@@ -57,7 +57,7 @@ class Position {
     return piece.buffer == Buffer::output || scenario_->in_place ? output_.at(place) : input_.at(place);
   }
 
-  /// Opens the strand's step when it is due, or ends it when nothing of it is left. True when it did.
+  /// Opens the strand's round when it is due, or ends it when nothing of it is left. True when it did.
   bool advance(Course& course) {
     if (course.finished()) return false;
     if (!course.open) {

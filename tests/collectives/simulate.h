@@ -33,7 +33,7 @@ inline constexpr Index kUntouched = -1000003;
 /// Runs the schedules of all positions in one process, strands taking turns at random. Strict where MPI may be lenient:
 /// a send ends only when its receive is there. Throws std::runtime_error on a deadlock, on a send and a receive that
 /// differ in size or in whether they are partial, on pieces outside their buffers, on an input that is written, and on
-/// steps whose transfers depend on each other.
+/// rounds whose transfers depend on each other.
 Outcome simulate(const Scenario& scenario);
 
 }  // namespace shardline::collectives

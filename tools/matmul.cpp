@@ -18,7 +18,7 @@
 #include "tools/product/matmul_report.h"
 #include "tools/product/product_report.h"
 #include "tools/show.h"
-#include "tools/trace/timeline.h"
+#include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
 
 namespace shardline::tools {

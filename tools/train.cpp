@@ -27,7 +27,7 @@
 #include "tools/options/schedule_options.h"
 #include "tools/output/output.h"
 #include "tools/report/report.h"
-#include "tools/trace/timeline.h"
+#include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
 #include "tools/training/train_memory.h"
 #include "tools/training/train_report.h"
@@ -341,7 +341,7 @@ int train(const TrainOptions& options) {
   add_keys(json, job, record);
   job.write_json(json);
   if (!options.report.empty()) {
-    const Timeline timeline = last_run(trainer.executor().trace(), job.engine());
+    const TimelineFigure timeline = last_run(trainer.executor().trace(), job.engine());
     job.write_file(options.report, to_html(page_of(job, record, timeline)));
   }
   if (!options.save.empty()) {

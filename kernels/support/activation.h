@@ -12,7 +12,8 @@ template <class T>
   return (T(1) + exp_lanes<T>(-x)).inverse();
 }
 
-/// 2 sqrt(2/pi) and the weight of the cube. As (1 + tanh(z)) / 2 = sigmoid(2 z), the tanh form of GELU is x sigmoid(2 z).
+/// 2 sqrt(2/pi) and the weight of the cube. As (1 + tanh(z)) / 2 = sigmoid(2 z), the tanh form of GELU is x sigmoid(2
+/// z).
 template <class T>
 constexpr T kGeluScale = T(1.5957691216057307117597842397375);
 template <class T>

@@ -178,7 +178,7 @@ std::vector<OperationRow> rows_of(const std::vector<PlannedKind>& kinds) {
 }
 
 Section planned_timeline(const PlannedTimeline& planned) {
-  Timeline timeline{{{0, {}}}};
+  TimelineFigure timeline{{{0, {}}}};
   for (const ScheduledSpan& span : planned.time.spans) {
     const Step& step = planned.program.steps[static_cast<std::size_t>(span.step)];
     const std::string kind = kind_name(planned.program, step);

@@ -9,7 +9,7 @@
 #include "tools/report/report.h"
 #include "tools/report/roofline_plot.h"
 #include "tools/trace/busy.h"
-#include "tools/trace/timeline.h"
+#include "tools/trace/last_run.h"
 #include "tools/version.h"
 
 namespace shardline::tools {

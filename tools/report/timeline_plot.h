@@ -34,8 +34,6 @@ struct TimelineFigure {
   std::vector<Rank> ranks;
 };
 
-using Timeline = TimelineFigure;  ///< the former name; files that still say it are to change
-
 /// A lane of computation and one of communication for each rank, over time. Where there would be more boxes than
 /// `most`, neighbours that are too short to be seen apart become one.
 std::string timeline_svg(const TimelineFigure& timeline, std::size_t most = 600);

@@ -119,7 +119,7 @@ void add_keys(Json& json, Job& job, const TrainRecord& record) {
   if (!record.priced.empty()) json["strategies"] = strategies_json(record.priced);
 }
 
-Page page_of(Job& job, const TrainRecord& record, const Timeline& timeline) {
+Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline) {
   const std::string strategy = record.strategy.empty() ? "none" : to_string(record.strategy);
   Page page = run_page(
       job, fmt::format("Training, strategy {}", strategy),

@@ -38,6 +38,6 @@ std::string result_text(Job& job, const TrainRecord& record);
 /// Adds the keys of a train record.
 void add_keys(Json& json, Job& job, const TrainRecord& record);
 /// The page of --report.
-Page page_of(Job& job, const TrainRecord& record, const Timeline& timeline);
+Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline);
 
 }  // namespace shardline::tools

@@ -1,4 +1,4 @@
-#include "tools/trace/timeline.h"
+#include "tools/trace/last_run.h"
 
 #include <algorithm>
 #include <cstring>

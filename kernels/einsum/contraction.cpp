@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/einsum/gemm.h"
+#include "runtime/base/check.h"
 
 namespace shardline::kernels {
 namespace {
@@ -172,6 +173,18 @@ Index count_elements(const Subscripts& subscripts, const Extents& extents) {
 Index Layout::stride(int index) const {
   const auto place = std::find(subscripts.begin(), subscripts.end(), index);
   return place == subscripts.end() ? 0 : strides[static_cast<std::size_t>(place - subscripts.begin())];
+}
+
+Index Extents::at(int index) const {
+  const auto found = find(index);
+  SHARDLINE_CHECK(found != end(), "einsum: index {} has no extent", index);
+  return found->second;
+}
+
+void Extents::narrow(int index, Index extent) {
+  for (Entry& entry : entries_) {
+    if (entry.first == index) entry.second = extent;
+  }
 }
 
 Layout dense_layout(Subscripts subscripts, const Extents& extents) {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/einsum/einsum.h"
@@ -11,8 +12,29 @@
 /// The parts of einsum, past its checks: every extent is positive.
 namespace shardline::kernels {
 
-/// Positions of every index over which an einsum runs.
-using Extents = std::map<int, Index>;
+/// Positions of every index over which an einsum runs: a map of a few entries, found one after the other.
+class Extents {
+ public:
+  using Entry = std::pair<int, Index>;
+  using Entries = std::vector<Entry>;
+
+  Entries::const_iterator begin() const { return entries_.begin(); }
+  Entries::const_iterator end() const { return entries_.end(); }
+  Entries::const_iterator find(int index) const {
+    return std::find_if(begin(), end(), [&](const Entry& entry) { return entry.first == index; });
+  }
+  /// Throws Error when there is no such index.
+  Index at(int index) const;
+  /// Unless the index is known already.
+  void add(int index, Index extent) {
+    if (find(index) == end()) entries_.emplace_back(index, extent);
+  }
+  /// The index must be known.
+  void narrow(int index, Index extent);
+
+ private:
+  Entries entries_;
+};
 
 /// The indices of an array, slowest first, and the distance in elements between neighbours along each of them: a whole
 /// row-major array, or a window of a larger one. Indices of one position may be left out.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "kernels/einsum/contraction.h"
 #include "runtime/base/check.h"
@@ -13,8 +12,9 @@ namespace {
 void check_subscripts(const char* what, const Subscripts& subscripts, const Shape& shape) {
   SHARDLINE_CHECK(subscripts.size() == shape.size(), "einsum: {} has {} dims and {} subscripts", what, shape.size(),
                   subscripts.size());
-  const std::set<int> distinct(subscripts.begin(), subscripts.end());
-  SHARDLINE_CHECK(distinct.size() == subscripts.size(), "einsum: {} has an index twice", what);
+  for (auto at = subscripts.begin(); at != subscripts.end(); ++at) {
+    SHARDLINE_CHECK(std::find(subscripts.begin(), at, *at) == at, "einsum: {} has an index twice", what);
+  }
 }
 
 void match_extents(const char* what, const Subscripts& subscripts, const Shape& shape, const Extents& extents) {
@@ -33,7 +33,7 @@ Extents collect_extents(std::span<const EinsumOperand<T>> operands, const View<T
   for (const EinsumOperand<T>& operand : operands) {
     check_subscripts("an operand", operand.subscripts, operand.view.shape);
     for (std::size_t d = 0; d < operand.subscripts.size(); ++d) {
-      extents.emplace(operand.subscripts[d], operand.view.shape[d]);
+      extents.add(operand.subscripts[d], operand.view.shape[d]);
     }
     match_extents("an operand", operand.subscripts, operand.view.shape, extents);
   }
@@ -169,7 +169,7 @@ void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subsc
     if (window->range.size() == 0 && contains(out_subscripts, window->index)) return;
     for (Term<const T>& term : terms) narrow(term, *window);
     narrow(result, *window);
-    extents.at(window->index) = window->range.size();
+    extents.narrow(window->index, window->range.size());
   }
   const bool accumulate = window && window->accumulate;
   const bool sums_nothing = std::any_of(extents.begin(), extents.end(), [](const auto& e) { return e.second == 0; });

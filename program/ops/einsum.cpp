@@ -9,27 +9,31 @@ namespace shardline {
 namespace {
 
 template <class T>
-void run_elements(const EinsumCall& call, const std::optional<kernels::Window>& window) {
+void run_elements(const std::vector<const Tensor*>& operands, const std::vector<Subscripts>& operand_subscripts,
+                  Tensor& result, const Subscripts& result_subscripts, const std::optional<kernels::Window>& window) {
   std::vector<Tensor> widened;  // bf16 operands in f32, alive until the call is done
-  widened.reserve(call.operands.size());
+  widened.reserve(operands.size());
   std::vector<kernels::EinsumOperand<T>> terms;
-  for (std::size_t k = 0; k < call.operands.size(); ++k) {
-    const Tensor* operand = call.operands[k];
+  terms.reserve(operands.size());
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Tensor* operand = operands[k];
     if (operand->dtype() == DType::bf16 && kDTypeOf<T> == DType::f32) {
       widened.push_back(operand->as(DType::f32));
       operand = &widened.back();
     }
-    terms.push_back({operand->view<T>(), call.operand_subscripts[k]});
+    terms.push_back({operand->view<T>(), operand_subscripts[k]});
   }
-  kernels::einsum<T>(terms, call.result->view<T>(), call.result_subscripts, window);
+  kernels::einsum<T>(terms, result.view<T>(), result_subscripts, window);
 }
 
 constexpr Kernel kEinsum{
     .name = "einsum",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          run_einsum(
-              {arrays.operands, block.phase.operand_subscripts, arrays.results[0], block.phase.result_subscripts[0]});
+          const Phase& phase = block.phase;
+          Tensor& result = *arrays.results[0];
+          const auto run = result.dtype() == DType::f64 ? run_elements<double> : run_elements<float>;
+          run(arrays.operands, phase.operand_subscripts, result, phase.result_subscripts[0], {});
         },
     .cost =
         [](const PhaseBlock& block, Index size) {
@@ -94,7 +98,8 @@ ArrayId sample_einsum(Program& program) {
 }  // namespace
 
 void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window) {
-  call.result->dtype() == DType::f64 ? run_elements<double>(call, window) : run_elements<float>(call, window);
+  const auto run = call.result->dtype() == DType::f64 ? run_elements<double> : run_elements<float>;
+  run(call.operands, call.operand_subscripts, *call.result, call.result_subscripts, window);
 }
 
 ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands, const Dims& dims,

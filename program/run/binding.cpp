@@ -1,16 +1,17 @@
 #include "program/run/binding.h"
 
-#include <algorithm>
-
 #include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
 
-bool is_read(const RankProgram& program, VersionId version) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-    return std::find(step.operands.begin(), step.operands.end(), version) != step.operands.end();
-  });
+/// By version: whether some step reads it.
+std::vector<bool> read_versions(const RankProgram& program) {
+  std::vector<bool> read(program.versions.size());
+  for (const Step& step : program.steps) {
+    for (const VersionId v : step.operands) read[static_cast<std::size_t>(v)] = true;
+  }
+  return read;
 }
 
 /// The version that rests in the state after a run, which must be as the state holds it.
@@ -35,6 +36,7 @@ std::optional<VersionId> updated_version(const Compiled& compiled, ArrayId input
 
 std::vector<BoundInput> bind_inputs(const Compiled& compiled, const State& state) {
   const RankProgram& program = compiled.program();
+  const std::vector<bool> read = read_versions(program);
   std::vector<BoundInput> bound;
   for (const auto& [input, arrives] : program.inputs) {
     const StateArray wanted = state_array(compiled, input);
@@ -48,9 +50,9 @@ std::vector<BoundInput> bind_inputs(const Compiled& compiled, const State& state
                     to_string(held));
     bound.push_back({.input = input,
                      .arrives = arrives,
-                     .name = wanted.name,
+                     .number = state.number(wanted.name),
                      .updated = updated_version(compiled, input, held),
-                     .is_read = is_read(program, arrives)});
+                     .is_read = read[static_cast<std::size_t>(arrives)]});
   }
   return bound;
 }

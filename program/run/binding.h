@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "program/plan/compiled.h"
@@ -13,7 +13,7 @@ namespace shardline {
 struct BoundInput {
   ArrayId input = -1;
   VersionId arrives = -1;
-  std::string name;                  ///< in the state
+  std::size_t number = 0;            ///< in the state
   std::optional<VersionId> updated;  ///< what takes its place after a run
   bool is_read = false;              ///< by some step; else the program only writes it
 };

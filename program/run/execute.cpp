@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "collectives/all_reduce.h"
 #include "collectives/shared/arena.h"
@@ -57,10 +58,16 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
       engine_(engine),
       state_(state),
       rank_(engine.mesh().rank()),
-      values_(program_.versions.size()) {
+      values_(program_.versions.size()),
+      prepared_(prepare_steps(*compiled_, rank_, values_)) {
   SHARDLINE_CHECK(engine.mesh().axes() == program_.mesh, "a program for mesh {} on mesh {}", program_.mesh.to_string(),
                   engine.mesh().axes().to_string());
   if (state_ != nullptr) bound_ = bind_inputs(*compiled_, *state_);
+  std::set<ArrayId> bound;
+  for (const BoundInput& each : bound_) bound.insert(each.input);
+  for (const ArrayId input : program_.program.inputs) {
+    if (!bound.contains(input)) given_.push_back(input);
+  }
   compare_ranks();
   describe();
   align();
@@ -144,7 +151,7 @@ void Executor::set_scalar(ArrayId input, double value) {
 }
 
 const Tensor& Executor::get(ArrayId array) const {
-  if (const BoundInput* bound = find_bound(array)) return state_->block(bound->name);
+  if (const BoundInput* bound = find_bound(array)) return state_->block(bound->number);
   const auto final_version = program_.finals.find(array);
   if (final_version != program_.finals.end()) {
     const bool in_room = state_ != nullptr && arena_ && plan_.places.contains(final_version->second);
@@ -162,9 +169,8 @@ double Executor::get_scalar(ArrayId array) const { return get(array).as(DType::f
 
 void Executor::run() {
   take_state();
-  for (const ArrayId input : program_.program.inputs) {
-    SHARDLINE_CHECK(set_[input] || find_bound(input) != nullptr, "input {} is not set",
-                    program_.program.array(input).name);
+  for (const ArrayId input : given_) {
+    SHARDLINE_CHECK(set_[input], "input {} is not set", program_.program.array(input).name);
   }
   // An exception leaves nothing in flight that outlives it: handles are silent only while it unwinds.
   const struct Landing {
@@ -232,7 +238,7 @@ void Executor::run_step(int number, bool polls) {
   }
   std::vector<TimeRange> polled;
   if (s.kind == StepKind::compute) {
-    polled = compute(s, polls);
+    polled = compute(number, polls);
   } else {
     run_local_conversion(program_, s, rank_, at(s.operands[0]), at(s.results[0]));
   }
@@ -244,17 +250,16 @@ void Executor::run_step(int number, bool polls) {
          polled.empty() ? std::vector<TimeRange>{} : outside(polled, {begin, end}));
 }
 
-std::vector<TimeRange> Executor::compute(const Step& step, bool polls) {
-  std::vector<const Tensor*> operands;
-  for (const VersionId v : step.operands) operands.push_back(&at(v));
-  std::vector<Tensor*> results;
-  for (const VersionId v : step.results) results.push_back(&at(v));
-  const Operation& op = program_.operation_of(step);
-  const auto phase = static_cast<std::size_t>(step.phase);
+std::vector<TimeRange> Executor::compute(int number, bool polls) {
+  const Step& s = step(number);
+  const PreparedStep& prepared = prepared_[static_cast<std::size_t>(number)];
+  const Operation& op = program_.operation_of(s);
+  const auto phase = static_cast<std::size_t>(s.phase);
   if (polls && op.phases[phase].kernel->form == KernelForm::product) {
-    return run_panels(engine_, op, phase, index_ranges(program_, step, 0), schedule_.panel, operands, *results[0]);
+    return run_panels(engine_, op, phase, index_ranges(program_, s, 0), schedule_.panel, prepared.operands,
+                      *prepared.results[0]);
   }
-  run_phase(op, phase, index_ranges(program_, step, rank_), operands, results);
+  run_phase(op, phase, prepared.ranges, prepared.operands, prepared.results);
   return {};
 }
 
@@ -331,17 +336,13 @@ void Executor::fuse(const Action& action, int number) {
 
 /// Storage for the results of a step: its own, or that of an operand which nothing needs any more.
 void Executor::make_results(int number) {
-  const std::vector<VersionId>& results = step(number).results;
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    const VersionId made = results[k];
-    const VersionId old = liveness_.storage_taken(number, k);
-    const auto place = plan_.places.find(made);
-    if (old >= 0) {
-      at(made) = at(old);
-    } else if (arena_ && place != plan_.places.end()) {
-      at(made) = arena_tensor(place->second, dtype(made), local_shape(program_, made, rank_));
+  for (const PreparedResult& result : prepared_[static_cast<std::size_t>(number)].made) {
+    if (result.takes != nullptr) {
+      *result.value = *result.takes;
+    } else if (arena_ && result.place >= 0) {
+      *result.value = arena_tensor(result.place, result.dtype, result.shape);
     } else {
-      at(made) = Tensor(dtype(made), local_shape(program_, made, rank_));
+      *result.value = Tensor(result.dtype, result.shape);
     }
   }
 }
@@ -361,13 +362,13 @@ void Executor::take_state() {
   if (state_ == nullptr) return;
   state_->use_room(this);
   for (const BoundInput& each : bound_) {
-    at(each.arrives) = each.is_read ? state_->block(each.name) : state_->storage(each.name);
+    at(each.arrives) = each.is_read ? state_->block(each.number) : state_->storage(each.number);
   }
 }
 
 void Executor::replace_state() {
   for (const BoundInput& each : bound_) {
-    if (each.updated) state_->replace(each.name, at(*each.updated));
+    if (each.updated) state_->replace(each.number, at(*each.updated));
   }
   for (const BoundInput& each : bound_) {  // the state alone holds them between runs
     at(each.arrives) = Tensor();

@@ -9,6 +9,7 @@
 #include "collectives/run/progress.h"
 #include "program/plan/compiled.h"
 #include "program/run/binding.h"
+#include "program/run/prepared_step.h"
 #include "program/run/state.h"
 #include "runtime/layout/tensor.h"
 #include "runtime/trace/recording.h"
@@ -79,7 +80,7 @@ class Executor {
   Tensor arena_tensor(Index offset, DType dtype, Shape shape);
   void run_action(int number);
   void run_step(int number, bool polls);
-  std::vector<TimeRange> compute(const Step& step, bool polls);
+  std::vector<TimeRange> compute(int number, bool polls);
   void start(const Action& action, int number);
   void wait(const Action& action);
   Flight start_bundle(const std::vector<int>& steps, int action);
@@ -103,11 +104,13 @@ class Executor {
   collectives::Engine& engine_;
   State* state_;  ///< or null: what a run updates is kept here
   std::vector<BoundInput> bound_;
+  std::vector<ArrayId> given_;  ///< inputs that set() must give
   Index rank_;
-  std::optional<Tensor> arena_;    ///< room for the places of plan_
-  std::vector<Tensor> values_;     ///< by version
-  std::map<int, Flight> flights_;  ///< by the first of their steps
-  Seconds served_;                 ///< spent on collectives in flight since one was last waited for
+  std::optional<Tensor> arena_;         ///< room for the places of plan_
+  std::vector<Tensor> values_;          ///< by version
+  std::vector<PreparedStep> prepared_;  ///< by step
+  std::map<int, Flight> flights_;       ///< by the first of their steps
+  Seconds served_;                      ///< spent on collectives in flight since one was last waited for
   std::map<ArrayId, bool> set_;
   Trace trace_;
   Recording* recording_ = nullptr;

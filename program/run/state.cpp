@@ -26,7 +26,8 @@ State::State(collectives::Engine& engine, const StatePlan& plan) : engine_(engin
   collectives::Arena* arena = engine.arena().get();
   if (arena != nullptr && plan.room > 0) room_ = arena->try_allocate(DType::i64, {plan.room / size_of(DType::i64)});
   for (const auto& [name, item] : plan.items) {
-    Slot& made = slots_[name];
+    numbers_.emplace(name, slots_.size());
+    Slot& made = slots_.emplace_back();
     made.array = item.array;
     if (arena == nullptr || !item.shared) continue;
     const Shape shape = local_shape(item.array.shape, item.array.sharding, mesh.axes(), mesh.rank());
@@ -39,24 +40,19 @@ State::State(collectives::Engine& engine, const StatePlan& plan) : engine_(engin
 
 std::vector<std::string> State::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, slot] : slots_) names.push_back(name);
+  for (const auto& [name, number] : numbers_) names.push_back(name);
   return names;
 }
 
-const State::Slot& State::slot(const std::string& name) const {
-  const auto found = slots_.find(name);
-  SHARDLINE_CHECK(found != slots_.end(), "the state has no array {}", name);
+std::size_t State::number(const std::string& name) const {
+  const auto found = numbers_.find(name);
+  SHARDLINE_CHECK(found != numbers_.end(), "the state has no array {}", name);
   return found->second;
 }
 
-State::Slot& State::slot(const std::string& name) {
-  std::as_const(*this).slot(name);  // throws when there is none
-  return slots_.find(name)->second;
-}
-
-const Tensor& State::block(const std::string& name) const {
-  const Slot& of = slot(name);
-  SHARDLINE_CHECK(of.is_set, "array {} of the state has no elements yet", name);
+const Tensor& State::block(std::size_t number) const {
+  const Slot& of = slots_[number];
+  SHARDLINE_CHECK(of.is_set, "array {} of the state has no elements yet", of.array.name);
   return of.block;
 }
 
@@ -94,8 +90,8 @@ std::optional<Tensor> State::room(Index bytes) const {
   return room_;
 }
 
-void State::replace(const std::string& name, const Tensor& updated) {
-  Slot& of = slot(name);
+void State::replace(std::size_t number, const Tensor& updated) {
+  Slot& of = slots_[number];
   of.is_set = true;
   if (of.block.data() == updated.data() && of.block.shape() == updated.shape()) return;
   if (of.placed) {

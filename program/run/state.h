@@ -26,14 +26,14 @@ class State {
   State& operator=(const State&) = delete;
 
   collectives::Engine& engine() const { return engine_; }
-  bool contains(const std::string& name) const { return slots_.contains(name); }
+  bool contains(const std::string& name) const { return numbers_.contains(name); }
   std::vector<std::string> names() const;
   /// What the array is. Throws Error, as all that follow, when the state has none of this name.
   const StateArray& array(const std::string& name) const { return slot(name).array; }
   /// False until set(), fill() or a program has given elements.
   bool is_set(const std::string& name) const { return slot(name).is_set; }
   /// This rank's block; throws Error when it is not set.
-  const Tensor& block(const std::string& name) const;
+  const Tensor& block(const std::string& name) const { return block(number(name)); }
 
   /// Gives this rank's block. Its storage is shared, and overwritten by programs, unless it is copied to the arena.
   /// Throws Error when dtype or shape are not those of the block.
@@ -49,10 +49,14 @@ class State {
 
   /// The memory in which programs place what they make themselves, when it holds `bytes`; programs share it.
   std::optional<Tensor> room(Index bytes) const;
+  /// The number by which the following know an array. Throws Error when the state has none of this name.
+  std::size_t number(const std::string& name) const;
+  /// This rank's block; throws Error when it is not set.
+  const Tensor& block(std::size_t number) const;
   /// This rank's block, or room for one in the arena that nothing has written, or an empty tensor.
-  const Tensor& storage(const std::string& name) const { return slot(name).block; }
+  const Tensor& storage(std::size_t number) const { return slots_[number].block; }
   /// `updated` is this rank's block from now on. Copies where one of both lies in the arena, else shares storage.
-  void replace(const std::string& name, const Tensor& updated);
+  void replace(std::size_t number, const Tensor& updated);
   /// Notes which executor has used the room last.
   void use_room(const void* user) { room_user_ = user; }
   bool last_used_room(const void* user) const { return room_user_ == user; }
@@ -65,11 +69,12 @@ class State {
     bool is_set = false;
   };
 
-  const Slot& slot(const std::string& name) const;
-  Slot& slot(const std::string& name);
+  const Slot& slot(const std::string& name) const { return slots_[number(name)]; }
+  Slot& slot(const std::string& name) { return slots_[number(name)]; }
 
   collectives::Engine& engine_;
-  std::map<std::string, Slot> slots_;  ///< by name
+  std::map<std::string, std::size_t> numbers_;  ///< by name
+  std::vector<Slot> slots_;                     ///< by number
   std::optional<Tensor> room_;
   const void* room_user_ = nullptr;
 };

@@ -286,7 +286,7 @@ Index compare(Index n, int runs, collectives::Engine& engine) {
   return wrong;
 }
 
-void print_head(const mpi::Communicator& world, const tools::Machine& machine) {
+void print_head(const mpi::Communicator& world, const tools::JobMachine& machine) {
   if (world.rank() != 0) return;
   fmt::print(
       "C[I_X, K] = A[I_X, J] * B[J, K_X] of n x n matrices, f32; {} ranks on {} ({} node{}), one BLAS thread each\n",

@@ -178,7 +178,7 @@ roofline::Hardware prices_of(const Arguments& arguments, const Mesh& mesh, DType
 int run(const Arguments& arguments) {
   require(arguments.runs >= 1, "--runs {}: at least 1 is needed", arguments.runs);
   const mpi::Communicator world = mpi::Communicator::world();
-  const tools::Machine machine = tools::share_machine(world, 1);
+  const tools::JobMachine machine = tools::share_machine(world, 1);
   const Mesh mesh(AbstractMesh({{"X", world.size()}}), world);
   Index good = 0;
   for (const Question& question : questions()) {

@@ -154,7 +154,7 @@ TEST(Book, AxesOfSizeOneDropOut) {
 TEST(Book, ValuesAndGradientsAreRightOnAllMeshes) {
   Index empty = 0;
   for (const MlpSizes& sizes : {MlpSizes{8, 6, 10}, MlpSizes{5, 7, 11}, MlpSizes{2, 3, 1}, MlpSizes{1, 1, 1}}) {
-    const MlpForm mlp = make_mlp(sizes);
+    const Mlp mlp = make_mlp(sizes);
     const Values reference = run_unsharded(mlp.program, random_inputs(mlp.program, 1));
     for (const char* mesh : {"X=1,Y=1", "X=2,Y=1", "X=3,Y=1", "X=1,Y=4", "X=2,Y=2", "X=3,Y=2", "X=2,Y=3", "X=4,Y=3"}) {
       for (const char* strategy : {"dp=X,dp=Y", "zero1=X,tp=Y", "fsdp=X,zero1=Y", "fsdp=X,tp=Y", "tp=X,fsdp=Y"}) {

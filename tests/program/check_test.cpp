@@ -16,7 +16,7 @@ namespace {
 
 /// Programs that between them hold every kind of step and phase.
 std::vector<RankProgram> programs() {
-  const MlpForm mlp = make_mlp({8, 6, 10});
+  const Mlp mlp = make_mlp({8, 6, 10});
   const TrainingStep step = small_training_step(true);
   return {
       partitioned(mlp.program, "X=2,Y=2", "fsdp+tp"),
@@ -227,7 +227,7 @@ TEST(Check, RefusesOutputsThatDoNotRestAsDeclared) {
 }
 
 TEST(Check, NamesTheFault) {
-  const MlpForm mlp = make_mlp({8, 6, 10});
+  const Mlp mlp = make_mlp({8, 6, 10});
   RankProgram program = partitioned(mlp.program, "X=2", "dp");
   use_instead(program, program.steps[3].results[0], program.steps[3].operands[0]);
   EXPECT_EQ(verdict(program), "output rests as dW_out[F, D]{U_X}, declared dW_out[F, D]");

@@ -161,7 +161,7 @@ TEST(Differentiate, CrossEntropy) {
 }
 
 TEST(Differentiate, Mlp) {
-  const MlpForm mlp = make_mlp({3, 4, 5});
+  const Mlp mlp = make_mlp({3, 4, 5});
   Program p = mlp.program;
   const ArrayId loss = einsum(p, "loss", {p.find("Out"), p.find("dOut")}, {});
   Values inputs = random_inputs(p, 2);

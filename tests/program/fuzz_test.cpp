@@ -49,7 +49,7 @@ TEST(Fuzz, MlpsAreRight) {
     const Strategy strategy = random_strategy(dice, mesh);
     const Index batch = dice.between(1, 9);
     const Index d_model = dice.between(1, 9);
-    const MlpForm mlp = make_mlp({batch, d_model, dice.between(1, 9)});
+    const Mlp mlp = make_mlp({batch, d_model, dice.between(1, 9)});
     return run(mlp.program, mesh, declare(mlp.program, mesh, strategy, random_policy(dice)));
   });
 }

@@ -14,7 +14,7 @@ const AbstractMesh kMesh = AbstractMesh::parse("X=2");
 InferencePlan plan(Index vocab, Index window, DType dtype) {
   TransformerConfig config = tiny_config();
   config.vocab = vocab;
-  return {config, {{"X", "tp"}}, kMesh, window, dtype};
+  return {config, {{"X", AxisRole::parse("tp")}}, kMesh, window, dtype};
 }
 
 TEST(Inference, PlansWhatItCanDo) {

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/shared/arena.h"
-#include "program/ops/operations.h"
+#include "program/ops/add.h"
+#include "program/ops/einsum.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 #include "program/run/execute.h"

@@ -81,7 +81,7 @@ TEST(TransformerProgram, EveryRankDerivesTheSameProgram) {
 }
 
 TEST(TransformerProgram, AnInputWithoutALayoutIsNamed) {
-  const MlpForm mlp = make_mlp({2, 2, 2});
+  const Mlp mlp = make_mlp({2, 2, 2});
   Declaration declaration;
   try {
     partition(mlp.program, AbstractMesh::parse("X=2"), declaration);

@@ -16,13 +16,13 @@
 namespace shardline::collectives {
 namespace {
 
-constexpr Index kAlignment = 64;
+constexpr Index kArenaAlignment = 64;
 constexpr Index kPage = 4096;
 
 Index round_up(Index bytes, Index multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
 /// Even an empty tensor takes a place.
-Index room(Index bytes_per_rank) { return round_up(std::max<Index>(bytes_per_rank, 1), kAlignment); }
+Index room(Index bytes_per_rank) { return round_up(std::max<Index>(bytes_per_rank, 1), kArenaAlignment); }
 
 Index control_bytes(std::size_t axis_sets) {
   return round_up(static_cast<Index>(axis_sets) * direct::kSlots * static_cast<Index>(sizeof(direct::Slot)), kPage);
@@ -82,7 +82,7 @@ Arena::Place Arena::agree_on_place(Index own_bytes) {
   std::vector<Index> agreed = blocks_->held();
   agreed.push_back(own_bytes);
   agreed = largest_of_all(mesh_.comm(), std::move(agreed));
-  const Index bytes = std::max(round_up(agreed.back(), kAlignment), kAlignment);
+  const Index bytes = std::max(round_up(agreed.back(), kArenaAlignment), kArenaAlignment);
   agreed.pop_back();
   blocks_->keep(agreed);
   return {bytes, blocks_->take(bytes)};

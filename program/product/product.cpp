@@ -18,7 +18,7 @@
 namespace shardline {
 namespace {
 
-bool has(const DimNames& dims, const std::string& dim) {
+bool names_dim(const DimNames& dims, const std::string& dim) {
   return std::find(dims.begin(), dims.end(), dim) != dims.end();
 }
 
@@ -37,7 +37,7 @@ struct Arrays {
     return arrays;
   }
   bool operand_has(const std::string& dim) const {
-    return std::any_of(operands.begin(), operands.end(), [&](const ParsedArray& a) { return has(a.dims, dim); });
+    return std::any_of(operands.begin(), operands.end(), [&](const ParsedArray& a) { return names_dim(a.dims, dim); });
   }
 };
 
@@ -65,7 +65,7 @@ Arrays resolved(const ParsedProduct& parsed, const AbstractMesh& mesh) {
   arrays.result = *result;
   std::vector<std::string> names;
   for (const ParsedArray* array : arrays.all()) {
-    require(!has(names, array->name), "the arrays of a product need names of their own; {} is given twice",
+    require(!names_dim(names, array->name), "the arrays of a product need names of their own; {} is given twice",
             array->name);
     names.push_back(array->name);
   }
@@ -76,8 +76,8 @@ void check_dims(const Arrays& arrays) {
   for (const ParsedArray& array : arrays.operands) {
     for (const std::string& dim : array.dims) {
       const auto having = std::count_if(arrays.operands.begin(), arrays.operands.end(),
-                                        [&](const ParsedArray& other) { return has(other.dims, dim); });
-      require(having > 1 || has(arrays.result.dims, dim),
+                                        [&](const ParsedArray& other) { return names_dim(other.dims, dim); });
+      require(having > 1 || names_dim(arrays.result.dims, dim),
               "dim {} of {} is in no other operand and not in the result {}: only a dim of two operands can be summed "
               "over",
               dim, text_of(array), text_of(arrays.result));
@@ -162,7 +162,7 @@ void check_local(const Arrays& arrays) {
   const ParsedArray& a = arrays.operands[0];
   const ParsedArray& b = arrays.operands[1];
   for (std::size_t d = 0; d < a.dims.size(); ++d) {
-    if (has(arrays.result.dims, a.dims[d])) continue;
+    if (names_dim(arrays.result.dims, a.dims[d])) continue;
     for (const Axis& axis : a.sharding.dims[d]) {
       const int on_b = b.sharding.dim_of(axis);
       const bool both = on_b >= 0 && b.dims[static_cast<std::size_t>(on_b)] == a.dims[d];
@@ -181,7 +181,7 @@ void check_times(const std::vector<ParsedTimes>& times, const Arrays& arrays) {
     const DimNames& left = i == 0 ? arrays.operands[0].dims : arrays.made[i - 1];
     std::set<std::string> summed;
     std::copy_if(left.begin(), left.end(), std::inserter(summed, summed.end()), [&](const std::string& dim) {
-      return has(arrays.operands[i + 1].dims, dim) && !has(arrays.made[i], dim);
+      return names_dim(arrays.operands[i + 1].dims, dim) && !names_dim(arrays.made[i], dim);
     });
     require(dims_meant(times[i].summed, arrays) == summed, "*_{} stands before {}, but that product sums over {}",
             shardline::to_string(times[i].summed), text_of(arrays.operands[i + 1]),
@@ -285,7 +285,7 @@ class ProductCases {
     const Array& b = factor(1);
     const std::string on_a = dim_on(op_.operands[0], axis);
     const std::string on_b = dim_on(op_.operands[1], axis);
-    const bool free_in_both = !on_a.empty() && !on_b.empty() && !has(b.dims, on_a) && !has(a.dims, on_b);
+    const bool free_in_both = !on_a.empty() && !on_b.empty() && !names_dim(b.dims, on_a) && !names_dim(a.dims, on_b);
     if (!on_a.empty() && on_a == on_b && contracted(on_a)) {
       return {axis, 3, fmt::format("both operands are sharded on the contracted dim {}", on_a)};
     }
@@ -306,7 +306,7 @@ class ProductCases {
 
   bool contracted(const std::string& dim) const {
     const Array& made = program_.program.array(op_.results[0]);
-    return has(factor(0).dims, dim) && has(factor(1).dims, dim) && !has(made.dims, dim);
+    return names_dim(factor(0).dims, dim) && names_dim(factor(1).dims, dim) && !names_dim(made.dims, dim);
   }
 
   /// The dim that the axis shards of an operand, or of an array on the way as it was made; empty when there is none.

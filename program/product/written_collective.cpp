@@ -24,7 +24,7 @@ constexpr std::array kEffects = {
     Effect{"Owe", false, false, false},
 };
 
-std::string text_of(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
+std::string written_text(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
 
 /// Where an array has an axis: the number of the dim, -1 for none, -2 where it owes on it.
 int place_of(const Sharding& sharding, const Axis& axis) {
@@ -53,13 +53,13 @@ class Written {
     if (effect.pays) check_reduction();
     if (!effect.shards || dim_ >= 0) return checked(after(effect, dim_));
     require(result_.has_value(), "{} shards a dim of {}: name it, as in {}_{{{},{}}}, or give the result", written(),
-            text_of(operand_), collective_.name, axes_.empty() ? "X" : axes_[0],
+            written_text(operand_), collective_.name, axes_.empty() ? "X" : axes_[0],
             operand_.dims.empty() ? "J" : operand_.dims.back());
     for (std::size_t d = 0; d < operand_.dims.size(); ++d) {
       const ParsedArray each = after(effect, static_cast<int>(d));
       if (each.sharding == result_->sharding) return each;
     }
-    usage_error("{} of {} does not make {}", written(), text_of(operand_), text_of(*result_));
+    usage_error("{} of {} does not make {}", written(), written_text(operand_), written_text(*result_));
   }
 
  private:
@@ -78,7 +78,7 @@ class Written {
       }
     }
     for (const Axis& axis : axes_) {
-      require(mesh_.has(axis), "{} of {}: mesh {} has no axis {}", written(), text_of(operand_), mesh_.to_string(),
+      require(mesh_.has(axis), "{} of {}: mesh {} has no axis {}", written(), written_text(operand_), mesh_.to_string(),
               axis);
     }
   }
@@ -95,9 +95,9 @@ class Written {
   void check_reduction() const {
     const bool maxima = operand_.sharding.reduce == ReduceOp::max;
     require(maxima || collective_.name != "AllReduceMax", "{} of {}: maxima that are owed are written {{Max_X}}",
-            written(), text_of(operand_));
+            written(), written_text(operand_));
     require(!maxima || collective_.name != "ReduceScatter", "{} of {}: it takes sums; maxima take AllReduceMax",
-            written(), text_of(operand_));
+            written(), written_text(operand_));
   }
 
   /// The operand after the collective; `dim` gets the axes where the collective shards one.
@@ -107,7 +107,7 @@ class Written {
     for (const Axis& axis : axes_) {
       const int from = place_of(sharding, axis);
       require(effect.gathers == (from >= 0) && effect.pays == (from == -2), "{} of {}: {}", written(),
-              text_of(operand_),
+              written_text(operand_),
               effect.gathers ? fmt::format("axis {} shards no dim of it", axis)
               : effect.pays  ? fmt::format("nothing is owed on {}", axis)
                              : fmt::format("it has axis {} already", axis));
@@ -126,14 +126,14 @@ class Written {
   }
 
   ParsedArray checked(ParsedArray made) const {
-    require(!result_ || made.sharding == result_->sharding, "{} of {} makes {}, not {}", written(), text_of(operand_),
-            text_of(made), result_ ? text_of(*result_) : "");
+    require(!result_ || made.sharding == result_->sharding, "{} of {} makes {}, not {}", written(),
+            written_text(operand_), written_text(made), result_ ? written_text(*result_) : "");
     return made;
   }
 
   /// A reshard changes dims in any way over all axes of those that change.
   ParsedArray resharded() const {
-    require(result_.has_value(), "{} of {} may make many layouts: give the result", written(), text_of(operand_));
+    require(result_.has_value(), "{} of {} may make many layouts: give the result", written(), written_text(operand_));
     std::set<Axis> moved;
     for (std::size_t d = 0; d < std::min(operand_.dims.size(), result_->dims.size()); ++d) {
       const Axes& from = operand_.sharding.dims[d];
@@ -145,7 +145,7 @@ class Written {
     const bool named = axes_.empty() || std::set<Axis>(axes_.begin(), axes_.end()) == moved;
     require(named && operand_.sharding.unreduced == result_->sharding.unreduced,
             "{} of {} does not make {}: a reshard is over all axes of the dims that change, and settles no debt",
-            written(), text_of(operand_), text_of(*result_));
+            written(), written_text(operand_), written_text(*result_));
     return *result_;
   }
 

@@ -10,31 +10,31 @@ namespace shardline::roofline {
 namespace {
 
 using collectives::Tuning;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Sets a figure unless it is 0, which stands for what is not known.
-void set_known(Json& object, const char* key, double value) {
+void set_known(OrderedJson& object, const char* key, double value) {
   if (value != 0) object[key] = value;
 }
 
-Json measured_json(const Provenance& measured) {
-  Json json{{"host", measured.host},
-            {"date", measured.date},
-            {"mesh", measured.mesh},
-            {"nodes", measured.nodes},
-            {"cores", measured.cores},
-            {"ranks_per_node", measured.ranks_per_node},
-            {"threads_per_rank", measured.threads_per_rank},
-            {"blas", measured.blas},
-            {"mpi", measured.mpi},
-            {"commit", measured.commit}};
+OrderedJson measured_json(const Provenance& measured) {
+  OrderedJson json{{"host", measured.host},
+                   {"date", measured.date},
+                   {"mesh", measured.mesh},
+                   {"nodes", measured.nodes},
+                   {"cores", measured.cores},
+                   {"ranks_per_node", measured.ranks_per_node},
+                   {"threads_per_rank", measured.threads_per_rank},
+                   {"blas", measured.blas},
+                   {"mpi", measured.mpi},
+                   {"commit", measured.commit}};
   if (measured.busy_with_others) json["busy_with_others"] = *measured.busy_with_others;
   if (!measured.unreliable.empty()) json["unreliable"] = measured.unreliable;
   return json;
 }
 
-Json compute_json(const Compute& compute) {
-  Json json{{"peak_flops_per_s", compute.peak.value}};
+OrderedJson compute_json(const Compute& compute) {
+  OrderedJson json{{"peak_flops_per_s", compute.peak.value}};
   if (!compute.gemm.empty()) {
     std::vector<double> rates;
     for (const FlopsPerSecond rate : compute.gemm.rates()) rates.push_back(rate.value);
@@ -44,14 +44,14 @@ Json compute_json(const Compute& compute) {
   return json;
 }
 
-Json curve_json(const Curve& curve) {
-  Json json = Json::array();
+OrderedJson curve_json(const Curve& curve) {
+  OrderedJson json = OrderedJson::array();
   for (const Curve::Point& point : curve.points()) json.push_back({{"bytes", point.size}, {"bytes_per_s", point.rate}});
   return json;
 }
 
-Json memory_json(const Memory& memory) {
-  Json json = Json::object();
+OrderedJson memory_json(const Memory& memory) {
+  OrderedJson json = OrderedJson::object();
   set_known(json, "capacity_bytes", memory.capacity.value);
   set_known(json, "read_bytes_per_s", memory.read.value);
   set_known(json, "copy_bytes_per_s", memory.copy.value);
@@ -61,13 +61,13 @@ Json memory_json(const Memory& memory) {
   return json;
 }
 
-Json resource_json(const Resource& resource) {
-  Json json{{"kind", name_of(resource.kind)},
-            {"latency_s", resource.latency.value},
-            {"bandwidth_one_way", resource.one_way.value},
-            {"bandwidth_two_way", resource.both_ways.value},
-            {"residual", resource.residual},
-            {"core_share", resource.core_share}};
+OrderedJson resource_json(const Resource& resource) {
+  OrderedJson json{{"kind", name_of(resource.kind)},
+                   {"latency_s", resource.latency.value},
+                   {"bandwidth_one_way", resource.one_way.value},
+                   {"bandwidth_two_way", resource.both_ways.value},
+                   {"residual", resource.residual},
+                   {"core_share", resource.core_share}};
   if (resource.shared) {
     json["shared"] = {{"latency_s", resource.shared->latency.value},
                       {"copy", curve_json(resource.shared->copy)},
@@ -78,9 +78,9 @@ Json resource_json(const Resource& resource) {
   return json;
 }
 
-Json tuning_json(const Tuning& tuning) {
-  const auto most = [](Index value) { return value == Tuning::kAny ? Json(nullptr) : Json(value); };
-  Json json = Json::object();
+OrderedJson tuning_json(const Tuning& tuning) {
+  const auto most = [](Index value) { return value == Tuning::kAny ? OrderedJson(nullptr) : OrderedJson(value); };
+  OrderedJson json = OrderedJson::object();
   for (const Tuning::Rule& rule : tuning.rules) {
     json["rules"].push_back({{"kind", name_of(rule.kind)},
                              {"link", name_of(rule.link)},
@@ -95,8 +95,8 @@ Json tuning_json(const Tuning& tuning) {
   return json;
 }
 
-Json machine_json(const Machine& machine) {
-  Json json{{"schema", kMachineSchema}, {"name", machine.name}};
+OrderedJson machine_json(const Machine& machine) {
+  OrderedJson json{{"schema", kMachineSchema}, {"name", machine.name}};
   if (machine.measured != Provenance{}) json["measured"] = measured_json(machine.measured);
   for (const auto& [dtype, compute] : machine.compute)
     json["compute"][std::string(name_of(dtype))] = compute_json(compute);
@@ -115,32 +115,33 @@ Json machine_json(const Machine& machine) {
 }
 
 /// A number in the fewest digits that give it back; what is none, as infinity, becomes null.
-std::string scalar_text(const Json& value) {
+std::string scalar_text(const OrderedJson& value) {
   if (value.is_number_float() && std::isfinite(value.get<double>())) return fmt::format("{}", value.get<double>());
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 /// The whole of a value on one line.
-std::string line_of(const Json& value) {
+std::string line_of(const OrderedJson& value) {
   if (!value.is_structured()) return scalar_text(value);
   std::string text;
   for (const auto& [key, each] : value.items()) {
     if (!text.empty()) text += ", ";
-    text += value.is_object() ? Json(key).dump() + ": " + line_of(each) : line_of(each);
+    text += value.is_object() ? OrderedJson(key).dump() + ": " + line_of(each) : line_of(each);
   }
   return value.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
 /// Objects with a line for each key. Arrays of objects with a line for each, others with as many values on a line as it
 /// holds.
-std::string text_of(const Json& value, std::size_t indent) {
+std::string text_of(const OrderedJson& value, std::size_t indent) {
   if (!value.is_structured() || value.empty()) return line_of(value);
   constexpr std::size_t kWidth = 110;
   const std::string margin(indent + 2, ' ');
   std::string text;
   std::size_t column = kWidth;
   for (const auto& [key, each] : value.items()) {
-    const std::string item = value.is_object() ? Json(key).dump() + ": " + text_of(each, indent + 2) : line_of(each);
+    const std::string item =
+        value.is_object() ? OrderedJson(key).dump() + ": " + text_of(each, indent + 2) : line_of(each);
     if (!text.empty()) text += ",";
     if (each.is_structured() || value.is_object() || column + 2 + item.size() > kWidth) {
       text += "\n" + margin;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBarLine = 1.35 * kRoomyLetters;
 constexpr double kBar = 9;
-constexpr double kGap = 12;  ///< between one name's bars and the next name
+constexpr double kBarGap = 12;  ///< between one name's bars and the next name
 constexpr double kBarLegendLine = 1.6 * kRoomyLetters;
 
 constexpr Paint kOfPrediction = {.fill = &kMuted, .as = "fill-opacity='0.55'"};
@@ -66,7 +66,7 @@ std::string bars_svg(const std::vector<Bars>& bars) {
     const std::string value = value_text(each);
     const double baseline = y + 0.8 * kRoomyLetters;
     elements += "<g class='bars'>\n";
-    elements += svg_text({0, baseline}, Anchor::start, cut(each.name, kFigureWidth - roomy_width(value) - kGap));
+    elements += svg_text({0, baseline}, Anchor::start, cut(each.name, kFigureWidth - roomy_width(value) - kBarGap));
     elements += svg_text({kFigureWidth, baseline}, Anchor::end, value, kMuted);
     y += kBarLine;
     elements += svg_box({0, y, unit * each.predicted.value, kBar}, kOfPrediction, title);
@@ -76,7 +76,7 @@ std::string bars_svg(const std::vector<Bars>& bars) {
       y += kBar;
     }
     elements += "</g>\n";
-    y += kGap;
+    y += kBarGap;
   }
   return svg_figure(y, "Bars: predicted times beside measured ones", elements);
 }

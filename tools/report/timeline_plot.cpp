@@ -70,9 +70,9 @@ std::vector<Group> groups_of(const std::vector<TimelineSpan>& lane, Seconds reso
   return groups;
 }
 
-class Drawing {
+class LaneDrawing {
  public:
-  Drawing(const TimelineFigure& timeline, std::size_t most) {
+  LaneDrawing(const TimelineFigure& timeline, std::size_t most) {
     for (const TimelineFigure::Rank& rank : timeline.ranks) {
       for (const bool communication : {false, true}) {
         Lane lane{rank.rank, communication, {}};
@@ -165,6 +165,6 @@ class Drawing {
 
 }  // namespace
 
-std::string timeline_svg(const TimelineFigure& timeline, std::size_t most) { return Drawing(timeline, most).svg(); }
+std::string timeline_svg(const TimelineFigure& timeline, std::size_t most) { return LaneDrawing(timeline, most).svg(); }
 
 }  // namespace shardline::tools

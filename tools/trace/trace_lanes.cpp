@@ -46,7 +46,7 @@ class LaneBook {
 };
 
 /// The order of lanes.
-enum Place { kSteps, kCompute, kWaiting, kAxes };
+enum LanePlace { kSteps, kCompute, kWaiting, kAxes };
 
 /// A number with three decimals.
 double rounded(double number) { return std::round(1e3 * number) / 1e3; }

@@ -7,8 +7,9 @@
 
 namespace shardline {
 
-/// A collective matmul (book section 10.1.2): a matrix product, panel by panel, beside the collective whose result it
-/// reads or that reads its result. The array between the two is laid out with one dim first, over whose blocks both go.
+/// A collective matmul (book section 10.1.2). A matrix product runs panel by panel beside a collective. Either the
+/// product reads the result of the collective, or the collective reads the result of the product. One dim of the array
+/// between the two comes first in memory, and both go over that dim's blocks.
 struct Fusion {
   int collective = -1;      ///< number of the step
   int computation = -1;     ///< number of the step

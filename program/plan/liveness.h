@@ -11,8 +11,8 @@
 
 namespace shardline {
 
-/// When the buffers of a scheduled program may go: a version is freed after the last action that touches it, unless it
-/// is an input or rests at the end; a few results take over the storage of an operand that nothing reads any more.
+/// When a scheduled program frees its buffers. A version is freed after the last action that touches it. Inputs, and
+/// versions that rest at the end, are kept. A few results take over the storage of an operand that nothing reads later.
 class Liveness {
  public:
   Liveness(const RankProgram& program, const ProgramSchedule& schedule);

@@ -8,7 +8,7 @@
 
 namespace shardline {
 
-/// An array of a state, but for its elements: what all programs that use it must agree on.
+/// An array of a state without its elements. All programs that use it must agree on this.
 struct StateArray {
   std::string name;
   std::vector<std::string> dims;
@@ -38,7 +38,7 @@ struct StatePlan {
     Index bytes = 0;      ///< of the largest block, in whole cache lines
   };
   std::map<std::string, Item> items;  ///< by name
-  Index room = 0;         ///< bytes for what a program makes itself: the most of them, as one runs at a time
+  Index room = 0;  ///< bytes for arrays that a program makes itself: the largest need, as one program runs at a time
   Index input_bytes = 0;  ///< of inputs that are communicated and are not state, over all programs
 
   /// What an arena needs to hold all of it.

@@ -7,10 +7,11 @@
 
 namespace shardline {
 
-/// Work of one panel of a matrix product beside which collectives move: some ten milliseconds of a core, so that a link
-/// with some buffers never waits for the next poll, and enough that a product loses little by being cut.
+/// Work of one panel of a matrix product that runs beside collectives: about ten milliseconds of a core. That is short
+/// enough for a link with some buffers, which then never waits for the next poll. It is long enough for the product,
+/// which loses little speed when it is cut.
 inline constexpr Flops kPanelFlops{1e9};
-/// What a product keeps of its speed when it is cut so.
+/// The share of its speed that a product keeps when it is cut into such panels.
 inline constexpr double kPanelEfficiency = 0.95;
 
 /// Rows of a panel of `panel` in a product of `flops` over `rows` rows.
@@ -22,8 +23,8 @@ inline Index panel_rows(Flops panel, Flops flops, Index rows) {
 /// What a product of this price takes beside collectives: it is cut into panels where they must be polled.
 inline Seconds in_panels(Seconds product, bool polled) { return polled ? product / kPanelEfficiency : product; }
 
-/// What a collective beside a product of `flops`, cut into panels of `panel`, adds to the longer of the two: one panel
-/// of the shorter, at its beginning or its end, when nothing is there yet to go beside.
+/// The time that a fused collective and product take beyond the longer of the two: one panel of the shorter. At the
+/// beginning or at the end one of them has nothing to run beside. The product of `flops` is cut into panels of `panel`.
 inline Seconds one_panel(Seconds product_in_panels, Seconds moving, Flops panel, Flops flops) {
   return std::min(product_in_panels, moving) / std::max(1.0, flops / panel);
 }

@@ -18,7 +18,7 @@ struct ProgramPrice {
   Seconds comms;  ///< the busiest link: axes on one resource add, on different ones overlap
   Seconds total;  ///< the busiest resource of each operation, one operation after the other
   Seconds sum;    ///< of all steps, nothing overlapped
-  Seconds cores;  ///< of all steps, what keeps the cores busy: computing, and moving that needs them
+  Seconds cores;  ///< of all steps: how long the cores are busy, with computing and with moving that needs them
   std::map<std::string, Seconds> links;  ///< of all steps, what moves over each link, by what carries it
   Bytes wire_bytes;                      ///< of all conversions, each on the rank that sends most
   Flops flops;                           ///< on the busiest rank
@@ -28,14 +28,15 @@ struct ProgramPrice {
   roofline::Limiter limiter = roofline::Limiter::latency;
 
   Seconds busiest_link() const;
-  /// What the busiest resource takes for all steps: no schedule is faster, but for all_reduces that travel as one.
+  /// The time of the busiest resource for all steps. No schedule is faster, unless all_reduces travel as one.
   Seconds busiest() const { return std::max(cores, busiest_link()); }
 };
 
-/// Prices a program, or its steps from number `first` on. For each operation, its resources are the cores and the links
-/// over which its conversions and the debts it settles go; a link that does not free the cores is one with them, one
-/// that takes a share of them adds that. What lies on different resources overlaps: max(T_math, T_comms) where moving
-/// leaves the cores free (book section 1.1), T_math + T_comms where the ranks move through the memory of a node.
+/// Prices a program, or its steps from number `first` on. An operation uses the cores, and the links of its conversions
+/// and of the debts that it settles. Work on different resources overlaps, work on one resource adds up. Where moving
+/// leaves the cores free, an operation takes max(T_math, T_comms) (book section 1.1). Where the ranks move data through
+/// the memory of a node, the cores do both and it takes T_math + T_comms. A link that takes a share of the cores adds
+/// that share to them.
 /// `memo`: see moved(). Throws Error as estimate().
 ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
                    std::size_t first = 0, ReshardMemo* memo = nullptr);

@@ -8,8 +8,8 @@
 
 namespace shardline {
 
-/// What ranks do in a conversion, in elements; each figure is that of the rank that has most of it, when every rank
-/// exchanges messages with each of the others (algorithm `pairwise`).
+/// The work of the ranks in a conversion, in elements, when every rank exchanges messages with each of the others
+/// (algorithm `pairwise`). Each figure is that of the rank with the most.
 struct Moved {
   Index steps = 0;     ///< messages one after the other
   Index sent = 0;      ///< leaving a rank

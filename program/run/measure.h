@@ -8,8 +8,8 @@
 
 namespace shardline {
 
-/// What the ranks measured of one span together. A computation takes as long as on the slowest rank, a collective from
-/// the last entry to the last exit over the ranks of its axes, in the slowest of such groups.
+/// The times that the ranks measured for one span, as one. A computation takes as long as on its slowest rank. A
+/// collective takes from the last entry to the last exit over the ranks of its axes, in the slowest such group.
 struct JointTime {
   Seconds taken;        ///< equal on every rank; of all operations that ran as one
   Seconds last_entry;   ///< of a collective: when the last of this rank's group entered, by rank 0's clock
@@ -21,7 +21,7 @@ struct JointTime {
 std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::vector<Span>& spans,
                                    const ClockAlignment& clock, collectives::Engine& engine);
 
-/// What the ranks measured of one label, over all its spans.
+/// The times that the ranks measured for one label, over all its spans.
 struct Measured {
   int count = 0;                      ///< spans
   Seconds total;                      ///< of all spans together
@@ -37,10 +37,10 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 struct Overlap {
   Seconds in_flight;  ///< while any collective was in flight, on the rank where that was longest
   Seconds alone;      ///< what they are predicted to take one after the other with nothing beside them
-  Seconds exposed;    ///< that the rank with most of it spent on them: waiting, starting and polling
-  /// Share of the communication that was hidden, on the rank where it was least. The smaller of two: of the time in
-  /// flight the part that was not exposed, so that a rank which only waits hides nothing; and of the time alone the
-  /// part that exceeds what was exposed, so that standing in a queue or being looked after late is no hiding.
+  Seconds exposed;    ///< spent on waiting, starting and polling, on the rank that spent most
+  /// Share of the communication that was hidden, on the rank with the smallest share. It is the smaller of two values:
+  /// - 1 - exposed / in_flight. A rank that only waits hides nothing.
+  /// - 1 - exposed / alone. Time in a queue, or before the next poll, does not count as hidden.
   double hidden = 0;
 };
 
@@ -62,13 +62,13 @@ struct KindSummary {
   Seconds memory;        ///< bytes over memory bandwidth,
   Seconds comms;         ///< and between ranks
   std::string limiter;   ///< that of the largest share of the predicted time
-  int slowest_rank = 0;  ///< that spent most on them
-  Seconds slowest;       ///< what it spent
-  Seconds fastest;       ///< what the rank spent that spent least
+  int slowest_rank = 0;  ///< the rank that spent most time on them
+  Seconds slowest;       ///< its time
+  Seconds fastest;       ///< the time of the rank that spent least
   double ratio() const { return predicted.value > 0 ? measured.value / predicted.value : 0; }
 };
 
-/// Below this share of the measured time operations are listed apart: a ratio says little of what takes no time.
+/// Operations below this share of the measured time are listed apart: their ratios say little.
 inline constexpr double kSmallShare = 0.01;
 
 /// Sums by kind and axis, worst first: of those that take at least kSmallShare of the measured time the largest ratio

@@ -14,25 +14,25 @@ struct CalibrationOptions {
   KernelSamples kernels = nullptr;  ///< must be given
   std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
   std::vector<Index> gemm_sizes = {4, 32, 128, 512, 1536};
-  int rounds = 15;       ///< everything is measured so often, and the median counts;
-  Seconds most{50};      ///< less often where that would take longer, but once
+  int rounds = 15;       ///< of measuring everything; the median counts
+  Seconds most{50};      ///< fewer rounds, but at least one, if they would take longer than this
   Seconds budget{2e-3};  ///< for each figure in each round
   bool tune = true;      ///< and, once, which algorithms suit the collectives
 };
 
-/// Measures the machine that the ranks of `mesh` run on, all of them busy: what they compute with, their memory, what
-/// joins them, what they leave each other, and by which algorithms collectives are fastest. Each figure is that of the
-/// slowest rank. Says nothing about where and when (`measured`), but for the figures that are not to be relied on.
-/// Every rank returns the same. Collective over `mesh`.
+/// Measures the machine under the ranks of `mesh`, with all of them busy: the rates of kernels, memory, links, how much
+/// ranks slow each other down, and which algorithms make collectives fastest. Each figure is that of the slowest rank.
+/// Of `measured` it fills in only the list of figures that are not reliable. Every rank returns the same. Collective
+/// over `mesh`.
 Machine calibrate(const Mesh& mesh, const CalibrationOptions& options);
 
-/// What calibrate() takes on a rank at most: for itself, and of memory that the ranks of a node share, where there are
-/// several. Measured: 150 MB and 65 MB.
+/// The most memory that calibrate() takes on a rank: of its own, and of shared memory where a node has several ranks.
+/// Measured: 150 MB and 65 MB.
 constexpr Bytes kCalibrationMemory{180e6};
 constexpr Bytes kCalibrationShared{70e6};
 
-/// The same in about a second, for predictions only, as the ranks compute in `dtype`. Takes no more memory. Collective
-/// over the mesh of `engine`.
+/// A short calibration, of about a second, for predictions only. The ranks compute in `dtype`. It takes no more memory
+/// than calibrate(). Collective over the mesh of `engine`.
 Hardware measure_briefly(collectives::Engine& engine, DType dtype, KernelSamples kernels);
 
 }  // namespace shardline::roofline

@@ -12,7 +12,7 @@ namespace shardline::roofline {
 struct ProbeEffort {
   std::vector<Index> gemm_sizes;  ///< for each extent of a matrix product
   Seconds budget;                 ///< for one figure, spent on runs that take less
-  KernelSamples kernels;          ///< beside matrix products
+  KernelSamples kernels;          ///< timed after the matrix products
 };
 
 /// Rates of matrix products of all extents of the grid, and of every other kernel on arrays that lie in the caches, in
@@ -20,7 +20,8 @@ struct ProbeEffort {
 /// counts. Collective over `comm`.
 Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort);
 
-/// Rate of a matrix product of the largest size of the grid in f32 with all ranks busy over that of one rank alone.
+/// How much ranks slow each other down in matrix products: the rate with all ranks busy over the rate of one rank
+/// alone, in f32, at the largest size of the grid.
 /// Collective over `comm`.
 double probe_gemm_contention(const mpi::Communicator& comm, const ProbeEffort& effort);
 

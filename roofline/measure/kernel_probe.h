@@ -19,11 +19,11 @@ struct KernelSample {
   std::function<void()> run;
 };
 
-/// The kernels to time in a type of elements: those of the operations of programs, which stand on a floor above.
+/// The kernels to time, for one type of elements. The operations of programs give them; these stand on a floor above.
 using KernelSamples = std::vector<KernelSample> (*)(DType);
 
-/// What every sampled kernel reaches, in FLOPs as its cost counts them, by name. Kernels that only move data are left
-/// out: memory bounds these. All ranks work at once and the slowest counts. Collective over `comm`.
+/// The rate of every sampled kernel, by name, in FLOPs as its cost counts them. Kernels that only move data are left
+/// out, since memory bounds them. All ranks work at once and the slowest counts. Collective over `comm`.
 std::map<std::string, FlopsPerSecond> probe_kernels(const mpi::Communicator& comm, Seconds budget,
                                                     const std::vector<KernelSample>& samples);
 

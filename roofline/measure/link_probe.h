@@ -17,12 +17,12 @@ struct Links {
 /// True when every group of the axis lies on one node. Collective over `mesh`.
 bool on_one_node(const Mesh& mesh, const Axis& axis);
 
-/// Measures the axes of more than one rank. Latency and bandwidth of a message from each rank to the next are fitted to
-/// messages of 64 bytes to a megabyte. Where the ranks share a node, reading from others and adding what they have
-/// are measured by size too, in an arena that is made for it (where there can be none, they stay unknown); across
-/// nodes, what moving takes of a core that computes. Each axis has a resource of its own. An axis across nodes whose
-/// more than two ranks send both ways at much more than the rate of one way is a ring, any other counts as switched.
-/// `budget` is spent on each time. Collective over `mesh`.
+/// Measures the axes that have more than one rank. Latency and bandwidth are fitted to the times of messages of 64
+/// bytes to a megabyte, from each rank to the next. Where ranks share a node, reading from other ranks and adding to
+/// own data are measured by size too, in an arena made for it. Without an arena these figures stay unknown. Across
+/// nodes, the share of a core that moving takes is measured. Each axis has a resource of its own. An axis across nodes
+/// counts as a ring if it has more than two ranks and sends both ways much faster than one way; any other axis counts
+/// as switched. `budget` is spent on each time. Collective over `mesh`.
 Links probe_links(const Mesh& mesh, Seconds budget);
 
 }  // namespace shardline::roofline

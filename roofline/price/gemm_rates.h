@@ -7,7 +7,7 @@
 
 namespace shardline::roofline {
 
-/// What a matrix product reaches, by its extents m, n and k, from measurements on a grid.
+/// Rates of matrix products by their extents m, n and k, from measurements on a grid.
 class GemmRates {
  public:
   GemmRates() = default;
@@ -20,11 +20,10 @@ class GemmRates {
   const std::vector<FlopsPerSecond>& rates() const { return rates_; }
   /// The best rate of the grid.
   FlopsPerSecond best() const;
-  /// The rate of a product of these extents, which are positive. Its time lies on the line between those of the
-  /// neighbours along each extent, as a fixed part and one that grows with the extent make it. Beyond the largest size
-  /// the rate there holds. Below the smallest the line through the two smallest goes on, as far as the time stays
-  /// between what the rate of the smallest gives and its time; with one size its rate holds. Throws Error when the grid
-  /// is empty.
+  /// The rate of a product of these extents, which must be positive. Between the sizes of the grid, the time is
+  /// interpolated linearly along each extent. Beyond the largest size its rate holds. Below the smallest size the line
+  /// through the two smallest is continued; the time stays between that of the smallest size and what the rate of the
+  /// smallest size gives. With one size, its rate holds. Throws Error when the grid is empty.
   FlopsPerSecond at(Index m, Index n, Index k) const;
   bool operator==(const GemmRates&) const = default;
 

@@ -31,9 +31,9 @@ struct CpuUse {
   CpuTimes times = {};
 };
 
-/// The share of the CPUs' time that others than the job took, from 0 to 1: what was neither idle nor its own, and at
-/// least what was stolen, since some kernels count stolen time as that of the process it was stolen from. Nothing when
-/// the time is too short for counters in steps of 10 ms, or when they do not move, as in some sandboxes.
+/// The share of the CPUs' time that went to other work, from 0 to 1: time that was neither idle nor the job's own. It
+/// is at least the stolen share, since some kernels count stolen time as time of the process that lost it. Nothing when
+/// the time is too short for counters of 10 ms, or when the counters do not move, as in some sandboxes.
 std::optional<double> share_of_others(const CpuUse& use);
 
 }  // namespace shardline

@@ -13,14 +13,14 @@ struct MemoryBound {
   std::string name;      ///< "free memory", "cgroup /job_7 (memory.max)", "ulimit -v"
   std::uint64_t id = 0;  ///< equal in all processes of a machine that share this bound
   bool own = false;      ///< it bounds this process alone
-  Bytes limit;           ///< that may be taken in all; does not change while nobody sets another limit
-  Bytes left;  ///< of it, what is not in use now, with page cache that the system can give back; never negative
+  Bytes limit;           ///< the most that may be in use; constant until somebody sets another limit
+  Bytes left;  ///< the part that is not in use now, and page cache that the system can give back; never negative
 };
 
 /// Every bound on the memory of this process: the machine's memory; each control group of cgroup v1 or v2 from the
 /// process's own to the highest that it can see; the resource limits on address space and data. Swap does not count.
-/// What the system does not tell is no bound. Files are read below the folder `root`, which stands for "/"; empty for
-/// the machine itself.
+/// A limit that the system does not tell is left out. Files are read below the folder `root`, which stands for "/";
+/// empty for the machine itself.
 std::vector<MemoryBound> memory_bounds(const std::string& root = "");
 
 }  // namespace shardline

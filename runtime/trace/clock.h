@@ -32,19 +32,19 @@ struct ClockReading {
   Seconds uncertainty;  ///< by which `behind` may be wrong at most: half of the round trip that told
 };
 
-/// Collective over `comm`: one reading of every rank's clock against rank 0's by ping-pong; of some round trips the
-/// fastest counts, in the middle of which the other clock is taken to have been read. `clock_of` gives for every rank
-/// the lowest one whose clock it shares: one of them is asked for all, and who shares rank 0's clock is exactly 0
-/// behind, with no uncertainty. Alike on all ranks.
+/// Collective over `comm`: compares every rank's clock with rank 0's once, by ping-pong. The fastest of several round
+/// trips counts, and the other clock is assumed to have been read in the middle of it. `clock_of` gives for every rank
+/// the lowest rank that shares its clock. Only that one is asked. A rank that shares rank 0's clock is exactly 0
+/// behind, with no uncertainty. The result is the same on all ranks.
 ClockReading compare_clocks(const mpi::Communicator& comm, const std::vector<int>& clock_of, const Clock& clock = now);
 
 /// Collective over the mesh: the same for now(), which all ranks of a node read from one clock (CLOCK_MONOTONIC of its
 /// kernel).
 ClockReading compare_clocks(const Mesh& mesh);
 
-/// One rank's clock in terms of rank 0's, by readings in the order of time. Between two of them the clocks drift apart
-/// evenly; before the first and after the last they do not. Later times stay later, since the round trips of two
-/// readings do not overlap.
+/// Converts one rank's time to rank 0's, by readings in the order of time. Between two readings the clocks are assumed
+/// to drift apart evenly; before the first and after the last they are assumed not to drift. Later times stay later,
+/// since the round trips of two readings do not overlap.
 class ClockAlignment {
  public:
   /// Throws Error when `reading` is earlier than the one before.

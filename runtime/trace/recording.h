@@ -19,8 +19,8 @@ struct CollectiveNumber {
   int number = 0;  ///< among the collectives of that label in the run: an operation may be cut into several
 };
 
-/// What one rank handed to another in one transfer of a schedule, in as many segments as it took. Both ends record it:
-/// all but the last three are equal on them, and `collective` to `to` are no other message's of the run.
+/// One transfer of a schedule from one rank to another, in one or more segments. Both ends record it. All fields but
+/// the last three are equal on both, and the fields from `collective` to `to` name the message uniquely within the run.
 struct Message {
   CollectiveNumber collective{};
   int strand = 0;  ///< of the schedule

@@ -44,12 +44,12 @@ TransformerConfig tiny_config();
 /// What a `config.json` says.
 struct ReadConfig {
   TransformerConfig config;
-  std::vector<std::string> remarks;  ///< what it left to defaults, and what of it is not counted; a line each
+  std::vector<std::string> remarks;  ///< keys that were left to defaults, and keys that are not counted; a line each
 };
 
 /// Reads the text of a Hugging Face `config.json` whose mathematics is implemented (model_type llama, or mistral
-/// without a window); `name` is how messages call it. A key that is missing or null means what its model_type makes of
-/// that; a size that is missing is remarked. Throws UsageError, one line with the name, the key, its value and what is
+/// without a window). Messages call the file `name`. A key that is missing or null has the default of its model_type. A
+/// size that is missing becomes a remark. Throws UsageError, one line with the name, the key, its value and what is
 /// legal, for values out of range, another model_type, keys that change the mathematics in a way not implemented, and
 /// objects that are not known.
 ReadConfig parse_config(std::string_view json_text, std::string_view name);

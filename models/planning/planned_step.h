@@ -29,7 +29,7 @@ struct RankMemory {
   Bytes weights = {};
   Bytes optimizer = {};
   Bytes others = {};  ///< most of activations, gradients and gathered copies at once
-  Bytes update = {};  ///< of these, most while AdamW runs: gradients and new weights, whatever was computed again
+  Bytes update = {};  ///< the most of them while AdamW runs: gradients and new weights; not changed by recomputation
 
   Bytes total() const { return weights + optimizer + others; }
 };
@@ -38,8 +38,8 @@ struct RankMemory {
 struct PlannedStep {
   AbstractMesh mesh = {};
   Strategy strategy = {};
-  Seconds lower = {};      ///< what its busiest resource takes: everything else hidden behind it
-  Seconds upper = {};      ///< nothing beside anything else
+  Seconds lower = {};      ///< the time of its busiest resource, with everything else hidden behind it
+  Seconds upper = {};      ///< the time when nothing overlaps
   Seconds scheduled = {};  ///< by the timeline of its schedule
   Seconds exposed = {};    ///< of that, waiting for collectives
   Seconds math = {};
@@ -69,10 +69,10 @@ struct PlannedTimeline {
 };
 
 /// Prices whole training steps (forward, backward, clipping and AdamW) on meshes of any size. The communication is that
-/// of the derived programs, with every token of the batch a sequence of its own; attention, which then has nothing to
-/// attend, is priced by its operations over sequences of `PlannedRun::sequence` tokens, each whole on the ranks that
-/// hold its tokens: what gathers of keys and values would move where a sequence lies on several is not there. Of more
-/// than three layers the third is priced and counted for all that follow: layers are alike.
+/// of the derived programs, in which every token of the batch is a sequence of its own. Attention has nothing to attend
+/// to in such a program. It is priced by its operations over sequences of `PlannedRun::sequence` tokens, each of them
+/// whole on the ranks that hold its tokens. A sequence that lies on several ranks would also gather keys and values;
+/// that is not counted. All layers are alike, so of more than three layers the third one stands for all that follow.
 class StepPlanner {
  public:
   explicit StepPlanner(const PlannedRun& run);
@@ -106,7 +106,7 @@ class StepPlanner {
   };
   Priced price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
                const roofline::Hardware& hardware) const;
-  /// Gives the attention of a program over sequences of one token the price of whole ones; what it comes to.
+  /// Gives the attention of a program over sequences of one token the price of whole sequences. Returns its sum.
   Seconds price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
                           const roofline::Hardware& hardware) const;
 

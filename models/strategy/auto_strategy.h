@@ -16,11 +16,11 @@ struct PricedStrategy {
   Bytes peak;  ///< of arrays held at once, scheduled as it will run
 };
 
-/// Every way to give each axis of `mesh` a role of the strategy table, cheapest first, then in order of the table. Of
-/// each the operations are assigned by the table and, greedily, by price, and the cheaper of the two is kept: greedy
-/// never looks ahead, so it may come out dearer. Neighbouring axes of one size with equal links are alike: of ways that
-/// only swap them there is one. `options` are those by which the program will be scheduled: what starts earlier or ends
-/// later holds more memory. Equal on all ranks where `hardware` is.
+/// Every way to give each axis of `mesh` a role of the strategy table, cheapest first, then in order of the table. For
+/// each way the operations are assigned once by the table and once greedily by price. The cheaper assignment is kept:
+/// greedy never looks ahead, so it may be the dearer one. Neighbouring axes of one size with equal links are alike; of
+/// ways that only swap their roles there is one. `options` are those by which the program will be scheduled, since what
+/// starts earlier or ends later holds more memory. Equal on all ranks if `hardware` is.
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
                                              const ElementTypes& types, const roofline::Hardware& hardware,
                                              const ScheduleOptions& options = {});

@@ -23,7 +23,7 @@ struct Sample {
 /// Samples are addressed by index, so that every mesh, whatever its batch per rank, sees the same ones.
 class ByteData {
  public:
-  /// How a file's bytes are had; over ranks, one that reads on one of them and sends to all.
+  /// How the bytes of a file are read. With several ranks, one reads and sends them to all.
   using Reader = std::function<std::string(const std::string& path)>;
 
   /// Reads the files and cuts samples of `sequence` tokens. Throws UsageError when there is no file, when one is
@@ -51,8 +51,8 @@ class ByteData {
   std::vector<std::uint8_t> held_out_;
 };
 
-/// Mean of -ln p(byte | byte before) over `held_out` (all of it but the first byte), in nats, where p counts the pairs
-/// of `training`, each of the 256 x 256 once more than it is there. Needs two bytes of `held_out`.
+/// Loss of a bigram model: the mean of -ln p(byte | byte before) over `held_out` without its first byte, in nats. p
+/// comes from the counts of all 256 x 256 pairs in `training`, plus one for each pair. Needs two bytes of `held_out`.
 double bigram_loss(std::span<const std::uint8_t> training, std::span<const std::uint8_t> held_out);
 
 /// Text files to train on.

@@ -30,16 +30,17 @@ struct Window {
 /// in an operand; no array has an index twice; an index that one operand alone has may be summed. Extents may be zero
 /// (a sum over nothing is 0).
 ///
-/// Two operands become (batched) matrix products without a copy where each array holds its rows, its columns and the
-/// contracted indices as groups that lie together in one order; otherwise the array that does not is permuted into
-/// scratch memory first. Sums of elementwise products are computed directly. Three operands are contracted in pairs
-/// unless one array has all indices. Throws Error on subscripts that break the rules above or extents that disagree.
+/// Two operands become (batched) matrix products. No copy is needed if each array holds its row indices, its column
+/// indices and the contracted indices as groups, each group together and in one order. An array that does not is first
+/// permuted into scratch memory. Sums of elementwise products are computed directly. Three operands are contracted in
+/// pairs, unless one array has all indices. Throws Error on subscripts that break the rules above or extents that
+/// disagree.
 ///
-/// With `window` only the positions at which an index lies in a range are computed; arrays are those of the whole
-/// einsum all the same. Of a result that has the index only those positions are written, otherwise the whole result
-/// becomes the sum over them; with `accumulate` it is added to what stands there, so that windows that cover an index
-/// give the whole einsum. The matrix products work on the part of each array where it lies; arrays that would be
-/// permuted are permuted for that part alone. Throws Error on an index that no operand has and a range outside of it.
+/// `window` restricts one index to a range; the arrays are still those of the whole einsum. If the result has the
+/// index, only the positions in the range are written. Otherwise the result becomes the sum over the range. With
+/// `accumulate` this sum is added to the result, so that windows that cover the index give the whole einsum. Matrix
+/// products read the part of each array in place; an array that needs a permutation is permuted for that part alone.
+/// Throws Error on an index that no operand has, and on a range outside of it.
 template <class T>
 void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
             const std::optional<Window>& window = {});

@@ -10,7 +10,7 @@
 
 namespace shardline {
 
-/// What the closed forms of book section 5.1 are asked.
+/// The question to the closed forms of book section 5.1.
 struct ClosedFormQuery {
   TransformerConfig config;
   double tokens = 0;  ///< of a batch, over all pods

@@ -31,8 +31,9 @@ std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
 /// Every mesh of usual_axes() that whole axes of a torus of these lengths make.
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
 
-/// A mesh with the torus axes that `counts` gives to its axes (by default all to a single one, all but one to the first
-/// of several). Throws UsageError where a chip has not so many, or no such shape.
+/// `mesh` laid over torus axes: `counts` says how many of them each mesh axis gets. By default a single axis gets all
+/// of them; of several axes the first gets all but one. Throws UsageError when the chip does not have so many torus
+/// axes, or no torus of this shape.
 ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts);
 
 /// A mesh whose axes are products of whole axes of a torus of these lengths, as neighbours in their order where there

@@ -12,9 +12,9 @@ namespace shardline::roofline {
 std::string machine_text(const Machine& machine);
 
 /// The machine that `text` describes; equal to the one that machine_text() made it of. Throws UsageError, one line that
-/// names `file` and the keys that lead to the fault: no JSON, another schema, keys that there are not (with those
-/// nearest), that are missing or there twice, values of a wrong type, numbers that cannot be, sizes that do not rise,
-/// rates that do not fit their sizes, an axis on a resource that is not there.
+/// names `file` and the keys that lead to the fault. Faults are: text that is no JSON; another schema; keys that are
+/// unknown (the message has the nearest known keys), missing, or given twice; values of a wrong type; impossible
+/// numbers; sizes that do not rise; rates that do not fit their sizes; an axis on a resource that does not exist.
 Machine parse_machine(const std::string& text, const std::string& file);
 
 /// 16 hexadecimal digits by which machines are told apart: hash_of() machine_text(), so that neither blanks nor the

@@ -107,13 +107,13 @@ struct Price {
 /// An array that a kernel reads or writes.
 struct Touch {
   Bytes bytes;
-  Bytes reach;  ///< touched since it was last used: what caches must hold for it to be there
+  Bytes reach;  ///< bytes touched since its last use; a cache smaller than this no longer holds it
 };
 
 /// One kernel call as it is priced.
 struct Work {
   kernels::Cost cost;
-  std::string_view kernel = {};  ///< its name, for a ceiling of its own
+  std::string_view kernel = {};  ///< its name: a machine may have a rate for it
   /// Of the matrix products that it consists of; 0 when it is something else.
   Index m = 0, n = 0, k = 0;
   /// How the bytes of `cost` are spread over arrays; without any, what the call touches is what caches must hold.

@@ -19,8 +19,8 @@ std::string read_description(const std::string& path);
 /// are its first 1024 bytes or more: a pointer is shorter.
 void refuse_lfs_pointer(const std::string& path, std::string_view bytes);
 
-/// Where a file written to `path` goes: behind symbolic links, also where the last leads to a file that is not there
-/// yet. Throws UsageError where links go round in circles.
+/// The place to which a file written to `path` goes. Symbolic links are followed, also a last link to a file that does
+/// not exist yet. Throws UsageError when links go round in circles.
 std::filesystem::path place_behind_links(const std::string& path);
 
 /// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which commit() renames to

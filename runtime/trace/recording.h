@@ -78,7 +78,7 @@ class Recording {
   void add(const Span& span, std::vector<TimeRange> parts = {});
   void add(const Wait& wait);
   void add(const Message& message);
-  /// Notes what the arrays of this process hold, unless that is what it was.
+  /// Notes the bytes of all arrays of this process, if they have changed.
   void sample_memory();
 
   /// Collectives that are started from now on are of this label.

@@ -21,7 +21,7 @@ first=$((8 + $(od -An -tu8 -N8 model/model.safetensors)))
 put() { dd of="$1/model.safetensors" bs=1 seek="$2" conv=notrunc status=none; }
 printf '\xff\xff\xff\x7f' | put nan $first
 row "shardline sample --load nan --prompt 'int main'" "printed NUL bytes and ended with 0"
-row "shardline train $small --steps 1 --load nan" "ended the job at the loss of the first step, with a failed check"
+row "shardline train $small --steps 1 --load nan" "ended the job at the loss of the first step, with a failed check" 'nan/model.safetensors: tensor [a-z_.]* holds NaN'
 printf '\x00\x00\x80\x7f' | put infinity $first
 row "shardline sample --load infinity --prompt 'int main'" "printed NUL bytes and ended with 0"
 shardline train $small --steps 1 --dtype f64 --save wide >/dev/null 2>&1

@@ -7,14 +7,14 @@ cp c.txt kept.txt
 mkdir model
 printf '{}\n' | tee model/config.json config.json >machine.json
 product='"A[I, J_X] * B[J_X, K] -> C[I, K]" --size I=8,J=8,K=8'
-row "shardline train --data c.txt --json c.txt" "the record took the place of the text"
-row "shardline train --data c.txt --report ./link.txt" "the page took the place of the text"
-row "shardline train --data hard.txt --trace c.txt" "the trace took the place of one name of the text"
-row "shardline train --model config.json --json config.json" "the record took the place of the model's configuration"
-row "shardline matmul $product --machine machine.json --json machine.json" "the record took the place of the measured machine"
+row "shardline train --data c.txt --json c.txt" "the record replaced the text"
+row "shardline train --data c.txt --report ./link.txt" "the page replaced the text"
+row "shardline train --data hard.txt --trace c.txt" "the trace replaced one of the two names of the text"
+row "shardline train --model config.json --json config.json" "the record replaced the model's configuration"
+row "shardline matmul $product --machine machine.json --json machine.json" "the record replaced the machine file"
 row "shardline sample --load model --prompt x --json model/config.json" "the model could not be loaded again"
-row "shardline train --load model --save model" "the weights that the run started from were gone"
-row "shardline train --data t.rank0.part --trace t" "the text was removed, as a part of the trace that an earlier run had left"
+row "shardline train --load model --save model" "the run's own starting weights were lost"
+row "shardline train --data t.rank0.part --trace t" "the text was deleted, because it had the name of a part of an earlier trace"
 checked "the text is as it was" cmp c.txt kept.txt
 checked "the machine is as it was" grep -qx '{}' machine.json
 checked "the model is as it was" grep -qx '{}' model/config.json

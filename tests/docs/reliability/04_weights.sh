@@ -6,9 +6,9 @@ sample() { row "shardline sample --load $1 --prompt int --tokens 1 --threads 1" 
 
 for each in three-layers tied several; do cp -r model $each; done
 sed -i 's/"num_hidden_layers": 4/"num_hidden_layers": 3/' three-layers/config.json
-sample three-layers "left the fourth layer of the file out in silence"
+sample three-layers "silently left out the fourth layer of the file"
 sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' tied/config.json
-sample tied "used the embedding in place of the stored \`lm_head\`"
+sample tied "used the embedding instead of the stored \`lm_head\`"
 
 # The weights of the model in one file, what a row adds to them in another, and an index of both.
 names=$(head -c 9000 model/model.safetensors | grep -aoE '"(model|lm_head)[^"]*"')
@@ -23,11 +23,11 @@ index '"x": "../b.safetensors"' >other-folder/model.safetensors.index.json
 sample other-folder "as above"
 header='{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 printf '\x36\0\0\0\0\0\0\0%s\0\0\0\0' "$header" >unknown/b.safetensors
-sample unknown "left out in silence, where one file held it"
+sample unknown "silently left out, if a single file held it"
 header='{"model.layers.0.self_attn.q_proj.bias":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 printf '\x59\0\0\0\0\0\0\0%s\0\0\0\0' "$header" >bias/b.safetensors
 index '"model.layers.0.self_attn.q_proj.bias": "b.safetensors"' >bias/model.safetensors.index.json
-sample bias "left out in silence, where one file held it"
+sample bias "silently left out, if a single file held it"
 
 cp -r model lfs
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n' | tee lfs.json >lfs/model.safetensors

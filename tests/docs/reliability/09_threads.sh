@@ -1,8 +1,8 @@
 # Little address space: a BLAS that is linked starts its threads before main(), and waits for ever for their memory.
 section "A limit of address space"
-row "ulimit -v 150000; shardline --version" "it hung: the BLAS waited for ever for memory for its threads, before main" \
+row "ulimit -v 150000; shardline --version" "hung: before main, the BLAS waited forever for memory for its threads" \
   '^OpenBLAS'
 row "ulimit -v 150000; shardline train --nonsense" "the same"
 row "ulimit -v 150000; shardline book --section S" "the same" '[0-9]+ figures'
 row "ulimit -v 400000; shardline matmul \"A[I, J] * B[J, K] -> C[I, K]\" --size I=8,J=8,K=8 --threads 2" \
-  "the same; now a command that computes asks first" 'the BLAS needs 256 MiB of address space for 2 threads.*'
+  "the same; now a command that computes checks first" 'the BLAS needs 256 MiB of address space for 2 threads.*'

@@ -8,5 +8,5 @@ row "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=4 shardline train" \
   "srun without a PMI that this MPI knows: four models were trained, each alone" "$noticed"
 row "PMIX_NAMESPACE=job PMIX_RANK=1 shardline bench all_gather" \
   "the same with a launcher of PMIx, which gives a process its number only" "$noticed"
-row "PMI_RANK=0 PMI_SIZE=2 shardline matmul $product --alone" "the same, where it is wanted" '^correct'
-row "SLURM_PROCID=0 SLURM_NTASKS=4 shardline matmul $product" "one rank, as a batch script of four tasks wants it" '^correct'
+row "PMI_RANK=0 PMI_SIZE=2 shardline matmul $product --alone" "the same, but here the user wants it" '^correct'
+row "SLURM_PROCID=0 SLURM_NTASKS=4 shardline matmul $product" "one rank, which is right in a batch script of four tasks" '^correct'

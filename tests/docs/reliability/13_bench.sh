@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-section 'Small things that `bench` said'
+section 'Small faults of what `bench` said'
 
 row 'mpirun -n 1 shardline bench all_gather --counts 64 --iters 5' \
-  'the rows of one rank said n/a, the summary below them a bandwidth' 'all_gather +auto +1 +n/a'
+  'with one rank, the rows said n/a but the summary gave a bandwidth' 'all_gather +auto +1 +n/a'
 row 'mpirun -n 2 shardline bench all_gather --counts 64 --iters 5' \
-  'it counted all rows ("median of 2 rows"), also those of `native`, which have no prediction' 'median of 1 row with a prediction'
+  'counted all rows ("median of 2 rows"), also those of `native`, which have no prediction' 'median of 1 row with a prediction'

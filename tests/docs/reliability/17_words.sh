@@ -1,7 +1,7 @@
-section "Words that nobody had explained"
+section "Words without an explanation"
 
 row 'shardline explain "A[I_XY, J] * B[J, K] -> C[I_YX, K]" --mesh X=2,Y=2 --size I=64,J=64,K=64 --hardware v5e' \
-  "it printed \`Reshard_XY\` without a word about it" '^Reshard: .*'
+  "it printed \`Reshard_XY\` without an explanation" '^Reshard: .*'
 row 'shardline explain "A[I_X, J]{U_Y} * B[J, K] -> C[I, K_X]{U_Y}" --mesh X=2,Y=2 --size I=64,J=64,K=64 --hardware v5e' \
   "likewise \`Owe_Y\`" '^Owe: .*'
 row 'shardline explain "A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=4 --size I=64,J=64,K=64 --hardware v5e --dtype bf16' \

@@ -1,5 +1,5 @@
-// Two sharded arrays, multiplied. Shardline derives the collectives that it takes, runs them and times every operation
-// beside its prediction. With four ranks: mpirun -n 4 sharded_matmul
+// Multiplies two sharded arrays. Shardline derives the collectives and runs them. It prints the time of every operation
+// beside its prediction. Run it on four ranks: mpirun -n 4 sharded_matmul
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ int multiply_and_check() {
   sl::collectives::Engine engine(mesh);
   const auto hardware = sl::roofline::measure_briefly(engine, sl::DType::f32, sl::kernel_samples);
 
-  // A is the Hilbert matrix, B twice the identity: each rank makes its own block from the global (row-major) index.
+  // A is the Hilbert matrix, B is twice the identity. Each rank makes its own block from the global (row-major) index.
   const Index n = 768;
   const std::map<std::string, Index> sizes{{"I", n}, {"J", n}, {"K", n}};
   const auto hilbert = [](Index i, Index j) { return 1.0 / static_cast<double>(i + j + 1); };

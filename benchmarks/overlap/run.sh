@@ -12,10 +12,10 @@ usage: benchmarks/overlap/run.sh [--training] [--hosts N|RxC] [--rate RATE] [OPT
   --hosts N|RxC    a ring of N hosts, or a torus of R rows and C columns, one rank a host      (default 2)
   --rate RATE      of every link, each way                                                   (default 500mbit)
   OPTION           of overlap_benchmark (default --balance) or of training_overlap; --help lists them
-For both ways round a ring beside one way, with the links as the limit:
+To compare both ways round a ring with one way, with the links as the limit:
   benchmarks/overlap/run.sh --hosts 4 --inner 64 --algorithm ring
   benchmarks/overlap/run.sh --hosts 4 --inner 64 --algorithm bidirectional
-Needs what scripts/lab.sh needs; exits with 77 and the reason where there can be no lab.
+Needs the same as scripts/lab.sh. If no lab can be made, exits with 77 and the reason.
 TEXT
   build/release/benchmarks/overlap_benchmark --help 2>/dev/null || true
   build/release/benchmarks/training_overlap --help 2>/dev/null || true

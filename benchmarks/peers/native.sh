@@ -9,9 +9,9 @@ usage() {
 usage: benchmarks/peers/native.sh [OPTION...]
   --ranks N    ranks on this machine           (default 2)
   --rounds N   pairs of bench and loop a row   (default 7)
-  Four collectives of f32, 4 KiB to 64 MiB. The two must agree within 5%, in the median over the rounds of their ratio, whose
-  quartiles stand beside it; a row of which a quarter of the rounds agree is noisy, not different. The column
-  copy is memcpy of as many bytes as the result has. The machine must have nothing else to do.
+  Runs four collectives of f32, 4 KiB to 64 MiB. The table has the median and the quartiles of the ratio over the rounds.
+  The median must be within 5% of 1. If it is not, but a quarter of the rounds agree, the row is noisy, not different. The
+  column copy is a memcpy of as many bytes as the result has. Run nothing else on the machine.
 TEXT
 }
 

@@ -8,14 +8,14 @@ usage() {
   cat <<'TEXT'
 usage: benchmarks/peers/run.sh [OPTION...]
   --ranks N              ranks                                       (default: as many as cores, at least 2)
-  --bytes MIN:MAX[:F]    sizes, growing by the factor F, 4 unless given; K, M and G are powers of 1024: what all_gather
-                         gathers and reduce_scatter is given, a rank's buffer of the others      (default 1K:64M)
+  --bytes MIN:MAX[:F]    sizes, growing by the factor F (4 by default); K, M and G are powers of 1024. A size is the result
+                         of all_gather, the input of reduce_scatter, a rank's buffer of the others (default 1K:64M)
   --lab N | RxC          one rank on each host of a lab of scripts/lab.sh, instead of --ranks
   --rate RATE            of the lab's links                                                      (default 500mbit)
-  --json FILE            all that was measured
-  --docs                 4K:64M, then 1M:16M with cold caches, and below the table those of docs/collectives.md, to be
-                         pasted; excludes --bytes and --lab
-  Gloo is that of PyTorch for /usr/bin/python3 (scripts/setup.sh --peers); without it its columns are empty.
+  --json FILE            write all measurements to this file
+  --docs                 measure 4K:64M, then 1M:16M with cold caches; print the tables of docs/collectives.md too;
+                         excludes --bytes and --lab
+  Gloo is that of PyTorch for /usr/bin/python3 (scripts/setup.sh --peers). Without it, its columns are empty.
 TEXT
 }
 

@@ -8,11 +8,12 @@ source scripts/options.sh
 usage() {
   cat <<'TEXT'
 usage: benchmarks/prediction/candidates.sh [--machine FILE] [--runs N] [--tolerance SHARE]
-  --machine FILE      prices of this calibration instead of the built-in ones, by which programs are chosen without one
-  --runs N            timed runs of each candidate, whose median counts                              (default 7)
-  --tolerance SHARE   as fast as the fastest: slower by at most this share                           (default 0.05)
-Prints every candidate with price and time, in the order of prices. Ends with 1 unless for every product one that is as
-fast as the fastest is among the two that are priced best, or within 1% of their prices. Takes about two minutes; leave the machine alone meanwhile.
+  --machine FILE      use the prices of this calibration instead of the built-in ones
+  --runs N            timed runs of each candidate; the median counts                                (default 7)
+  --tolerance SHARE   a candidate that is slower by at most this share counts as fastest too         (default 0.05)
+Prints every candidate with price and time, in the order of prices. For every product, a fastest candidate must be among
+the two with the best prices, or within 1% of these prices; otherwise the exit code is 1. This takes about two minutes.
+Run nothing else on the machine.
 TEXT
 }
 

@@ -8,9 +8,9 @@ source scripts/options.sh
 usage() {
   cat <<'TEXT'
 usage: benchmarks/prediction/plan.sh [--machine FILE] [--steps N]
-  --machine FILE   this calibration (2 ranks, --threads 1) instead of a new one
-  --steps N        of each training run                                                          (default 8)
-Prints for each model and strategy the planned step, the median of the measured ones and their ratio.
+  --machine FILE   use this calibration (2 ranks, --threads 1) instead of a new one
+  --steps N        training steps of each run                                                    (default 8)
+Prints for each model and strategy the planned step, the median of the measured steps without the first two, and the ratio.
 TEXT
 }
 

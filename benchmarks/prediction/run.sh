@@ -8,12 +8,12 @@ source scripts/options.sh
 usage() {
   cat <<'TEXT'
 usage: benchmarks/prediction/run.sh [--hosts N] [--rate RATE] [--machine FILE] [--keep DIR] [--steps N]
-  --hosts N        on N hosts of a lab (scripts/lab.sh), one rank each, training steps only; otherwise 2 ranks here
+  --hosts N        N hosts of a lab (scripts/lab.sh), one rank each, training steps only; by default 2 ranks here
   --rate RATE      of every link of the lab, each way                                        (default 500mbit)
-  --machine FILE   this calibration instead of a new one
-  --keep DIR       records stay here
-  --steps N        of each training run                                                          (default 12)
-Prints a table of every configuration, the median of |measured / predicted - 1| and the largest.
+  --machine FILE   use this calibration instead of a new one
+  --keep DIR       keep the records in this folder
+  --steps N        training steps of each run                                                    (default 12)
+Prints a table of all configurations, with the median and the largest of |measured / predicted - 1|.
 TEXT
 }
 

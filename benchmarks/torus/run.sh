@@ -12,7 +12,7 @@ usage: benchmarks/torus/run.sh [--hosts N|RxC] [--rate RATE] [--bytes MIN:MAX] [
   --rate RATE      of every link, each way                                                   (default 500mbit)
   --bytes MIN:MAX  sizes as `shardline bench` takes them                                       (default 4M:16M:2)
   --seconds S      of timed runs for each row                                                (default 2)
-Needs what scripts/lab.sh needs; exits with 77 and the reason where there can be no lab.
+Needs the same as scripts/lab.sh. If no lab can be made, exits with 77 and the reason.
 TEXT
 }
 

@@ -38,22 +38,24 @@ DType element_type(const ExplainOptions& options) {
 struct Prices {
   DType dtype;  ///< of the operands
   std::optional<GivenMachine> given;
-  ElementTypes types;
   roofline::Hardware hardware;
 };
 
-/// Element types are those in which `matmul` runs the product; the chips of the catalogue keep what they compute in the
-/// type of the operands.
+/// Those in which `matmul` runs the product. The chips of the catalogue compute in the type of the operands.
+ProductTypes types_of(const ExplainOptions& options) {
+  const DType dtype = element_type(options);
+  const bool cpu = !options.common.machine.file.empty() || options.hardware == "cpu";
+  return cpu ? cpu_types(dtype) : ProductTypes{dtype, dtype};
+}
+
 Prices prices_of(const ExplainOptions& options, const Product& product) {
   const DType dtype = element_type(options);
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
-    const ElementTypes types = product_types(product, dtype);
     const GivenMachine given = given_machine(flags, read_description(flags.file), host_name());
-    return {dtype, given, types, roofline::hardware_of(given.machine, product.mesh, types.real)};
+    return {dtype, given, roofline::hardware_of(given.machine, product.mesh, product.dtype())};
   }
-  const ElementTypes types = options.hardware == "cpu" ? product_types(product, dtype) : ElementTypes{.real = dtype};
-  return {dtype, std::nullopt, types, roofline::hardware_named(options.hardware, product.mesh, types.real)};
+  return {dtype, std::nullopt, roofline::hardware_named(options.hardware, product.mesh, product.dtype())};
 }
 
 /// By which `mesh` differs from what the machine given was measured on.
@@ -123,7 +125,7 @@ Json record_of(const Product& product, const std::vector<Candidate>& candidates,
                         {"links", links_json(hardware)}};
   std::vector<Prediction> predicted;
   for (const Candidate& candidate : candidates) {
-    const ProgramSchedule of_each = schedule(candidate.program, prices.types, hardware, {});
+    const ProgramSchedule of_each = schedule(candidate.program, hardware, {});
     predicted.push_back(
         {candidate.price, scheduled_time(candidate.program, of_each, candidate.price.steps, hardware).total});
   }
@@ -141,16 +143,17 @@ Json record_of(const Product& product, const std::vector<Candidate>& candidates,
 int explain(const ExplainOptions& options) {
   check_files(files_of(options.common));
   const AbstractMesh mesh = AbstractMesh::parse(options.common.mesh);
-  const Product product = make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh);
+  const Product product =
+      make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh, types_of(options));
   const Prices prices = prices_of(options, product);
-  const std::vector<Candidate> candidates = product.candidates(prices.types, prices.hardware);
-  const ProgramSchedule scheduled = schedule(candidates[0].program, prices.types, prices.hardware, {});
+  const std::vector<Candidate> candidates = product.candidates(prices.hardware);
+  const ProgramSchedule scheduled = schedule(candidates[0].program, prices.hardware, {});
   if (!options.common.json.empty()) {
     write_output(options.common.json, record_text(record_of(product, candidates, prices, scheduled)));
   }
   for (const std::string& difference : differences_of(prices, mesh)) note(difference);
   print(describe(prices, mesh) + "\n" + derivation_text(product, candidates, 1, scheduled, prices.dtype) +
-        (options.show ? pictures(candidates[0].program, prices.types) + "\n" : "") + candidates_text(candidates));
+        (options.show ? pictures(candidates[0].program) + "\n" : "") + candidates_text(candidates));
   return 0;
 }
 

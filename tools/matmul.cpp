@@ -54,17 +54,15 @@ double tolerance(const Product& product, DType dtype) {
 MemoryNeed need_of(const Product& product, const Compiled& compiled) {
   constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
   const RankProgram& program = compiled.program();
-  const ElementTypes& types = compiled.types();
-  const Bytes peak = compiled.liveness().peak(types, 0);
+  const Bytes peak = compiled.liveness().peak(0);
   if (peak > kBeyondAnyMachine) return {.own = peak, .shared = Bytes(0)};
   // Operands are made one after the other and may then move to the arena; the check comes last.
   Bytes largest;
   for (const ArrayId operand : product.operands) {
-    const Index elements = element_count(local_shape(program, program.inputs.at(operand), 0));
-    largest = std::max(largest, Bytes(static_cast<double>(elements * size_of(types.of(program.program, operand)))));
+    largest = std::max(largest, local_bytes(program, program.inputs.at(operand), 0));
   }
-  const Bytes beside = std::max(largest, memory_of_check(product, types.real));
-  return {.own = heap_peak(compiled.arena(), compiled.liveness(), types, 0) + beside,
+  const Bytes beside = std::max(largest, memory_of_check(product, product.dtype()));
+  return {.own = heap_peak(compiled.arena(), compiled.liveness(), 0) + beside,
           .shared = Bytes(static_cast<double>(compiled.arena().total_bytes()))};
 }
 
@@ -138,18 +136,16 @@ int matmul(const MatmulOptions& options) {
   add_trace_files(files, options.trace);
   files.outputs.push_back({"--report", "page", options.report});
   Job job(options.common, files);
-  const Product product = make_product(parsed, sizes, job.mesh().axes());
-  const ElementTypes types = product_types(product, job.dtype());
+  const Product product = make_product(parsed, sizes, job.mesh().axes(), cpu_types(job.dtype()));
   const roofline::Hardware prices = job.prices();
   const bool ours = job.given_machine() || options.hardware == prices.name;
   std::vector<Candidate> candidates =
-      product.candidates(types, ours ? prices : roofline::hardware_named(options.hardware, product.mesh, types.real));
+      product.candidates(ours ? prices : roofline::hardware_named(options.hardware, product.mesh, product.dtype()));
   const auto count = static_cast<Index>(candidates.size());
   require(options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose, count);
   std::vector<std::shared_ptr<Compiled>> compiled;
   for (const Candidate& each : candidates) {
-    compiled.push_back(
-        compile(each.program, {.types = types, .scheduling = schedule_options(options.schedule), .prices = prices}));
+    compiled.push_back(compile(each.program, {.scheduling = schedule_options(options.schedule), .prices = prices}));
   }
   const std::shared_ptr<Compiled>& chosen = compiled[static_cast<std::size_t>(options.choose - 1)];
   check(chosen->program());
@@ -174,7 +170,7 @@ int matmul(const MatmulOptions& options) {
     record.predicted.push_back(predict(*each));
   }
   job.print(derivation_text(product, record.candidates, record.chosen, chosen->schedule(), job.dtype()));
-  if (options.show) job.print(pictures(record.program(), types) + "\n");
+  if (options.show) job.print(pictures(record.program()) + "\n");
   const Ending ending = run(job, options, record);
   if (ending.interrupted) return kInterrupted;
   job.print(result_text(record, hardware));

@@ -307,15 +307,15 @@ std::string picture(const AbstractMesh& mesh, const ArraySpec& array) {
   return Artist(mesh, drawn).text();
 }
 
-std::string pictures(const RankProgram& program, const ElementTypes& types) {
+std::string pictures(const RankProgram& program) {
   std::string text;
   std::set<std::pair<ArrayId, Sharding>> seen;
   const auto draw = [&](VersionId id) {
     const Version& version = program.version(id);
     if (!seen.emplace(version.array, version.sharding).second) return;
     const Array& array = program.array_of(id);
-    text += (text.empty() ? "" : "\n") + picture(program.mesh, {array.name, array.dims, array.shape, version.sharding,
-                                                                types.of(program.program, version.array)});
+    text += (text.empty() ? "" : "\n") +
+            picture(program.mesh, {array.name, array.dims, array.shape, version.sharding, array.dtype});
   };
   for (const ArrayId input : program.program.inputs) draw(program.inputs.at(input));
   for (const Step& step : program.steps) std::for_each(step.results.begin(), step.results.end(), draw);

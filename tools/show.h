@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "runtime/mesh/dist_tensor.h"
 
@@ -19,6 +18,6 @@ std::string picture(const AbstractMesh& mesh, const ArraySpec& array);
 
 /// picture() of every array of a program in each layout that it takes, in the order of the program: operands first,
 /// then what each step makes, with a blank line between them.
-std::string pictures(const RankProgram& program, const ElementTypes& types);
+std::string pictures(const RankProgram& program);
 
 }  // namespace shardline::tools

@@ -274,11 +274,10 @@ Choice choose(const TrainOptions& options, const Job& job, const TransformerConf
               TrainingOptions& training) {
   const AbstractMesh& mesh = job.mesh().axes();
   if (options.strategy != kAuto) return {"", parse_strategy(options.strategy, mesh), {}};
-  const Program program = make_training_step(config, training.batch, training.adamw).model.program;
+  const Program program = make_training_step(config, training.batch, training.adamw, training.types()).model.program;
   Choice choice;
   choice.prices = job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
-  choice.priced =
-      price_strategies(program, mesh, training.policy, {.real = training.dtype}, training.prices, training.schedule);
+  choice.priced = price_strategies(program, mesh, training.policy, training.prices, training.schedule);
   // What is free at the moment must not matter here: it would decide about bits.
   const Bytes memory = job.machine().memory_per_rank - held;
   const PricedStrategy& cheapest =

@@ -150,9 +150,7 @@ class Ours : public Contender {
  private:
   /// The cheapest program.
   static std::shared_ptr<const Compiled> compiled(const Product& product, const roofline::Hardware& prices) {
-    const ElementTypes types = product_types(product, DType::f32);
-    return compile(product.candidates(types, prices).at(0).program,
-                   {.types = types, .scheduling = ScheduleOptions(), .prices = prices});
+    return compile(product.candidates(prices).at(0).program, {.scheduling = ScheduleOptions(), .prices = prices});
   }
 
   std::vector<Range> box_of(ArrayId array) const {

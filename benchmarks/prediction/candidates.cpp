@@ -78,11 +78,10 @@ const std::vector<Question>& questions() {
 /// One way to compute a product, ready to run.
 class Contender {
  public:
-  Contender(const Product& product, const Candidate& candidate, const ElementTypes& types,
-            const roofline::Hardware& prices)
+  Contender(const Product& product, const Candidate& candidate, const roofline::Hardware& prices)
       : product_(product),
         price_(candidate.price.total),
-        compiled_(compile(candidate.program, {.types = types, .scheduling = ScheduleOptions(), .prices = prices})) {}
+        compiled_(compile(candidate.program, {.scheduling = ScheduleOptions(), .prices = prices})) {}
 
   Seconds price() const { return price_; }
   Index arena_bytes() const { return compiled_->arena().total_bytes(); }
@@ -134,12 +133,12 @@ void print(const collectives::Engine& engine, const std::string& text) {
 bool answer(const Question& question, const Arguments& arguments, const roofline::Hardware& prices,
             collectives::Engine& engine) {
   const AbstractMesh& mesh = engine.mesh().axes();
-  const Product product = make_product(parse_product(question.text), parse_sizes(question.sizes), mesh);
-  const ElementTypes types = product_types(product, question.dtype);
+  const Product product =
+      make_product(parse_product(question.text), parse_sizes(question.sizes), mesh, cpu_types(question.dtype));
   std::deque<Contender> contenders;
   Index bytes = 0;
-  for (const Candidate& candidate : product.candidates(types, prices)) {
-    bytes += contenders.emplace_back(product, candidate, types, prices).arena_bytes();
+  for (const Candidate& candidate : product.candidates(prices)) {
+    bytes += contenders.emplace_back(product, candidate, prices).arena_bytes();
   }
   const std::string obstacle = collectives::give_arena(engine, bytes);
   if (!obstacle.empty()) print(engine, fmt::format("collectives go by messages: {}\n", obstacle));

@@ -5,9 +5,10 @@
 
 namespace shardline {
 
-Mlp make_mlp(const MlpSizes& sizes) {
+Mlp make_mlp(const MlpSizes& sizes, DType dtype) {
   Mlp mlp;
   Program& p = mlp.program;
+  p.dtype = dtype;
   p.sizes = {{"B", sizes.batch}, {"D", sizes.d_model}, {"F", sizes.d_ff}};
   const ArrayId in = p.add_input("In", {"B", "D"}, Role::stream);
   const ArrayId w_in = p.add_input("W_in", {"D", "F"}, Role::parameter);

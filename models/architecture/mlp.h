@@ -19,6 +19,6 @@ struct Mlp {
   std::map<ArrayId, ArrayId> gradients;  ///< of In, W_in and W_out
 };
 
-Mlp make_mlp(const MlpSizes& sizes);
+Mlp make_mlp(const MlpSizes& sizes, DType dtype = DType::f32);
 
 }  // namespace shardline

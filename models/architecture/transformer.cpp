@@ -22,7 +22,8 @@ namespace {
 /// Adds the forward pass to a program, layer by layer.
 class Forward {
  public:
-  Forward(const TransformerConfig& config, const BatchShape& batch) : config_(config) {
+  Forward(const TransformerConfig& config, const BatchShape& batch, DType dtype) : config_(config) {
+    program().dtype = dtype;
     program().sizes = {{"B", batch.sequences},
                        {"T", batch.tokens},
                        {"D", config.d_model},
@@ -110,14 +111,14 @@ class Forward {
 
 }  // namespace
 
-Transformer make_inference(const TransformerConfig& config, const BatchShape& batch) {
-  Transformer model = Forward(config, batch).build();
+Transformer make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
+  Transformer model = Forward(config, batch, dtype).build();
   model.program.outputs = {model.logits};
   return model;
 }
 
-Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch) {
-  Transformer model = Forward(config, batch).build();
+Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
+  Transformer model = Forward(config, batch, dtype).build();
   model.labels = model.program.add_input("labels", {"B", "T"}, Role::tokens);
   model.loss = cross_entropy(model.program, "loss", model.logits, model.labels);
   model.program.outputs = {model.loss};
@@ -125,9 +126,9 @@ Transformer make_evaluation(const TransformerConfig& config, const BatchShape& b
 }
 
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
-                                const kernels::AdamWOptions& options) {
+                                const kernels::AdamWOptions& options, const TrainingTypes& types) {
   TrainingStep step;
-  step.model = make_evaluation(config, batch);
+  step.model = make_evaluation(config, batch, types.model);
   Program& p = step.model.program;
   TrainingArrays& arrays = step.arrays;
   arrays.loss_seed = p.add_input("one", {}, Role::whole);
@@ -149,6 +150,7 @@ TrainingStep make_training_step(const TransformerConfig& config, const BatchShap
     const Array w = p.array(wanted[i]);
     const ArrayId m = p.add_input("m." + w.name, w.dims, Role::optimizer_state);
     const ArrayId v = p.add_input("v." + w.name, w.dims, Role::optimizer_state);
+    p.array(m).dtype = p.array(v).dtype = types.moments;
     kernels::AdamWOptions own = options;
     if (w.dims.size() == 1) own.weight_decay = 0;
     adamw(p,

@@ -43,11 +43,17 @@ struct TrainingArrays {
   ArrayId norm_squared = -1;   ///< output: of the whole gradient
 };
 
-/// Forward pass to the logits.
-Transformer make_inference(const TransformerConfig& config, const BatchShape& batch);
+/// Forward pass to the logits, in elements of `dtype`.
+Transformer make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);
 
 /// Forward pass to the loss.
-Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch);
+Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);
+
+/// Element types of a training step.
+struct TrainingTypes {
+  DType model = DType::f32;    ///< of parameters, activations and gradients
+  DType moments = DType::f32;  ///< of the optimizer
+};
 
 struct TrainingStep {
   Transformer model;
@@ -58,6 +64,6 @@ struct TrainingStep {
 /// Forward and backward pass and the AdamW update with clipping by global norm, all in one program whose state is the
 /// parameters and their two moments. Weight decay spares parameters of one dim.
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
-                                const kernels::AdamWOptions& options);
+                                const kernels::AdamWOptions& options, const TrainingTypes& types = {});
 
 }  // namespace shardline

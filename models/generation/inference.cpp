@@ -15,13 +15,13 @@ namespace shardline {
 
 InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh,
                              Index window, DType dtype)
-    : window_(window), model_(make_inference(config, {1, window})) {
+    : window_(window), model_(make_inference(config, {1, window}, dtype)) {
   SHARDLINE_CHECK(window >= 1, "a window of {} bytes", window);
   SHARDLINE_CHECK(config.vocab >= 256, "text is bytes, which a vocabulary of {} cannot name", config.vocab);
   SHARDLINE_CHECK(dtype == DType::f32 || dtype == DType::f64, "inference in {}", name_of(dtype));
   RankProgram program = partition(model_.program, mesh, declare(model_.program, mesh, strategy));
   check(program);
-  compiled_ = compile(std::move(program), {.types = {.real = dtype}});
+  compiled_ = compile(std::move(program), {});
 }
 
 Bytes InferencePlan::memory(Index rank) const {
@@ -32,7 +32,7 @@ Bytes InferencePlan::memory(Index rank) const {
   }
   // Logits are gathered and converted.
   const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.logits).shape));
-  return compiled_->liveness().peak(compiled_->types(), rank) + Bytes(8 * std::max(loading, gathering));
+  return compiled_->liveness().peak(rank) + Bytes(8 * std::max(loading, gathering));
 }
 
 Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint)

@@ -24,7 +24,7 @@ class InferencePlan {
   const Transformer& model() const { return model_; }
   const std::shared_ptr<const Compiled>& compiled() const { return compiled_; }
   Index window() const { return window_; }
-  DType dtype() const { return compiled_->types().real; }
+  DType dtype() const { return model_.program.dtype; }
   /// Most bytes of arrays on `rank`, while weights are taken from a checkpoint or logits are computed.
   Bytes memory(Index rank) const;
 

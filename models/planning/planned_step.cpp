@@ -17,12 +17,11 @@ namespace {
 constexpr Index kPricedLayers = 3;
 
 /// Bytes that rank 0 holds of the inputs of this role.
-Bytes held(const RankProgram& program, const ElementTypes& types, Role role) {
+Bytes held(const RankProgram& program, Role role) {
   Bytes bytes;
   for (const auto& [array, version] : program.inputs) {
     if (program.program.array(array).role != role) continue;
-    const Index elements = element_count(local_shape(program, version, 0));
-    bytes += Bytes(static_cast<double>(elements * size_of(types.of(program.program, array))));
+    bytes += local_bytes(program, version, 0);
   }
   return bytes;
 }
@@ -102,28 +101,20 @@ PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& 
 
 StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
   const Index layers = run.config.layers;
-  if (layers > kPricedLayers) models_.push_back(model_of(kPricedLayers - 1));
-  models_.push_back(model_of(std::min(layers, kPricedLayers)));
+  if (layers > kPricedLayers) steps_.push_back(program_of(kPricedLayers - 1));
+  steps_.push_back(program_of(std::min(layers, kPricedLayers)));
 }
 
-StepPlanner::Model StepPlanner::model_of(Index layers) const {
+Program StepPlanner::program_of(Index layers) const {
   TransformerConfig config = run_.config;
   config.layers = layers;
-  Model model{make_training_step(config, {run_.tokens, 1}, {}), {.real = run_.dtype}};
-  const Program& program = model.step.model.program;
-  for (const ArrayId input : program.inputs) {
-    if (program.array(input).role == Role::optimizer_state) model.types.stored[input] = run_.optimizer;
-  }
-  for (const auto& [before, after] : program.updates) {
-    if (program.array(before).role == Role::optimizer_state) model.types.stored[after] = run_.optimizer;
-  }
-  return model;
+  return make_training_step(config, {run_.tokens, 1}, {}, {run_.dtype, run_.optimizer}).model.program;
 }
 
 PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
                                const roofline::Hardware& hardware) const {
-  const auto sums_of = [&](const Model& model) {
-    const Priced priced = price(model, mesh, strategy, hardware);
+  const auto sums_of = [&](const Program& step) {
+    const Priced priced = price(step, mesh, strategy, hardware);
     Sums sums;
     sums.upper = priced.price.sum;
     sums.scheduled = priced.compiled->time().total;
@@ -138,14 +129,14 @@ PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strateg
       const roofline::Price& each = priced.price.steps[i].price;
       (communicates(program.steps[i].kind) ? sums.moving : sums.computing)[each.limiter] += each.time;
     }
-    sums.weights = held(program, model.types, Role::parameter);
-    sums.optimizer = held(program, model.types, Role::optimizer_state);
-    sums.peaks = priced.compiled->liveness().peaks(model.types, 0);
+    sums.weights = held(program, Role::parameter);
+    sums.optimizer = held(program, Role::optimizer_state);
+    sums.peaks = priced.compiled->liveness().peaks(0);
     return sums;
   };
-  Sums all = sums_of(models_.back());
-  if (models_.size() > 1) {
-    all = all.continued(sums_of(models_[0]), static_cast<double>(run_.config.layers - kPricedLayers));
+  Sums all = sums_of(steps_.back());
+  if (steps_.size() > 1) {
+    all = all.continued(sums_of(steps_[0]), static_cast<double>(run_.config.layers - kPricedLayers));
   }
   return step_of(all, mesh, strategy);
 }
@@ -153,12 +144,12 @@ PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strateg
 std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
                                             const roofline::Hardware& hardware) const {
   // A step of the longest program counts once, and once more for each layer beyond; one of the shorter is taken away.
-  const double further = models_.size() > 1 ? static_cast<double>(run_.config.layers - kPricedLayers) : 0;
+  const double further = steps_.size() > 1 ? static_cast<double>(run_.config.layers - kPricedLayers) : 0;
   std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
   std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, Seconds>> limits;
-  for (std::size_t m = 0; m < models_.size(); ++m) {
-    const double weight = m + 1 == models_.size() ? 1 + further : -further;
-    const Priced priced = price(models_[m], mesh, strategy, hardware);
+  for (std::size_t m = 0; m < steps_.size(); ++m) {
+    const double weight = m + 1 == steps_.size() ? 1 + further : -further;
+    const Priced priced = price(steps_[m], mesh, strategy, hardware);
     const RankProgram& program = priced.compiled->program();
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const StepEstimate& estimate = priced.price.steps[i];
@@ -185,7 +176,7 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
 
 PlannedTimeline StepPlanner::timeline(const AbstractMesh& mesh, const Strategy& strategy,
                                       const roofline::Hardware& hardware) const {
-  const Priced priced = price(models_[0], mesh, strategy, hardware);
+  const Priced priced = price(steps_[0], mesh, strategy, hardware);
   return {priced.compiled->program(), priced.compiled->time()};
 }
 
@@ -216,15 +207,13 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
   return all;
 }
 
-StepPlanner::Priced StepPlanner::price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
+StepPlanner::Priced StepPlanner::price(const Program& step, const AbstractMesh& mesh, const Strategy& strategy,
                                        const roofline::Hardware& hardware) const {
-  const Program& logical = model.step.model.program;
   for (const auto& [axis, role] : strategy) refuse_split_sequences(axis, role);
-  RankProgram program = partition(logical, mesh, declare(logical, mesh, strategy));
-  name_wires(program, model.types, hardware.bf16_wire);
+  RankProgram program = partition(step, mesh, declare(step, mesh, strategy));
+  name_wires(program, hardware.bf16_wire);
   const auto compiled =
-      compile(std::move(program),
-              {.types = model.types, .scheduling = ScheduleOptions(), .prices = hardware, .predictions = hardware});
+      compile(std::move(program), {.scheduling = ScheduleOptions(), .prices = hardware, .predictions = hardware});
   Priced priced{.compiled = compiled};
   compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
     priced.attention = price_attention(compiled->program(), estimates, hardware);

@@ -6,7 +6,6 @@
 #include "models/architecture/config.h"
 #include "models/architecture/transformer.h"
 #include "models/strategy/strategies.h"
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/plan/compiled.h"
 #include "program/plan/timeline.h"
@@ -93,25 +92,21 @@ class StepPlanner {
 
  private:
   /// A training step of so many layers.
-  struct Model {
-    TrainingStep step;
-    ElementTypes types;
-  };
-  Model model_of(Index layers) const;
+  Program program_of(Index layers) const;
   /// A model partitioned, priced and scheduled.
   struct Priced {
     std::shared_ptr<const Compiled> compiled;
     ProgramPrice price = {};
     Seconds attention = {};
   };
-  Priced price(const Model& model, const AbstractMesh& mesh, const Strategy& strategy,
+  Priced price(const Program& step, const AbstractMesh& mesh, const Strategy& strategy,
                const roofline::Hardware& hardware) const;
   /// Gives the attention of a program over sequences of one token the price of whole sequences. Returns its sum.
   Seconds price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
                           const roofline::Hardware& hardware) const;
 
   PlannedRun run_;
-  std::vector<Model> models_;  ///< of all layers, or of two and of three
+  std::vector<Program> steps_;  ///< of all layers, or of two and of three
 };
 
 }  // namespace shardline

@@ -21,19 +21,18 @@ bool alike(const Axis& a, const Axis& b, const AbstractMesh& mesh, const rooflin
 }  // namespace
 
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
-                                             const ElementTypes& types, const roofline::Hardware& hardware,
-                                             const ScheduleOptions& options) {
+                                             const roofline::Hardware& hardware, const ScheduleOptions& options) {
   std::vector<PricedStrategy> priced;
   const auto swap = [&](const Axis& a, const Axis& b) { return alike(a, b, mesh, hardware); };
   for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = every_role(mesh), .alike = swap})) {
     const Declaration declaration = declare(program, mesh, strategy, policy);
     const RankProgram tabled = partition(program, mesh, declaration);
-    const RankProgram greedy = partition_by_price(program, mesh, declaration, types, hardware);
-    ProgramPrice by_table = price(tabled, types, hardware);
-    ProgramPrice by_price = price(greedy, types, hardware);
+    const RankProgram greedy = partition_by_price(program, mesh, declaration, hardware);
+    ProgramPrice by_table = price(tabled, hardware);
+    ProgramPrice by_price = price(greedy, hardware);
     const bool pays = cheaper(by_price, by_table);
-    const auto kept = compile(pays ? greedy : tabled, {.types = types, .scheduling = options, .prices = hardware});
-    priced.push_back({strategy, pays, std::move(pays ? by_price : by_table), kept->liveness().peak(types, 0)});
+    const auto kept = compile(pays ? greedy : tabled, {.scheduling = options, .prices = hardware});
+    priced.push_back({strategy, pays, std::move(pays ? by_price : by_table), kept->liveness().peak(0)});
   }
   std::stable_sort(priced.begin(), priced.end(),
                    [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });

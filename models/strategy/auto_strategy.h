@@ -22,8 +22,7 @@ struct PricedStrategy {
 /// ways that only swap their roles there is one. `options` are those by which the program will be scheduled, since what
 /// starts earlier or ends later holds more memory. Equal on all ranks if `hardware` is.
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
-                                             const ElementTypes& types, const roofline::Hardware& hardware,
-                                             const ScheduleOptions& options = {});
+                                             const roofline::Hardware& hardware, const ScheduleOptions& options = {});
 
 /// The first that needs no more than `memory` on a rank. Throws UsageError that gives the least any needs.
 const PricedStrategy& cheapest_that_fits(const std::vector<PricedStrategy>& strategies, Bytes memory);

@@ -12,11 +12,11 @@ Bytes total(const AxisBytes& bytes) {
                          [](Bytes sum, const auto& entry) { return sum + entry.second; });
 }
 
-std::map<Pass, AxisBytes> pass_traffic(const RankProgram& program, const ElementTypes& types) {
+std::map<Pass, AxisBytes> pass_traffic(const RankProgram& program) {
   std::map<Pass, AxisBytes> passes;
   for (const Step& step : program.steps) {
     if (!communicates(step.kind)) continue;
-    const Index item = size_of(types.of(program.program, program.version(step.operands[0]).array));
+    const Index item = size_of(program.array_of(step.operands[0]).dtype);
     const auto sent = static_cast<double>(moved(program, step).sent * item);
     const auto ranks = static_cast<double>(program.mesh.size(step.axes));
     passes[step.region.pass][step.axes] += Bytes(sent * ranks / (ranks - 1));
@@ -26,9 +26,9 @@ std::map<Pass, AxisBytes> pass_traffic(const RankProgram& program, const Element
 
 std::map<Pass, AxisBytes> layer_traffic(const MlpSizes& sizes, const AbstractMesh& mesh, const std::string& strategy,
                                         const Policy& policy, DType dtype) {
-  const Program program = make_mlp(sizes).program;
+  const Program program = make_mlp(sizes, dtype).program;
   const Declaration declaration = declare(program, mesh, parse_strategy(strategy, mesh), policy);
-  return pass_traffic(partition(program, mesh, declaration), ElementTypes{.real = dtype});
+  return pass_traffic(partition(program, mesh, declaration));
 }
 
 }  // namespace shardline

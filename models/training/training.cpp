@@ -130,8 +130,6 @@ std::string Trainer::non_finite_parameter() const {
   return fmt::format("{} holds {}", parameters[found / 2].checkpoint_name, found % 2 == 0 ? "NaN" : "infinity");
 }
 
-Bytes Trainer::predicted_memory() const {
-  return plan_.step->liveness().peak(plan_.step->types(), engine_.mesh().rank());
-}
+Bytes Trainer::predicted_memory() const { return plan_.step->liveness().peak(engine_.mesh().rank()); }
 
 }  // namespace shardline

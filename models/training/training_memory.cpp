@@ -31,9 +31,7 @@ double on_heap(const Compiled& compiled, Role role, Index rank) {
 }
 
 /// Most bytes of arrays outside of the arena.
-Bytes heap_peak(const Compiled& compiled, Index rank) {
-  return heap_peak(compiled.arena(), compiled.liveness(), compiled.types(), rank);
-}
+Bytes heap_peak(const Compiled& compiled, Index rank) { return heap_peak(compiled.arena(), compiled.liveness(), rank); }
 
 /// Beside the state: what it takes to make the block of a parameter from the seed or from a file, of which rank 0 reads
 /// the blocks of all ranks.

@@ -10,12 +10,11 @@ namespace {
 
 std::shared_ptr<Compiled> compiled(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                                    const TrainingOptions& options) {
-  const ElementTypes types{.real = options.dtype};
   const Declaration declaration = declare(program, mesh, strategy, options.policy);
-  RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, types, options.prices)
+  RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, options.prices)
                                         : partition(program, mesh, declaration);
   check(result);
-  return compile(std::move(result), {.types = types, .scheduling = options.schedule, .prices = options.prices});
+  return compile(std::move(result), {.scheduling = options.schedule, .prices = options.prices});
 }
 
 }  // namespace
@@ -24,8 +23,8 @@ TrainingPlan plan_training(const TransformerConfig& config, const TrainingOption
                            const AbstractMesh& mesh) {
   TrainingPlan plan{.config = config,
                     .options = options,
-                    .step_model = make_training_step(config, options.batch, options.adamw),
-                    .evaluation_model = make_evaluation(config, options.batch),
+                    .step_model = make_training_step(config, options.batch, options.adamw, options.types()),
+                    .evaluation_model = make_evaluation(config, options.batch, options.dtype),
                     .step = nullptr,
                     .evaluation = nullptr};
   plan.step = compiled(plan.step_model.model.program, mesh, strategy, options);

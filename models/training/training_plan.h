@@ -24,6 +24,8 @@ struct TrainingOptions {
   bool by_price = false;      ///< they assign every operation, see partition_by_price(), not the strategy's table
   DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
+
+  TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
 /// A training run before it holds an array: its models, and their programs compiled for the ranks of a mesh. What is

@@ -29,4 +29,6 @@ Shape PhaseBlock::shape(std::size_t k) const {
   return shape;
 }
 
+Index PhaseBlock::element_size() const { return size_of(program.array(phase.results.at(0)).dtype); }
+
 }  // namespace shardline

@@ -14,10 +14,12 @@ namespace shardline {
 
 struct Operation;
 struct Phase;
+struct Program;
 
 /// One phase of an operation on the block of it that a rank computes. `ranges` gives, for each index of the operation,
 /// where the block lies in the whole.
 struct PhaseBlock {
+  const Program& program;
   const Operation& operation;
   const Phase& phase;
   const std::vector<Range>& ranges;
@@ -34,6 +36,8 @@ struct PhaseBlock {
   /// The block's shape of operand `k`, and its number of elements.
   Shape shape(std::size_t k) const;
   Index elements(std::size_t k) const { return element_count(shape(k)); }
+  /// The bytes of an element of the first result.
+  Index element_size() const;
 };
 
 /// The arrays of one call: this rank's blocks, in the order of the phase.
@@ -55,8 +59,8 @@ struct Kernel {
   std::string_view name;  ///< in printed programs, reports and machine files
   /// Runs it. Elements are f32 or f64 as the first result.
   void (*run)(const PhaseBlock& block, const KernelArrays& arrays) = nullptr;
-  /// FLOPs and bytes of that call, for elements of `element_size` bytes.
-  kernels::Cost (*cost)(const PhaseBlock& block, Index element_size) = nullptr;
+  /// FLOPs and bytes of that call.
+  kernels::Cost (*cost)(const PhaseBlock& block) = nullptr;
   KernelForm form = KernelForm::call;
   /// By result: the operand whose memory the result may take, or -1.
   std::array<int, 3> in_place{-1, -1, -1};

@@ -8,6 +8,7 @@
 
 #include "kernels/einsum/einsum.h"
 #include "program/ir/kernel.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/reduce_op.h"
 #include "runtime/base/shape.h"
 
@@ -34,6 +35,7 @@ struct Array {
   std::vector<std::string> dims;
   Shape shape;
   Role role = Role::activation;
+  DType dtype = DType::f32;
   ArrayId primal = -1;              ///< the array whose gradient this is, or -1
   ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
 };
@@ -83,7 +85,8 @@ struct Program {
   std::vector<ArrayId> outputs;
   /// State carried from one run to the next: after a run `second` takes the place of the input `first`.
   std::vector<std::pair<ArrayId, ArrayId>> updates;
-  Region region;  ///< given to operations as they are added
+  Region region;             ///< given to operations as they are added
+  DType dtype = DType::f32;  ///< given to arrays as they are added, tokens apart, which are i32
 
   const Array& array(ArrayId id) const { return arrays.at(static_cast<std::size_t>(id)); }
   Array& array(ArrayId id) { return arrays.at(static_cast<std::size_t>(id)); }

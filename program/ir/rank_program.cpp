@@ -31,4 +31,10 @@ Shape local_shape(const RankProgram& program, VersionId version, Index rank) {
   return local_shape(program.array_of(version).shape, program.version(version).sharding, program.mesh, rank);
 }
 
+Bytes local_bytes(const RankProgram& program, VersionId version, Index rank) {
+  // In floating point: the bytes of arrays that no machine can hold would overflow.
+  const auto elements = static_cast<double>(element_count(local_shape(program, version, rank)));
+  return Bytes(elements * static_cast<double>(size_of(program.array_of(version).dtype)));
+}
+
 }  // namespace shardline

@@ -16,8 +16,8 @@ void run_add(const PhaseBlock&, const KernelArrays& arrays) {
   });
 }
 
-kernels::Cost add_cost(const PhaseBlock& block, Index element_size) {
-  return kernels::add_cost(static_cast<Index>(block.phase.operands.size()), block.elements(0), element_size);
+kernels::Cost add_cost(const PhaseBlock& block) {
+  return kernels::add_cost(static_cast<Index>(block.phase.operands.size()), block.elements(0), block.element_size());
 }
 
 constexpr Kernel kAdd{.name = "add", .run = run_add, .cost = add_cost, .form = KernelForm::sum};

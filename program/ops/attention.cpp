@@ -23,8 +23,9 @@ constexpr Kernel kAttention{
           });
         },
     .cost =
-        [](const PhaseBlock& block, Index size) {
-          return kernels::attention_cost(block.shape(0), block.shape(1), options_of_attention(block), size);
+        [](const PhaseBlock& block) {
+          return kernels::attention_cost(block.shape(0), block.shape(1), options_of_attention(block),
+                                         block.element_size());
         },
 };
 
@@ -38,8 +39,9 @@ constexpr Kernel kAttentionGrad{
           });
         },
     .cost =
-        [](const PhaseBlock& block, Index size) {
-          return kernels::attention_grad_cost(block.shape(0), block.shape(1), options_of_attention(block), size);
+        [](const PhaseBlock& block) {
+          return kernels::attention_grad_cost(block.shape(0), block.shape(1), options_of_attention(block),
+                                              block.element_size());
         },
 };
 

@@ -84,7 +84,10 @@ int Builder::index(const std::string& name, Index extent, const Array& array) {
 
 ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role) {
   const Dims dims = program.array(like).dims;
-  return program.add_array(name, dims, role);
+  const DType dtype = program.array(like).dtype;
+  const ArrayId made = program.add_array(name, dims, role);
+  program.array(made).dtype = dtype;
+  return made;
 }
 
 Dims leading(const Dims& dims) { return {dims.begin(), dims.end() - 1}; }

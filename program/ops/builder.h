@@ -46,7 +46,7 @@ class Builder {
   Operation op_;
 };
 
-/// A new array of the dims of `like`.
+/// A new array with the dims and the dtype of `like`.
 ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role = Role::activation);
 
 /// `dims` without the last.

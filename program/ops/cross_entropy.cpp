@@ -15,7 +15,7 @@ constexpr Kernel kRowMax{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { kernels::row_max(call.in(0), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::row_max_cost(block.shape(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::row_max_cost(block.shape(0), block.element_size()); },
 };
 
 constexpr Kernel kSumExp{
@@ -24,7 +24,7 @@ constexpr Kernel kSumExp{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { kernels::sum_exp(call.in(0), call.in(1), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::sum_exp_cost(block.shape(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::sum_exp_cost(block.shape(0), block.element_size()); },
 };
 
 constexpr Kernel kPick{
@@ -35,7 +35,7 @@ constexpr Kernel kPick{
             kernels::pick(call.in(0), call.ids(1), block.last_range(), call.out(0));
           });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::pick_cost(block.elements(1), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::pick_cost(block.elements(1), block.element_size()); },
 };
 
 constexpr Kernel kNegativeLogLikelihood{
@@ -46,8 +46,10 @@ constexpr Kernel kNegativeLogLikelihood{
             kernels::negative_log_likelihood(call.in(0), call.in(1), call.in(2), block.constant("scale"), call.out(0));
           });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::negative_log_likelihood_cost(block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::negative_log_likelihood_cost(block.elements(0), block.element_size());
+        },
 };
 
 constexpr Kernel kCrossEntropyGrad{
@@ -59,7 +61,8 @@ constexpr Kernel kCrossEntropyGrad{
                                         block.constant("scale"), call.out(0));
           });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::cross_entropy_grad_cost(block.shape(0), size); },
+    .cost =
+        [](const PhaseBlock& block) { return kernels::cross_entropy_grad_cost(block.shape(0), block.element_size()); },
 };
 
 void differentiate_cross_entropy(Gradients& gradients, const Operation& forward, ArrayId dloss) {

@@ -36,10 +36,11 @@ constexpr Kernel kEinsum{
           run(arrays.operands, phase.operand_subscripts, result, phase.result_subscripts[0], {});
         },
     .cost =
-        [](const PhaseBlock& block, Index size) {
+        [](const PhaseBlock& block) {
           Shape extents;
           for (const Range& range : block.ranges) extents.push_back(range.size());
-          return kernels::einsum_cost(extents, block.phase.operand_subscripts, block.phase.result_subscripts[0], size);
+          return kernels::einsum_cost(extents, block.phase.operand_subscripts, block.phase.result_subscripts[0],
+                                      block.element_size());
         },
     .form = KernelForm::product,
 };

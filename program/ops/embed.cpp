@@ -15,8 +15,10 @@ constexpr Kernel kEmbed{
             kernels::embed(call.in(0), call.ids(1), block.range("V"), call.out(0));
           });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::embed_cost(block.elements(1), block.shape(0)[1], size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::embed_cost(block.elements(1), block.shape(0)[1], block.element_size());
+        },
 };
 
 constexpr Kernel kEmbedGrad{
@@ -28,8 +30,9 @@ constexpr Kernel kEmbedGrad{
           });
         },
     .cost =
-        [](const PhaseBlock& block, Index size) {
-          return kernels::embed_grad_cost(block.elements(1), block.range("V").size(), block.last_range().size(), size);
+        [](const PhaseBlock& block) {
+          return kernels::embed_grad_cost(block.elements(1), block.range("V").size(), block.last_range().size(),
+                                          block.element_size());
         },
 };
 

@@ -38,8 +38,10 @@ constexpr Kernel kGelu{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { gelu_elements(call.in(0), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::elementwise_cost(10, 2, block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::elementwise_cost(10, 2, block.elements(0), block.element_size());
+        },
 };
 
 constexpr Kernel kGeluGrad{
@@ -48,8 +50,10 @@ constexpr Kernel kGeluGrad{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { gelu_grad_elements(call.in(0), call.in(1), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::elementwise_cost(18, 3, block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::elementwise_cost(18, 3, block.elements(0), block.element_size());
+        },
 };
 
 void differentiate_gelu(Gradients& gradients, const Operation& forward, ArrayId dy) {

@@ -47,8 +47,10 @@ constexpr Kernel kGeluMul{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { gelu_mul_elements(call.in(0), call.in(1), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::elementwise_cost(11, 3, block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::elementwise_cost(11, 3, block.elements(0), block.element_size());
+        },
 };
 
 constexpr Kernel kGeluMulGrad{
@@ -59,8 +61,10 @@ constexpr Kernel kGeluMulGrad{
             gelu_mul_grad_elements(call.in(0), call.in(1), call.in(2), call.out(0), call.out(1));
           });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::elementwise_cost(21, 5, block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::elementwise_cost(21, 5, block.elements(0), block.element_size());
+        },
 };
 
 void differentiate_gelu_mul(Gradients& gradients, const Operation& forward, ArrayId dy) {

@@ -17,7 +17,8 @@ constexpr Kernel kSumSquaresRows{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { kernels::sum_squares_rows(call.in(0), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::sum_squares_rows_cost(block.shape(0), size); },
+    .cost =
+        [](const PhaseBlock& block) { return kernels::sum_squares_rows_cost(block.shape(0), block.element_size()); },
 };
 
 constexpr Kernel kNormalize{
@@ -28,7 +29,7 @@ constexpr Kernel kNormalize{
             kernels::normalize(call.in(0), call.in(1), call.in(2), options_of_norm(block), call.out(0));
           });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::normalize_cost(block.shape(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::normalize_cost(block.shape(0), block.element_size()); },
 };
 
 constexpr Kernel kNormDot{
@@ -38,7 +39,7 @@ constexpr Kernel kNormDot{
           with_elements(arrays,
                         [](const auto& call) { kernels::norm_dot(call.in(0), call.in(1), call.in(2), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::norm_dot_cost(block.shape(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::norm_dot_cost(block.shape(0), block.element_size()); },
 };
 
 constexpr Kernel kNormGrad{
@@ -50,7 +51,7 @@ constexpr Kernel kNormGrad{
                                call.out(0), call.out(1));
           });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::norm_grad_cost(block.shape(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::norm_grad_cost(block.shape(0), block.element_size()); },
 };
 
 void differentiate_rms_norm(Gradients& gradients, const Operation& forward, ArrayId dy) {

@@ -23,7 +23,7 @@ constexpr Kernel kRope{
         [](const PhaseBlock& block, const KernelArrays& arrays) {
           with_elements(arrays, [&](const auto& call) { kernels::rope(call.in(0), options_of(block), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::rope_cost(block.elements(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::rope_cost(block.elements(0), block.element_size()); },
 };
 
 /// Turns `x` into `y`, forward for a sign of 1 and back for -1.

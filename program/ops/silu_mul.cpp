@@ -46,8 +46,10 @@ constexpr Kernel kSiluMul{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { silu_mul_elements(call.in(0), call.in(1), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::elementwise_cost(6, 3, block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::elementwise_cost(6, 3, block.elements(0), block.element_size());
+        },
 };
 
 constexpr Kernel kSiluMulGrad{
@@ -58,8 +60,10 @@ constexpr Kernel kSiluMulGrad{
             silu_mul_grad_elements(call.in(0), call.in(1), call.in(2), call.out(0), call.out(1));
           });
         },
-    .cost = [](const PhaseBlock& block,
-               Index size) { return kernels::elementwise_cost(11, 5, block.elements(0), size); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::elementwise_cost(11, 5, block.elements(0), block.element_size());
+        },
 };
 
 void differentiate_silu_mul(Gradients& gradients, const Operation& forward, ArrayId dy) {

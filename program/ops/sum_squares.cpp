@@ -13,7 +13,7 @@ constexpr Kernel kSumSquares{
         [](const PhaseBlock&, const KernelArrays& arrays) {
           with_elements(arrays, [](const auto& call) { kernels::sum_squares(call.in(0), call.out(0)); });
         },
-    .cost = [](const PhaseBlock& block, Index size) { return kernels::sum_squares_cost(block.elements(0), size); },
+    .cost = [](const PhaseBlock& block) { return kernels::sum_squares_cost(block.elements(0), block.element_size()); },
 };
 
 ArrayId sample_sum_squares(Program& program) {

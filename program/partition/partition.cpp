@@ -221,13 +221,8 @@ class Partitioner {
 class ChainSearch {
  public:
   ChainSearch(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
-              const ElementTypes& types, const roofline::Hardware& hardware)
-      : program_(program),
-        declaration_(declaration),
-        types_(types),
-        hardware_(hardware),
-        mesh_(mesh),
-        converter_(mesh) {}
+              const roofline::Hardware& hardware)
+      : program_(program), declaration_(declaration), hardware_(hardware), mesh_(mesh), converter_(mesh) {}
 
   std::vector<Candidate> run() {
     const int last = static_cast<int>(program_.operations.size()) - 1;
@@ -282,7 +277,7 @@ class ChainSearch {
         Replay after(*this, way);
         const std::size_t first = after.program().steps.size();
         if (!after.emit(number, assignment)) continue;
-        Way longer{way.assignments, price(after.program(), types_, hardware_, first, &reshards_)};
+        Way longer{way.assignments, price(after.program(), hardware_, first, &reshards_)};
         longer.assignments.push_back(assignment);
         longer.price.total += way.price.total;
         longer.price.sum += way.price.sum;
@@ -299,14 +294,13 @@ class ChainSearch {
 
   Candidate finished(const Way& way) {
     RankProgram program = Replay(*this, way).finish();
-    name_wires(program, types_, hardware_.bf16_wire);
-    ProgramPrice whole = price(program, types_, hardware_);
+    name_wires(program, hardware_.bf16_wire);
+    ProgramPrice whole = price(program, hardware_);
     return {std::move(program), std::move(whole)};
   }
 
   const Program& program_;
   const Declaration& declaration_;
-  const ElementTypes& types_;
   const roofline::Hardware& hardware_;
   const AbstractMesh& mesh_;
   Converter converter_;
@@ -348,7 +342,7 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
 }
 
 RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const Declaration& declaration,
-                               const ElementTypes& types, const roofline::Hardware& hardware) {
+                               const roofline::Hardware& hardware) {
   Converter converter(mesh);
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const RankProgram& made = partitioner.program();
@@ -360,7 +354,7 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
     ProgramPrice lowest;
     for (const Assignment& assignment : all_assignments(op, partitioner.layouts(), made)) {
       if (partitioner.emit(i, assignment)) {
-        ProgramPrice its = price(made, types, hardware, before.steps, &reshards);
+        ProgramPrice its = price(made, hardware, before.steps, &reshards);
         if (!best || cheaper(its, lowest)) best = assignment, lowest = std::move(its);
       }
       partitioner.roll_back(before);
@@ -372,13 +366,13 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
 }
 
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
-                                     const ElementTypes& types, const roofline::Hardware& hardware) {
+                                     const roofline::Hardware& hardware) {
   check_chain(program);
   constexpr std::size_t kMostAxes = 5;  // takes three seconds; six take minutes
   require(mesh.axes_that_move().size() <= kMostAxes,
           "mesh {}: all ways to use {} axes would be priced, which takes too long; at most {} axes larger than 1",
           mesh.to_string(), mesh.axes_that_move().size(), kMostAxes);
-  return ChainSearch(program, mesh, declaration, types, hardware).run();
+  return ChainSearch(program, mesh, declaration, hardware).run();
 }
 
 }  // namespace shardline

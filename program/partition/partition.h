@@ -3,7 +3,6 @@
 #include <map>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/partition/assign.h"
 #include "program/partition/layouts.h"
@@ -29,7 +28,7 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
 /// the cheapest with its conversions and the debts it settles, given how its operands lie. Declaration::work is not
 /// read. Greedy loses where a dearer operation would leave its result as a later one needs it: it never looks ahead.
 RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const Declaration& declaration,
-                               const ElementTypes& types, const roofline::Hardware& hardware);
+                               const roofline::Hardware& hardware);
 
 /// One way to run a program and what it is predicted to take.
 struct Candidate {
@@ -46,6 +45,6 @@ struct Candidate {
 /// made. The search prices (layouts of that array) x (assignments of an operation) programs for each operation.
 /// Reductions of bf16 go over the wire of `hardware`. Throws UsageError on more than five axes larger than 1.
 std::vector<Candidate> partition_all(const Program& program, const AbstractMesh& mesh, const Declaration& declaration,
-                                     const ElementTypes& types, const roofline::Hardware& hardware);
+                                     const roofline::Hardware& hardware);
 
 }  // namespace shardline

@@ -25,8 +25,8 @@ struct Storage {
 
 class Planner {
  public:
-  Planner(const RankProgram& program, const ElementTypes& types, const Liveness& liveness)
-      : program_(program), types_(types), liveness_(liveness), root_(program.versions.size()) {
+  Planner(const RankProgram& program, const Liveness& liveness)
+      : program_(program), liveness_(liveness), root_(program.versions.size()) {
     for (std::size_t v = 0; v < root_.size(); ++v) root_[v] = static_cast<VersionId>(v);
   }
 
@@ -48,10 +48,7 @@ class Planner {
   static Index rounded(Index bytes) { return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment); }
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
 
-  Index bytes_of(VersionId v) const {
-    const Index item = size_of(types_.of(program_.program, program_.version(v).array));
-    return item * element_count(local_shape(program_, v, 0));  // rank 0 holds the largest block
-  }
+  Index bytes_of(VersionId v) const { return static_cast<Index>(local_bytes(program_, v, 0).value); }
 
   Storage& begin(VersionId v, int number) {
     Storage& storage = storages_[v];
@@ -134,7 +131,6 @@ class Planner {
   }
 
   const RankProgram& program_;
-  const ElementTypes& types_;
   const Liveness& liveness_;
   std::vector<VersionId> root_;            ///< by version: whose storage it lies in
   std::map<VersionId, Storage> storages_;  ///< by root, or by bundle_key()
@@ -142,12 +138,10 @@ class Planner {
 
 }  // namespace
 
-ArenaPlan plan_arena(const RankProgram& program, const ElementTypes& types, const Liveness& liveness) {
-  return Planner(program, types, liveness).plan();
-}
+ArenaPlan plan_arena(const RankProgram& program, const Liveness& liveness) { return Planner(program, liveness).plan(); }
 
-Bytes heap_peak(const ArenaPlan& plan, const Liveness& liveness, const ElementTypes& types, Index rank) {
-  return liveness.peak(types, rank, [&](VersionId v) { return !plan.holds(v); });
+Bytes heap_peak(const ArenaPlan& plan, const Liveness& liveness, Index rank) {
+  return liveness.peak(rank, [&](VersionId v) { return !plan.holds(v); });
 }
 
 }  // namespace shardline

@@ -3,7 +3,6 @@
 #include <map>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/plan/liveness.h"
 
@@ -28,9 +27,9 @@ struct ArenaPlan {
   bool holds(VersionId v) const { return places.contains(v) || inputs.contains(v); }
 };
 
-ArenaPlan plan_arena(const RankProgram& program, const ElementTypes& types, const Liveness& liveness);
+ArenaPlan plan_arena(const RankProgram& program, const Liveness& liveness);
 
 /// Most bytes of arrays that `rank` holds at once outside of the arena.
-Bytes heap_peak(const ArenaPlan& plan, const Liveness& liveness, const ElementTypes& types, Index rank);
+Bytes heap_peak(const ArenaPlan& plan, const Liveness& liveness, Index rank);
 
 }  // namespace shardline

@@ -11,9 +11,8 @@ Compiled::Compiled(RankProgram program, CompileOptions options)
 
 const ProgramSchedule& Compiled::schedule() const {
   if (!schedule_) {
-    schedule_ = options_.scheduling
-                    ? shardline::schedule(program_, options_.types, options_.prices, *options_.scheduling)
-                    : in_order(program_);
+    schedule_ =
+        options_.scheduling ? shardline::schedule(program_, options_.prices, *options_.scheduling) : in_order(program_);
   }
   return *schedule_;
 }
@@ -24,7 +23,7 @@ const Liveness& Compiled::liveness() const {
 }
 
 const ArenaPlan& Compiled::arena() const {
-  if (!arena_) arena_ = plan_arena(program_, options_.types, liveness());
+  if (!arena_) arena_ = plan_arena(program_, liveness());
   return *arena_;
 }
 
@@ -39,7 +38,7 @@ const roofline::Hardware& Compiled::predictions() const {
 }
 
 const std::vector<StepEstimate>& Compiled::estimates() const {
-  if (!estimates_) estimates_ = estimate(program_, options_.types, predictions());
+  if (!estimates_) estimates_ = estimate(program_, predictions());
   return *estimates_;
 }
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/plan/arena_plan.h"
 #include "program/plan/liveness.h"
@@ -18,7 +17,6 @@ namespace shardline {
 
 /// What a rank program is compiled with.
 struct CompileOptions {
-  ElementTypes types;
   /// How the program is scheduled by `prices`. None: every step begins and ends at its place, and `prices` do not
   /// matter.
   std::optional<ScheduleOptions> scheduling = {};
@@ -37,7 +35,6 @@ class Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   const RankProgram& program() const { return program_; }
-  const ElementTypes& types() const { return options_.types; }
   /// The order of the steps, with what is in flight and what is fused.
   const ProgramSchedule& schedule() const;
   /// When buffers may go.

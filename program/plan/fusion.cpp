@@ -7,9 +7,8 @@ namespace {
 
 class Finder {
  public:
-  Finder(const RankProgram& program, const ElementTypes& types, int collective, int computation)
+  Finder(const RankProgram& program, int collective, int computation)
       : program_(program),
-        types_(types),
         step_(program.steps[static_cast<std::size_t>(collective)]),
         work_(program.steps[static_cast<std::size_t>(computation)]) {
     fusion_.collective = collective;
@@ -30,7 +29,7 @@ class Finder {
     return std::all_of(phase.operands.begin(), phase.operands.end(), [&](ArrayId a) { return dtype(a) == type; });
   }
 
-  DType dtype(ArrayId array) const { return types_.of(program_.program, array); }
+  DType dtype(ArrayId array) const { return program_.program.array(array).dtype; }
 
   /// Nothing but one step touches `version` once it is made.
   bool read_once(VersionId version) const {
@@ -79,7 +78,6 @@ class Finder {
   }
 
   const RankProgram& program_;
-  const ElementTypes& types_;
   const Step& step_;
   const Step& work_;
   Fusion fusion_;
@@ -87,9 +85,8 @@ class Finder {
 
 }  // namespace
 
-std::optional<Fusion> fusion_of(const RankProgram& program, const ElementTypes& types, int collective,
-                                int computation) {
-  return Finder(program, types, collective, computation).find();
+std::optional<Fusion> fusion_of(const RankProgram& program, int collective, int computation) {
+  return Finder(program, collective, computation).find();
 }
 
 }  // namespace shardline

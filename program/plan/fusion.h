@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 
 namespace shardline {
@@ -25,6 +24,6 @@ struct Fusion {
 
 /// How `collective` (an all_gather, reduce_scatter or all_reduce) and `computation` become one, if they can: a product
 /// of two arrays whose elements are of the type of its result, and an array between the two that nothing else reads.
-std::optional<Fusion> fusion_of(const RankProgram& program, const ElementTypes& types, int collective, int computation);
+std::optional<Fusion> fusion_of(const RankProgram& program, int collective, int computation);
 
 }  // namespace shardline

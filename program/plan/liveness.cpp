@@ -58,17 +58,16 @@ VersionId Liveness::storage_taken(int number, std::size_t result) const {
   return operand >= 0 && replaceable(operand, number) ? operand : -1;
 }
 
-Bytes Liveness::peak(const ElementTypes& types, Index rank, const Counted& counted) const {
+Bytes Liveness::peak(Index rank, const Counted& counted) const {
   Bytes most;
-  for (const auto& [pass, bytes] : peaks(types, rank, counted)) most = std::max(most, bytes);
+  for (const auto& [pass, bytes] : peaks(rank, counted)) most = std::max(most, bytes);
   return most;
 }
 
-std::map<Pass, Bytes> Liveness::peaks(const ElementTypes& types, Index rank, const Counted& counted) const {
+std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const {
   const auto bytes = [&](VersionId v) {
     if (counted && !counted(v)) return 0.0;
-    const auto item = static_cast<double>(size_of(types.of(program_.program, program_.version(v).array)));
-    return item * static_cast<double>(element_count(local_shape(program_, v, rank)));
+    return local_bytes(program_, v, rank).value;
   };
   const auto bundled = [&](const Action& action) {  // the buffer in which all_reduces travel together
     double sum = 0;

@@ -4,7 +4,6 @@
 #include <map>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/plan/schedule.h"
 #include "runtime/base/units.h"
@@ -28,10 +27,10 @@ class Liveness {
   using Counted = std::function<bool(VersionId)>;
 
   /// Most bytes of arrays that `rank` holds at once.
-  Bytes peak(const ElementTypes& types, Index rank, const Counted& counted = {}) const;
+  Bytes peak(Index rank, const Counted& counted = {}) const;
 
   /// The same while the steps of each pass run.
-  std::map<Pass, Bytes> peaks(const ElementTypes& types, Index rank, const Counted& counted = {}) const;
+  std::map<Pass, Bytes> peaks(Index rank, const Counted& counted = {}) const;
 
   const ProgramSchedule& schedule() const { return schedule_; }
 

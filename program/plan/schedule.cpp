@@ -33,9 +33,8 @@ ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops 
 
 class Scheduler {
  public:
-  Scheduler(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-            const ScheduleOptions& options)
-      : program_(program), types_(types), hardware_(hardware), options_(options), number_(program.steps.size()) {
+  Scheduler(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options)
+      : program_(program), hardware_(hardware), options_(options), number_(program.steps.size()) {
     number_regions();
     find_fusions();
   }
@@ -59,10 +58,7 @@ class Scheduler {
   using BundleKey = std::tuple<Axes, ReduceOp, DType, collectives::Wire>;
 
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
-  Index bytes(VersionId v) const {
-    const Index item = size_of(types_.of(program_.program, program_.version(v).array));
-    return item * element_count(local_shape(program_, v, 0));
-  }
+  Index bytes(VersionId v) const { return static_cast<Index>(local_bytes(program_, v, 0).value); }
 
   void number_regions() {
     int region = 0;
@@ -77,13 +73,13 @@ class Scheduler {
 
   void find_fusions() {
     if (options_.fuse == ScheduleOptions::Fuse::never) return;
-    const std::vector<StepEstimate> estimates = estimate(program_, types_, hardware_);
+    const std::vector<StepEstimate> estimates = estimate(program_, hardware_);
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
       if (step(i).kind != StepKind::compute) continue;
       std::optional<std::pair<Seconds, Fusion>> best;
       for (const int collective : neighbours(i)) {
         if (starts_early(collective) || ends_late(collective)) continue;
-        const std::optional<Fusion> fusion = fusion_of(program_, types_, collective, i);
+        const std::optional<Fusion> fusion = fusion_of(program_, collective, i);
         if (!fusion) continue;
         const Seconds gain = gain_of(estimates[static_cast<std::size_t>(collective)].price.time,
                                      estimates[static_cast<std::size_t>(i)], frees_cores(step(collective), hardware_));
@@ -144,8 +140,7 @@ class Scheduler {
   BundleKey key_of(int number) const {
     const Step& s = step(number);
     const VersionId from = s.operands[0];
-    return {s.axes, program_.version(from).sharding.reduce, types_.of(program_.program, program_.version(from).array),
-            s.wire};
+    return {s.axes, program_.version(from).sharding.reduce, program_.array_of(from).dtype, s.wire};
   }
 
   // Emission.
@@ -242,7 +237,6 @@ class Scheduler {
   }
 
   const RankProgram& program_;
-  const ElementTypes& types_;
   const roofline::Hardware& hardware_;
   const ScheduleOptions& options_;
   std::vector<int> number_;                        ///< by step: number of its region, counted as the program goes
@@ -270,9 +264,9 @@ ProgramSchedule in_order(const RankProgram& program) {
   return completed(std::move(actions), program.steps.size());
 }
 
-ProgramSchedule schedule(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware,
                          const ScheduleOptions& options) {
-  return Scheduler(program, types, hardware, options).build();
+  return Scheduler(program, hardware, options).build();
 }
 
 }  // namespace shardline

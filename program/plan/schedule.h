@@ -4,7 +4,6 @@
 #include <map>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/plan/fusion.h"
 #include "program/price/panel_cost.h"
@@ -62,7 +61,7 @@ ProgramSchedule in_order(const RankProgram& program);
 /// Starts gathers of parameters early, ends reductions where their results are first read, bundles small all_reduces
 /// and fuses collectives with matrix products, as `options` allow and the prices of `hardware` say. These must be equal
 /// on all ranks and from one run to the next, since what is bundled and fused decides the order of sums.
-ProgramSchedule schedule(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
+ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware,
                          const ScheduleOptions& options);
 
 /// True when the links that `step` moves over leave the cores free meanwhile.

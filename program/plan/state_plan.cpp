@@ -48,7 +48,7 @@ StateArray state_array(const Compiled& compiled, ArrayId input) {
           .dims = array.dims,
           .shape = array.shape,
           .sharding = program.version(program.inputs.at(input)).sharding,
-          .dtype = compiled.types().of(program.program, input)};
+          .dtype = program.program.array(input).dtype};
 }
 
 Index StatePlan::shared_bytes() const {

@@ -41,9 +41,8 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) 
 
 class Estimator {
  public:
-  Estimator(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-            ReshardMemo* memo)
-      : program_(program), types_(types), hardware_(hardware), memo_(memo) {}
+  Estimator(const RankProgram& program, const roofline::Hardware& hardware, ReshardMemo* memo)
+      : program_(program), hardware_(hardware), memo_(memo) {}
 
   /// `distances`: bytes touched since the memory of each operand and result was last used; without any, it is where the
   /// step leaves it.
@@ -52,9 +51,9 @@ class Estimator {
   }
 
  private:
-  Index element_size(VersionId v) const { return size_of(types_.of(program_.program, program_.version(v).array)); }
+  Index element_size(VersionId v) const { return size_of(program_.array_of(v).dtype); }
   Index elements(VersionId v) const { return element_count(local_shape(program_, v, 0)); }
-  Bytes bytes(VersionId v) const { return Bytes(static_cast<double>(elements(v) * element_size(v))); }
+  Bytes bytes(VersionId v) const { return local_bytes(program_, v, 0); }
 
   /// `bytes`: of each operand, then of each result.
   static std::vector<roofline::Touch> touches(const std::vector<Bytes>& bytes, const std::vector<Bytes>& distances) {
@@ -77,8 +76,7 @@ class Estimator {
     const std::vector<Range> ranges = index_ranges(program_, step, 0);
     const Phase& phase = program_.phase_of(step);
     roofline::Work work = product_of(phase, ranges);
-    work.cost = phase_cost(program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges,
-                           element_size(step.results[0]));
+    work.cost = phase_cost(program_.program, program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges);
     work.kernel = phase.kernel->name;
     work.touches = touches(bytes_of_arrays(step), distances);
     add_widening(step, phase, work);
@@ -121,27 +119,25 @@ class Estimator {
   }
 
   const RankProgram& program_;
-  const ElementTypes& types_;
   const roofline::Hardware& hardware_;
   ReshardMemo* memo_;
 };
 
 }  // namespace
 
-std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
-                                   const roofline::Hardware& hardware) {
-  const Estimator estimator(program, types, hardware, nullptr);
+std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware) {
+  const Estimator estimator(program, hardware, nullptr);
   const std::vector<std::vector<Bytes>> distances = hardware.caches.empty()  // then nothing depends on them
                                                         ? std::vector<std::vector<Bytes>>(program.steps.size())
-                                                        : reuse_distances(program, types);
+                                                        : reuse_distances(program);
   std::vector<StepEstimate> result;
   for (std::size_t i = 0; i < program.steps.size(); ++i) result.push_back(estimator(program.steps[i], distances[i]));
   return result;
 }
 
-StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
-                      const roofline::Hardware& hardware, ReshardMemo* memo) {
-  return Estimator(program, types, hardware, memo)(step, {});
+StepEstimate estimate(const RankProgram& program, const Step& step, const roofline::Hardware& hardware,
+                      ReshardMemo* memo) {
+  return Estimator(program, hardware, memo)(step, {});
 }
 
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {

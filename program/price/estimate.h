@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/price/wire.h"
 #include "roofline/price/hardware.h"
@@ -22,13 +21,12 @@ struct StepEstimate {
 /// Prices every step for rank 0, which holds the largest blocks, in runs of the program one after another: what caches
 /// still hold follows from reuse_distances(). Needs no MPI. Throws Error when an axis that moves has no link in
 /// `hardware`.
-std::vector<StepEstimate> estimate(const RankProgram& program, const ElementTypes& types,
-                                   const roofline::Hardware& hardware);
+std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware);
 
 /// The price of one step of `program` by itself: its arrays are where they would be if it ran again and again. `memo`:
 /// see moved().
-StepEstimate estimate(const RankProgram& program, const Step& step, const ElementTypes& types,
-                      const roofline::Hardware& hardware, ReshardMemo* memo = nullptr);
+StepEstimate estimate(const RankProgram& program, const Step& step, const roofline::Hardware& hardware,
+                      ReshardMemo* memo = nullptr);
 
 /// Index ranges that `rank` holds in a computation.
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);

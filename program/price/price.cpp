@@ -79,11 +79,11 @@ roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& pri
 
 }  // namespace
 
-ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-                   std::size_t first, ReshardMemo* memo) {
+ProgramPrice price(const RankProgram& program, const roofline::Hardware& hardware, std::size_t first,
+                   ReshardMemo* memo) {
   std::vector<StepEstimate> estimates;
   for (std::size_t i = first; i < program.steps.size(); ++i) {
-    estimates.push_back(estimate(program, program.steps[i], types, hardware, memo));
+    estimates.push_back(estimate(program, program.steps[i], hardware, memo));
   }
   return price(program, std::move(estimates), hardware, first);
 }

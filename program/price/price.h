@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 #include "program/price/estimate.h"
 #include "roofline/price/hardware.h"
@@ -38,8 +37,8 @@ struct ProgramPrice {
 /// the memory of a node, the cores do both and it takes T_math + T_comms. A link that takes a share of the cores adds
 /// that share to them.
 /// `memo`: see moved(). Throws Error as estimate().
-ProgramPrice price(const RankProgram& program, const ElementTypes& types, const roofline::Hardware& hardware,
-                   std::size_t first = 0, ReshardMemo* memo = nullptr);
+ProgramPrice price(const RankProgram& program, const roofline::Hardware& hardware, std::size_t first = 0,
+                   ReshardMemo* memo = nullptr);
 
 /// The same from the estimates of these steps on `hardware`.
 ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,

@@ -7,7 +7,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(const RankProgram& program, const ElementTypes& types) : program_(program), types_(types) {
+  Walk(const RankProgram& program) : program_(program) {
     for (std::size_t v = 0; v < program.versions.size(); ++v) places_.push_back(static_cast<VersionId>(v));
     for (const auto& [before, after] : program.program.updates) {
       places_[static_cast<std::size_t>(program.finals.at(after))] = program.inputs.at(before);
@@ -34,10 +34,7 @@ class Walk {
   /// Updated state stands where the run after finds it.
   VersionId place(VersionId v) const { return places_[static_cast<std::size_t>(v)]; }
 
-  Bytes bytes(VersionId v) const {
-    const Index item = size_of(types_.of(program_.program, program_.version(v).array));
-    return Bytes(static_cast<double>(element_count(local_shape(program_, v, 0)) * item));
-  }
+  Bytes bytes(VersionId v) const { return local_bytes(program_, v, 0); }
 
   /// Which versions no later step reads and nothing keeps, by step.
   void find_last_readers() {
@@ -74,7 +71,6 @@ class Walk {
   }
 
   const RankProgram& program_;
-  const ElementTypes& types_;
   std::vector<VersionId> places_;                  ///< by version: the one whose storage it takes in the end
   std::map<VersionId, Bytes> last_;                ///< by place: bytes touched before its last use began
   std::vector<std::vector<VersionId>> last_read_;  ///< by step
@@ -84,8 +80,8 @@ class Walk {
 
 }  // namespace
 
-std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program, const ElementTypes& types) {
-  Walk walk(program, types);
+std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program) {
+  Walk walk(program);
   walk.run();  // what the run before has left
   return walk.run();
 }

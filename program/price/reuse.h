@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 
 namespace shardline {
@@ -12,6 +11,6 @@ namespace shardline {
 /// the array. The program runs again and again, so an operand that a run does not make was last used in the run before.
 /// A result takes the memory of the array of its size that was freed last. If there is none, its distance is a whole
 /// run.
-std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program, const ElementTypes& types);
+std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program);
 
 }  // namespace shardline

@@ -199,10 +199,10 @@ Moved moved(const RankProgram& program, const Step& step, ReshardMemo* memo) {
   return result;
 }
 
-void name_wires(RankProgram& program, const ElementTypes& types, collectives::Wire wire) {
+void name_wires(RankProgram& program, collectives::Wire wire) {
   for (Step& step : program.steps) {
     if (step.kind != StepKind::reduce_scatter && step.kind != StepKind::all_reduce) continue;
-    const bool rounds = types.of(program.program, program.version(step.operands[0]).array) == DType::bf16;
+    const bool rounds = program.array_of(step.operands[0]).dtype == DType::bf16;
     step.wire = rounds ? wire : collectives::Wire::automatic;
   }
 }

@@ -3,7 +3,6 @@
 #include <map>
 #include <tuple>
 
-#include "program/ir/element_types.h"
 #include "program/ir/rank_program.h"
 
 namespace shardline {
@@ -30,6 +29,6 @@ Moved moved(const RankProgram& program, const Step& step, ReshardMemo* memo = nu
 
 /// Names the wire of every reduction of a bf16 array. By `exchange` all algorithms that hand each rank its parts round
 /// once, so that the result does not depend on which of them runs.
-void name_wires(RankProgram& program, const ElementTypes& types, collectives::Wire wire = collectives::Wire::exchange);
+void name_wires(RankProgram& program, collectives::Wire wire = collectives::Wire::exchange);
 
 }  // namespace shardline

@@ -216,7 +216,8 @@ std::map<std::string, Index> parse_sizes(const std::string& text) {
   return sizes;
 }
 
-Product make_product(const ParsedProduct& parsed, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh) {
+Product make_product(const ParsedProduct& parsed, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh,
+                     const ProductTypes& types) {
   Arrays arrays = resolved(parsed, mesh);
   check_dims(arrays);
   check_sizes(arrays, sizes);
@@ -229,8 +230,10 @@ Product make_product(const ParsedProduct& parsed, const std::map<std::string, In
   product.mesh = mesh;
   if (parsed.collective) product.wire = parsed.collective->wire;
   product.program.sizes = sizes;
+  product.program.dtype = types.products;
   for (const ParsedArray& operand : arrays.operands) {
     product.operands.push_back(product.program.add_input(operand.name, operand.dims, Role::activation));
+    product.program.array(product.operands.back()).dtype = types.operands;
     product.declaration.layouts[product.operands.back()] = operand.sharding;
   }
   ArrayId left = product.operands[0];
@@ -249,16 +252,16 @@ Product make_product(const ParsedProduct& parsed, const std::map<std::string, In
   return product;
 }
 
-std::vector<Candidate> Product::candidates(const ElementTypes& types, const roofline::Hardware& hardware) const {
-  std::vector<Candidate> ways = partition_all(program, mesh, declaration, types, hardware);
+std::vector<Candidate> Product::candidates(const roofline::Hardware& hardware) const {
+  std::vector<Candidate> ways = partition_all(program, mesh, declaration, hardware);
   if (wire.empty()) return ways;
   for (const Step& step : ways.at(0).program.steps) {
     const bool reduces = step.kind == StepKind::all_reduce || step.kind == StepKind::reduce_scatter;
     require(!reduces || step.wire != collectives::Wire::automatic,
             "\"over wire {}\" is written, but {} has one wire, which has no name", wire,
-            name_of(types.of(program, result)));
+            name_of(program.array(result).dtype));
     require(!reduces || name_of(step.wire) == wire, "\"over wire {}\" is written, but sums of {} on {} go over wire {}",
-            wire, name_of(types.of(program, result)), hardware.name, name_of(step.wire));
+            wire, name_of(program.array(result).dtype), hardware.name, name_of(step.wire));
   }
   return ways;
 }
@@ -339,11 +342,6 @@ std::vector<AxisCase> cases(const Product& product, const RankProgram& program) 
   return all;
 }
 
-ElementTypes product_types(const Product& product, DType dtype) {
-  if (dtype != DType::bf16) return {.real = dtype};
-  ElementTypes types{.real = DType::f32};
-  for (const ArrayId operand : product.operands) types.stored[operand] = DType::bf16;
-  return types;
-}
+ProductTypes cpu_types(DType dtype) { return {dtype, dtype == DType::bf16 ? DType::f32 : dtype}; }
 
 }  // namespace shardline

@@ -24,7 +24,7 @@ std::optional<VersionId> updated_version(const Compiled& compiled, ArrayId input
                           .dims = program.program.array(after).dims,
                           .shape = program.program.array(after).shape,
                           .sharding = program.version(rests).sharding,
-                          .dtype = compiled.types().of(program.program, after)};
+                          .dtype = program.program.array(after).dtype};
     SHARDLINE_CHECK(made == held, "the program leaves {} in the state, which holds {}", to_string(made),
                     to_string(held));
     return rests;

@@ -23,7 +23,7 @@ namespace {
 
 /// Over the printed program, its schedule, the sizes and types of its arrays and the constants of its
 /// operations: enough to see that two ranks derived different ones.
-std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule, const ElementTypes& types) {
+std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule) {
   std::string text;
   for (const std::string& line : lines(program)) text += line + "\n";
   text += fmt::format("panels of {};", schedule.panel.value);
@@ -32,7 +32,7 @@ std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& sc
   }
   for (std::size_t i = 0; i < program.program.arrays.size(); ++i) {
     text += to_string(program.program.arrays[i].shape);
-    text += name_of(types.of(program.program, static_cast<ArrayId>(i)));
+    text += name_of(program.program.arrays[i].dtype);
   }
   for (const Operation& op : program.program.operations) {
     for (const auto& [name, value] : op.constants) text += fmt::format("{} {};", name, value);
@@ -52,7 +52,6 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
     : compiled_(std::move(compiled)),
       program_(compiled_->program()),
       schedule_(compiled_->schedule()),
-      types_(compiled_->types()),
       liveness_(compiled_->liveness()),
       plan_(compiled_->arena()),
       engine_(engine),
@@ -104,7 +103,7 @@ Tensor Executor::in_arena(VersionId input, Tensor block) {
 
 void Executor::compare_ranks() const {
   const mpi::Communicator& comm = engine_.mesh().comm();
-  const std::uint64_t hash = program_hash(program_, schedule_, types_);
+  const std::uint64_t hash = program_hash(program_, schedule_);
   const std::string mine(reinterpret_cast<const char*>(&hash), sizeof hash);
   const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
   SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different programs (rank {} {} rank 0)", rank_,
@@ -147,7 +146,7 @@ void Executor::set(ArrayId input, Tensor block) {
 void Executor::set_scalar(ArrayId input, double value) {
   Tensor scalar(DType::f64, {});
   scalar.view<double>()[0] = value;
-  set(input, scalar.as(types_.of(program_.program, input)));
+  set(input, scalar.as(program_.program.array(input).dtype));
 }
 
 const Tensor& Executor::get(ArrayId array) const {
@@ -256,10 +255,10 @@ std::vector<TimeRange> Executor::compute(int number, bool polls) {
   const Operation& op = program_.operation_of(s);
   const auto phase = static_cast<std::size_t>(s.phase);
   if (polls && op.phases[phase].kernel->form == KernelForm::product) {
-    return run_panels(engine_, op, phase, index_ranges(program_, s, 0), schedule_.panel, prepared.operands,
-                      *prepared.results[0]);
+    return run_panels(engine_, program_.program, op, phase, index_ranges(program_, s, 0), schedule_.panel,
+                      prepared.operands, *prepared.results[0]);
   }
-  run_phase(op, phase, prepared.ranges, prepared.operands, prepared.results);
+  run_phase(program_.program, op, phase, prepared.ranges, prepared.operands, prepared.results);
   return {};
 }
 

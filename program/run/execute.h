@@ -93,12 +93,11 @@ class Executor {
   void replace_state();
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
   Tensor& at(VersionId v) { return values_[static_cast<std::size_t>(v)]; }
-  DType dtype(VersionId v) const { return types_.of(program_.program, program_.version(v).array); }
+  DType dtype(VersionId v) const { return program_.array_of(v).dtype; }
 
   std::shared_ptr<const Compiled> compiled_;
   const RankProgram& program_;  ///< this and the next four are parts of compiled_
   const ProgramSchedule& schedule_;
-  const ElementTypes& types_;
   const Liveness& liveness_;
   const ArenaPlan& plan_;
   collectives::Engine& engine_;

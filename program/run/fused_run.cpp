@@ -48,7 +48,7 @@ class FusedRun {
     // Rank 0 holds the largest blocks: every rank cuts as it does.
     const std::vector<Range> ranges = index_ranges(program, work, 0);
     const kernels::Cost cost =
-        phase_cost(program.operation_of(work), static_cast<std::size_t>(work.phase), ranges, size_of(DType::f32));
+        phase_cost(program.program, program.operation_of(work), static_cast<std::size_t>(work.phase), ranges);
     options_.panel_rows = panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion.index)].size());
     options_.collective.wire = collective_.wire;
   }

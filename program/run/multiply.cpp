@@ -63,13 +63,12 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   std::map<std::string, Index> sizes;
   collect_sizes(a, sizes);
   collect_sizes(b, sizes);
-  const Product product = make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh);
-  const ElementTypes types = product_types(product, a.spec().dtype);
-  const roofline::Hardware prices = cpu_hardware(engine.mesh(), types.real);
-  RankProgram program = product.candidates(types, prices).at(0).program;
+  const Product product =
+      make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh, cpu_types(a.spec().dtype));
+  const roofline::Hardware prices = cpu_hardware(engine.mesh(), product.dtype());
+  RankProgram program = product.candidates(prices).at(0).program;
   Executor executor(
-      compile(std::move(program),
-              {.types = types, .scheduling = ScheduleOptions(), .prices = prices, .predictions = hardware}),
+      compile(std::move(program), {.scheduling = ScheduleOptions(), .prices = prices, .predictions = hardware}),
       engine);
   executor.set(product.operands[0], a.local());
   executor.set(product.operands[1], b.local());
@@ -79,7 +78,7 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   const std::vector<Measured> measured = measure(executor.trace(), engine);
   std::vector<TimedStep> steps;
   for (std::size_t i = 0; i < measured.size(); ++i) steps.push_back({executor.trace().labels()[i], measured[i]});
-  const ArraySpec spec = array_spec(result, sizes, mesh, types.real);
+  const ArraySpec spec = array_spec(result, sizes, mesh, product.dtype());
   Tensor local = executor.get(product.result);
   if (engine.arena() != nullptr) local = local.clone();  // the arena's memory is not for keeping
   return {DistTensor::from_local(engine.mesh(), spec, std::move(local)), std::move(steps)};

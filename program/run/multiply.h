@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "collectives/run/progress.h"
-#include "program/ir/element_types.h"
 #include "program/product/product.h"
 #include "program/run/measure.h"
 #include "roofline/price/hardware.h"

@@ -15,8 +15,8 @@ TimeRange poll(collectives::Engine& engine) {
   return {begin, now()};
 }
 
-std::vector<TimeRange> run_panels(collectives::Engine& engine, const Operation& op, std::size_t phase,
-                                  const std::vector<Range>& rank_0, Flops panel,
+std::vector<TimeRange> run_panels(collectives::Engine& engine, const Program& program, const Operation& op,
+                                  std::size_t phase, const std::vector<Range>& rank_0, Flops panel,
                                   const std::vector<const Tensor*>& operands, Tensor& result) {
   const Phase& einsum = op.phases[phase];
   const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
@@ -35,7 +35,7 @@ std::vector<TimeRange> run_panels(collectives::Engine& engine, const Operation& 
     run_einsum(call);
     return {};
   }
-  const kernels::Cost cost = phase_cost(op, phase, rank_0, size_of(result.dtype()));
+  const kernels::Cost cost = phase_cost(program, op, phase, rank_0);
   const Index rows = panel_rows(panel, cost.flops, rows_of(*outer));
   const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
   std::vector<TimeRange> polls;

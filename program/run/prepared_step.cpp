@@ -18,7 +18,7 @@ std::vector<PreparedStep> prepare_steps(const Compiled& compiled, Index rank, st
       each.made.push_back({.value = value(made),
                            .takes = value(compiled.liveness().storage_taken(static_cast<int>(i), k)),
                            .place = place != compiled.arena().places.end() ? place->second : -1,
-                           .dtype = compiled.types().of(program.program, program.version(made).array),
+                           .dtype = program.array_of(made).dtype,
                            .shape = local_shape(program, made, rank)});
     }
     if (step.kind != StepKind::compute) continue;

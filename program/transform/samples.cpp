@@ -32,12 +32,12 @@ void append_derivative(Program& program, ArrayId result) {
 }
 
 /// Numbers between 0 and 1 that are all different; a scalar lies between 1 and 2, as a count of steps must.
-Tensor numbers(DType dtype, const Array& array) {
+Tensor numbers(const Array& array) {
   const CounterRng rng(1, array.name);
   Tensor values(DType::f64, array.shape);
   View<double> view = values.view<double>();
   for (Index i = 0; i < view.size(); ++i) view.data[i] = rng.uniform(i) + (array.dims.empty() ? 1 : 0);
-  return values.as(dtype);
+  return values.as(array.dtype);
 }
 
 Tensor ids(const Array& array, Index limit) {
@@ -49,7 +49,8 @@ Tensor ids(const Array& array, Index limit) {
 
 }  // namespace
 
-SampleRun::SampleRun(const std::string& kind, DType dtype) : dtype_(dtype) {
+SampleRun::SampleRun(const std::string& kind, DType dtype) {
+  program_.dtype = dtype;
   const OperationKind& row = kind_named(kind);
   const ArrayId result = row.sample(program_);
   if (row.derivative != nullptr) append_derivative(program_, result);
@@ -58,8 +59,8 @@ SampleRun::SampleRun(const std::string& kind, DType dtype) : dtype_(dtype) {
     const Array& array = program_.array(id);
     const bool tokens = array.role == Role::tokens;
     arrays_.push_back(tokens                ? ids(array, program_.sizes.at("V"))
-                      : inputs.contains(id) ? numbers(dtype, array)
-                                            : Tensor::zeros(dtype, array.shape));
+                      : inputs.contains(id) ? numbers(array)
+                                            : Tensor::zeros(array.dtype, array.shape));
   }
   for (const Operation& operation : program_.operations) {
     std::vector<Range> whole;
@@ -74,7 +75,7 @@ void SampleRun::run(std::size_t operation, std::size_t phase) {
   std::vector<Tensor*> results;
   for (const ArrayId id : op.phases.at(phase).operands) operands.push_back(&arrays_[static_cast<std::size_t>(id)]);
   for (const ArrayId id : op.phases.at(phase).results) results.push_back(&arrays_[static_cast<std::size_t>(id)]);
-  run_phase(op, phase, ranges_[operation], operands, results);
+  run_phase(program_, op, phase, ranges_[operation], operands, results);
 }
 
 void SampleRun::run_all() {
@@ -84,7 +85,7 @@ void SampleRun::run_all() {
 }
 
 kernels::Cost SampleRun::cost(std::size_t operation, std::size_t phase) const {
-  return phase_cost(program_.operations.at(operation), phase, ranges_[operation], size_of(dtype_));
+  return phase_cost(program_, program_.operations.at(operation), phase, ranges_[operation]);
 }
 
 std::vector<SampledKernel> sampled_kernels(DType dtype) {

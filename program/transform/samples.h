@@ -28,7 +28,6 @@ class SampleRun {
 
  private:
   Program program_;
-  DType dtype_;
   std::vector<Tensor> arrays_;              ///< by array
   std::vector<std::vector<Range>> ranges_;  ///< by operation: all of each index
 };

@@ -48,8 +48,8 @@ Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& w
   const TransformerConfig config = small_config(ways.tied);
   Strategy chosen;
   if (options.by_price) {
-    const Program program = make_training_step(config, options.batch, options.adamw).model.program;
-    chosen = price_strategies(program, mesh.axes(), ways.policy, {.real = DType::f64}, options.prices).at(0).strategy;
+    const Program program = make_training_step(config, options.batch, options.adamw, options.types()).model.program;
+    chosen = price_strategies(program, mesh.axes(), ways.policy, options.prices).at(0).strategy;
   } else {
     chosen = parse_strategy(layout.strategy, mesh.axes());
   }

@@ -43,17 +43,16 @@ struct Direct {
 Direct directly(const TransformerConfig& config, Index tokens, const std::string& mesh_text, const std::string& text,
                 DType dtype) {
   const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
-  const TrainingStep step = make_training_step(config, {tokens, 1}, {});
+  const TrainingStep step = make_training_step(config, {tokens, 1}, {}, {dtype, DType::f32});
   RankProgram program =
       partition(step.model.program, mesh, declare(step.model.program, mesh, parse_strategy(text, mesh)));
-  const ElementTypes types{.real = dtype};
   const Hardware hardware = roofline::hardware_named("v5p", mesh, dtype);
-  name_wires(program, types, hardware.bf16_wire);
+  name_wires(program, hardware.bf16_wire);
   Direct direct;
-  direct.price = price(program, types, hardware);
-  const ProgramSchedule scheduled = schedule(program, types, hardware, {});
+  direct.price = price(program, hardware);
+  const ProgramSchedule scheduled = schedule(program, hardware, {});
   direct.scheduled = scheduled_time(program, scheduled, direct.price.steps, hardware).total;
-  direct.peak = Liveness(program, scheduled).peak(types, 0);
+  direct.peak = Liveness(program, scheduled).peak(0);
   for (const ModelParameter& parameter : step.model.parameters) {
     const Index elements = element_count(local_shape(program, program.inputs.at(parameter.array), 0));
     direct.weights += Bytes(static_cast<double>(elements * size_of(dtype)));

@@ -77,7 +77,7 @@ void run(const Activation& activation, std::size_t operation, const std::vector<
   std::vector<Tensor*> to;
   for (const Tensor& tensor : in) from.push_back(&tensor);
   for (Tensor& tensor : out) to.push_back(&tensor);
-  run_phase(program.operations[operation], 0, {{0, 1}, {0, count}}, from, to);
+  run_phase(program, program.operations[operation], 0, {{0, 1}, {0, count}}, from, to);
 }
 
 template <class T>
@@ -180,7 +180,7 @@ TEST(ActivationCostTest, CountsEveryArrayOnce) {
   for (const Activation& activation : kActivations) {
     const Program program = program_of(activation, 10);
     const auto bytes = [&](std::size_t operation) {
-      return phase_cost(program.operations[operation], 0, {{0, 1}, {0, 10}}, 4).bytes;
+      return phase_cost(program, program.operations[operation], 0, {{0, 1}, {0, 10}}).bytes;
     };
     EXPECT_EQ(bytes(0), Bytes(activation.gated ? 120 : 80)) << activation.kind;
     EXPECT_EQ(bytes(1), Bytes(activation.gated ? 200 : 120)) << activation.kind;

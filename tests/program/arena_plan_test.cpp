@@ -11,8 +11,6 @@
 namespace shardline {
 namespace {
 
-const ElementTypes kTypes{.real = DType::f32};
-
 /// First and last action that touches a version; to the end when it rests there.
 struct Life {
   int first = 0;
@@ -38,12 +36,12 @@ std::vector<Life> lives(const RankProgram& program, const ProgramSchedule& sched
 std::vector<ProgramSchedule> schedules(const RankProgram& program) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
   for (const Axis& axis : program.mesh.axes()) hardware.links[axis] = {Seconds(1e-6), BytesPerSecond(1e9)};
-  return {in_order(program), schedule(program, kTypes, hardware, {}),
-          schedule(program, kTypes, hardware, {.bundle_bytes = Index{1} << 30})};
+  return {in_order(program), schedule(program, hardware, {}),
+          schedule(program, hardware, {.bundle_bytes = Index{1} << 30})};
 }
 
 Index bytes_of(const RankProgram& program, VersionId v, Index rank) {
-  return element_count(local_shape(program, v, rank)) * size_of(kTypes.of(program.program, program.version(v).array));
+  return element_count(local_shape(program, v, rank)) * Index{4};
 }
 
 /// True when `b` goes on in the memory of `a`.
@@ -58,7 +56,7 @@ bool takes_over(const RankProgram& program, const Liveness& liveness, VersionId 
 
 void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
   const Liveness liveness(program, schedule);
-  const ArenaPlan plan = plan_arena(program, kTypes, liveness);
+  const ArenaPlan plan = plan_arena(program, liveness);
   const std::vector<Life> life = lives(program, schedule);
   for (const auto& [a, place_a] : plan.places) {
     EXPECT_EQ(place_a % 64, 0);
@@ -84,7 +82,7 @@ void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
 
 /// The room of a bundle holds its arrays and is nobody else's from its start to its end.
 void expect_bundles_apart(const RankProgram& program, const ProgramSchedule& schedule) {
-  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program, schedule));
+  const ArenaPlan plan = plan_arena(program, Liveness(program, schedule));
   const std::vector<Life> life = lives(program, schedule);
   for (std::size_t at = 0; at < schedule.actions.size(); ++at) {
     const Action& action = schedule.actions[at];
@@ -107,7 +105,7 @@ void expect_bundles_apart(const RankProgram& program, const ProgramSchedule& sch
 /// Every array that ranks read from each other has a place or is an input that gets one.
 void expect_complete(const RankProgram& program) {
   const ProgramSchedule schedule = in_order(program);
-  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program, schedule));
+  const ArenaPlan plan = plan_arena(program, Liveness(program, schedule));
   for (const Step& step : program.steps) {
     if (!communicates(step.kind) || step.kind == StepKind::reshard) continue;
     for (const VersionId v : {step.operands[0], step.results[0]}) {
@@ -127,7 +125,7 @@ TEST(ArenaPlan, KeepsApartWhatLivesAtTheSameTime) {
       for (const ProgramSchedule& schedule : schedules(program)) {
         expect_sound(program, schedule);
         expect_bundles_apart(program, schedule);
-        EXPECT_GT(plan_arena(program, kTypes, Liveness(program, schedule)).bytes, 0);
+        EXPECT_GT(plan_arena(program, Liveness(program, schedule)).bytes, 0);
       }
       expect_complete(program);
     }
@@ -138,7 +136,7 @@ TEST(ArenaPlan, OfOneRankIsEmpty) {
   const TrainingStep step = small_training_step(true);
   const RankProgram program = partitioned(step.model.program, "X=1", "fsdp");
   const ProgramSchedule schedule = in_order(program);
-  const ArenaPlan plan = plan_arena(program, kTypes, Liveness(program, schedule));
+  const ArenaPlan plan = plan_arena(program, Liveness(program, schedule));
   EXPECT_EQ(plan.total_bytes(), 0);
 }
 

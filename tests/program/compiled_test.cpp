@@ -11,8 +11,6 @@
 namespace shardline {
 namespace {
 
-const ElementTypes kTypes{.real = DType::f32};
-
 roofline::Hardware machine(const AbstractMesh& mesh, double bandwidth) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
   for (const Axis& axis : mesh.axes()) {
@@ -37,15 +35,14 @@ TEST(Compiled, ItsPartsAreWhatTheFunctionsMake) {
   const roofline::Hardware predictions = machine(program.mesh, 1e8);
   for (const ScheduleOptions& options :
        {ScheduleOptions(), ScheduleOptions{.overlap = false, .fuse = ScheduleOptions::Fuse::always}}) {
-    const auto compiled =
-        compile(program, {.types = kTypes, .scheduling = options, .prices = prices, .predictions = predictions});
-    const ProgramSchedule expected = schedule(program, kTypes, prices, options);
+    const auto compiled = compile(program, {.scheduling = options, .prices = prices, .predictions = predictions});
+    const ProgramSchedule expected = schedule(program, prices, options);
     EXPECT_EQ(lines(compiled->program()), lines(program));
     EXPECT_EQ(compiled->schedule().actions, expected.actions);
     const Liveness liveness(program, expected);
-    EXPECT_EQ(compiled->liveness().peak(kTypes, 0), liveness.peak(kTypes, 0));
-    EXPECT_EQ(compiled->arena().places, plan_arena(program, kTypes, liveness).places);
-    const std::vector<StepEstimate> estimates = estimate(program, kTypes, predictions);
+    EXPECT_EQ(compiled->liveness().peak(0), liveness.peak(0));
+    EXPECT_EQ(compiled->arena().places, plan_arena(program, liveness).places);
+    const std::vector<StepEstimate> estimates = estimate(program, predictions);
     EXPECT_EQ(times(compiled->estimates()), times(estimates));
     EXPECT_EQ(compiled->time().total, scheduled_time(program, expected, estimates, predictions).total);
   }
@@ -53,14 +50,13 @@ TEST(Compiled, ItsPartsAreWhatTheFunctionsMake) {
 
 TEST(Compiled, WithoutOptionsEveryStepIsAtItsPlace) {
   const RankProgram program = some_program();
-  EXPECT_EQ(compile(program, {.types = kTypes})->schedule().actions, in_order(program).actions);
+  EXPECT_EQ(compile(program, {})->schedule().actions, in_order(program).actions);
 }
 
 TEST(Compiled, MakesEachPartOnce) {
   const RankProgram program = some_program();
   const roofline::Hardware prices = machine(program.mesh, 1e9);
-  const auto compiled =
-      compile(program, {.types = kTypes, .scheduling = ScheduleOptions(), .prices = prices, .predictions = prices});
+  const auto compiled = compile(program, {.scheduling = ScheduleOptions(), .prices = prices, .predictions = prices});
   // A part that is made again lies in new memory, since the old one is given back after.
   const Action* actions = compiled->schedule().actions.data();
   const auto* places = &*compiled->arena().places.begin();
@@ -75,8 +71,7 @@ TEST(Compiled, MakesEachPartOnce) {
 
 TEST(Compiled, EveryFuseHasItsFusion) {
   const RankProgram program = some_program();
-  const auto compiled = compile(program, {.types = kTypes,
-                                          .scheduling = {{.overlap = false, .fuse = ScheduleOptions::Fuse::always}},
+  const auto compiled = compile(program, {.scheduling = {{.overlap = false, .fuse = ScheduleOptions::Fuse::always}},
                                           .prices = machine(program.mesh, 1e9)});
   const ProgramSchedule& schedule = compiled->schedule();
   std::size_t fused = 0;
@@ -95,7 +90,7 @@ TEST(Compiled, EveryFuseHasItsFusion) {
 
 TEST(Compiled, PredictionsComeOnceAndMayComeLater) {
   const RankProgram program = some_program();
-  const auto compiled = compile(program, {.types = kTypes});
+  const auto compiled = compile(program, {});
   EXPECT_FALSE(compiled->predicts());
   EXPECT_THROW(compiled->estimates(), Error);
   EXPECT_THROW(compiled->time(), Error);
@@ -106,7 +101,7 @@ TEST(Compiled, PredictionsComeOnceAndMayComeLater) {
 
 TEST(Compiled, AmendedEstimatesMakeTheTime) {
   const RankProgram program = some_program();
-  const auto compiled = compile(program, {.types = kTypes, .predictions = machine(program.mesh, 1e9)});
+  const auto compiled = compile(program, {.predictions = machine(program.mesh, 1e9)});
   compiled->amend_estimates([](std::vector<StepEstimate>& estimates) {
     for (StepEstimate& each : estimates) each.price.time = Seconds(2);
   });

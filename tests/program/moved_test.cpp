@@ -54,9 +54,7 @@ class Case {
 
   StepKind kind() const { return step_.kind; }
   Moved priced() const { return moved(program_, step_); }
-  StepEstimate estimated(const roofline::Hardware& hardware) const {
-    return estimate(program_, step_, ElementTypes{.real = DType::f32}, hardware);
-  }
+  StepEstimate estimated(const roofline::Hardware& hardware) const { return estimate(program_, step_, hardware); }
 
   Moved counted() const {
     Moved most;

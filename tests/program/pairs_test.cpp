@@ -63,7 +63,7 @@ class Product {
                                     const roofline::Hardware& hardware) const {
     Declaration declaration;
     declaration.layouts = {{a_, a}, {b_, b}, {c_, c}};
-    return partition_all(program_, mesh_, declaration, {}, hardware);
+    return partition_all(program_, mesh_, declaration, hardware);
   }
 
   /// Checks and simulates.

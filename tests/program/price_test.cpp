@@ -42,9 +42,9 @@ struct Priced {
 };
 
 Priced price_all(const std::string& text, const std::string& mesh_text, const Sizes& sizes,
-                 const roofline::Hardware& hardware, const ElementTypes& types = {.real = DType::bf16}) {
-  const Product product = make_product(parse_product(text), sizes, AbstractMesh::parse(mesh_text));
-  std::vector<Candidate> candidates = product.candidates(types, hardware);
+                 const roofline::Hardware& hardware, const ProductTypes& types = {DType::bf16, DType::bf16}) {
+  const Product product = make_product(parse_product(text), sizes, AbstractMesh::parse(mesh_text), types);
+  std::vector<Candidate> candidates = product.candidates(hardware);
   return {product, std::move(candidates)};
 }
 
@@ -113,14 +113,13 @@ TEST(Price, CountsBytesNotElements) {
   const std::string text = "A[I, J_X] * B[J, K] -> C[I, K]";
   const Sizes sizes{{"I", 64}, {"J", 96}, {"K", 32}};
   const roofline::Hardware wires = bandwidth_bound(AbstractMesh::parse("X=2"));
-  const auto last = [&](const ElementTypes& types) {
+  const auto last = [&](const ProductTypes& types) {
     const Priced priced = price_all(text, "X=2", sizes, wires, types);
     const RankProgram& program = priced.candidates.at(0).program;
     return to_string(program, program.steps.back());
   };
-  EXPECT_EQ(last({.real = DType::f32}), "C[I, K] = AllReduce_X(C[I, K]{U_X})");
-  EXPECT_EQ(last({.real = DType::f32, .stored = {{0, DType::bf16}, {1, DType::bf16}}}),
-            "C[I, K] = A[I, J] *_J B[J, K]");
+  EXPECT_EQ(last(ProductTypes()), "C[I, K] = AllReduce_X(C[I, K]{U_X})");
+  EXPECT_EQ(last(cpu_types(DType::bf16)), "C[I, K] = A[I, J] *_J B[J, K]");
 }
 
 /// Over a network whose links cost nothing, an AllReduce of n f32 over p ranks reads two arrays and writes one for each
@@ -131,8 +130,8 @@ TEST(Price, ReductionsPriceTheirAdditions) {
   hardware.links["X"].bandwidth = BytesPerSecond(1e30);
   hardware.links["X"].frees_cores = true;
   hardware.memory = BytesPerSecond(1e6);
-  const Priced priced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=4", {{"I", 8}, {"J", 4}, {"K", 16}}, hardware,
-                                  {.real = DType::f32});
+  const Priced priced =
+      price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=4", {{"I", 8}, {"J", 4}, {"K", 16}}, hardware, ProductTypes());
   EXPECT_NEAR(priced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value, 3 * 4 * (8 * 16 * 0.75) / 1e6, 1e-12);
 }
 
@@ -142,11 +141,11 @@ TEST(Price, ReductionsPriceTheirAdditions) {
 TEST(Price, RanksThatShareMemoryTakeOnePass) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const Sizes sizes{{"I", 512}, {"J", 512}, {"K", 512}};
-  const ElementTypes types{.real = DType::f32};
+  const ProductTypes types;
   const double half = 512 * 256 * 4;
   for (const bool across_nodes : {false, true}) {
     const roofline::Hardware cpu =
-        roofline::hardware_named("cpu", mesh, types.real, across_nodes ? std::set<Axis>{"X"} : std::set<Axis>{});
+        roofline::hardware_named("cpu", mesh, types.products, across_nodes ? std::set<Axis>{"X"} : std::set<Axis>{});
     const Priced priced = price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes, cpu, types);
     const roofline::Link& link = cpu.link("X");
     const double copy = 2 * half / cpu.memory.value;
@@ -155,12 +154,12 @@ TEST(Price, RanksThatShareMemoryTakeOnePass) {
                 1e-9);
   }
   EXPECT_EQ(lines(price_all("A[I_X, J] * B[J, K_X] -> C[I_X, K]", "X=2", sizes,
-                            roofline::hardware_named("cpu", mesh, types.real), types)
+                            roofline::hardware_named("cpu", mesh, types.products), types)
                       .candidates.at(0)
                       .program)
                 .at(0),
             "B[J, K] = AllGather_X(B[J, K_X])");
-  const roofline::Hardware cpu = roofline::hardware_named("cpu", mesh, types.real);
+  const roofline::Hardware cpu = roofline::hardware_named("cpu", mesh, types.products);
   const Priced reduced = price_all("A[I, J_X] * B[J_X, K] -> C[I, K]", "X=2", sizes, cpu, types);
   EXPECT_NEAR(reduced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value,
               cpu.overhead.value + 2 * cpu.link("X").latency.value + (3 + 2) * half / cpu.memory.value, 1e-9);
@@ -280,12 +279,12 @@ TEST(Price, TheSearchOverAChainIsExact) {
       for (const std::string& weight : layouts("V", "D", "F")) {
         const std::string text = fmt::format("{} * {} * W[F_X, D] -> Out[B, D]", in, weight);
         Product product = make_product(parse_product(text), sizes, mesh);
-        const float free = static_cast<float>(product.candidates({}, hardware).at(0).price.total.value);
+        const float free = static_cast<float>(product.candidates(hardware).at(0).price.total.value);
         float best = std::numeric_limits<float>::infinity();
         const ArrayId between = product.program.operations[0].results[0];
         for (const std::string& layout : layouts("T1", "B", "F")) {
           product.declaration.layouts[between] = parse_array(layout).sharding;
-          const auto candidates = product.candidates({}, hardware);
+          const auto candidates = product.candidates(hardware);
           best = std::min(best, static_cast<float>(candidates.at(0).price.total.value));
         }
         EXPECT_FLOAT_EQ(free, best) << text;
@@ -298,7 +297,7 @@ TEST(Price, TheSearchOverAChainIsExact) {
 TEST(Price, TheChainOfTheBook) {
   const std::string mesh = "X=4,Y=4";
   const Priced priced = price_all("In[B_X, D_Y] * W_in[D_X, F_Y] * W_out[F_Y, D_X] -> Out[B_X, D_Y]", mesh,
-                                  {{"B", 4096}, {"D", 1024}, {"F", 4096}}, chip("v5e", mesh), {.real = DType::f32});
+                                  {{"B", 4096}, {"D", 1024}, {"F", 4096}}, chip("v5e", mesh), ProductTypes());
   EXPECT_EQ(
       lines(priced.candidates.at(0).program),
       (std::vector<std::string>{

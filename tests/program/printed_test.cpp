@@ -78,10 +78,11 @@ TEST(PrintedLines, OfProductsParse) {
       for (const ParsedArray& operand : parsed.operands) {
         for (const std::string& dim : operand.dims) sizes[dim] = kSizes.at(dim);
       }
-      const Product product = make_product(parsed, sizes, AbstractMesh::parse(mesh));
-      EXPECT_EQ(make_product(parse_product(product.to_string()), sizes, product.mesh).to_string(), product.to_string());
       for (const DType dtype : {DType::f32, DType::bf16}) {
-        for (const Candidate& each : product.candidates({.real = dtype}, bandwidth_bound(product.mesh))) {
+        const Product product = make_product(parsed, sizes, AbstractMesh::parse(mesh), {dtype, dtype});
+        EXPECT_EQ(make_product(parse_product(product.to_string()), sizes, product.mesh).to_string(),
+                  product.to_string());
+        for (const Candidate& each : product.candidates(bandwidth_bound(product.mesh))) {
           expect_parses(each.program, seen);
         }
       }
@@ -109,11 +110,12 @@ TEST(PrintedLines, OfConversionsParse) {
           from.find("data") == std::string::npos && from.find("model") == std::string::npos ? letters : names;
       std::optional<Product> product;
       try {
-        product = make_product(parse_product(from + " -> " + to), {{"I", 5}, {"J", 6}}, mesh);
+        product =
+            make_product(parse_product(from + " -> " + to), {{"I", 5}, {"J", 6}}, mesh, {DType::bf16, DType::bf16});
       } catch (const UsageError&) {  // an axis used twice, or of the other mesh
         continue;
       }
-      expect_parses(product->candidates({.real = DType::bf16}, bandwidth_bound(mesh)).at(0).program, seen);
+      expect_parses(product->candidates(bandwidth_bound(mesh)).at(0).program, seen);
     }
   }
   EXPECT_EQ(seen.conversions.size(), 7U);

@@ -15,10 +15,8 @@ TEST(Reuse, OperandsOfTheRunBefore) {
   const AbstractMesh mesh = AbstractMesh::parse("X=1");
   const Product product =
       make_product(parse_product("A[I, J] * B[J, K] -> C[I, K]"), {{"I", 2}, {"J", 3}, {"K", 5}}, mesh);
-  const ElementTypes types{.real = DType::f32};
-  const RankProgram program =
-      product.candidates(types, roofline::hardware_named("cpu", mesh, DType::f32)).at(0).program;
-  const std::vector<std::vector<Bytes>> distances = reuse_distances(program, types);
+  const RankProgram program = product.candidates(roofline::hardware_named("cpu", mesh, DType::f32)).at(0).program;
+  const std::vector<std::vector<Bytes>> distances = reuse_distances(program);
   ASSERT_EQ(distances.size(), 1U);
   ASSERT_EQ(distances[0].size(), 3U);
   const double a = 4.0 * 2 * 3, b = 4.0 * 3 * 5, c = 4.0 * 2 * 5;
@@ -29,12 +27,11 @@ TEST(Reuse, OperandsOfTheRunBefore) {
 /// A gathered copy is used at once; what it was gathered from was used a run ago.
 TEST(Reuse, WhatAStepHasJustMade) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
-  const Product product =
-      make_product(parse_product("A[I, J_X] * B[J, K] -> C[I, K]"), {{"I", 2}, {"J", 4}, {"K", 6}}, mesh);
-  const ElementTypes types{.real = DType::f64};
-  for (const Candidate& each : product.candidates(types, roofline::hardware_named("cpu", mesh, DType::f64))) {
+  const Product product = make_product(parse_product("A[I, J_X] * B[J, K] -> C[I, K]"), {{"I", 2}, {"J", 4}, {"K", 6}},
+                                       mesh, {DType::f64, DType::f64});
+  for (const Candidate& each : product.candidates(roofline::hardware_named("cpu", mesh, DType::f64))) {
     if (each.program.steps.size() != 2 || each.program.steps[0].kind != StepKind::all_gather) continue;
-    const std::vector<std::vector<Bytes>> distances = reuse_distances(each.program, types);
+    const std::vector<std::vector<Bytes>> distances = reuse_distances(each.program);
     const double block = 8.0 * 2 * 2, gathered = 8.0 * 2 * 4, b = 8.0 * 4 * 6, c = 8.0 * 2 * 6;
     // The gathered copy takes the memory that the one of the run before gave back.
     EXPECT_EQ(distances[0][1].value, gathered + b + c);

@@ -16,8 +16,6 @@
 namespace shardline {
 namespace {
 
-const ElementTypes kTypes = {.real = DType::f32};
-
 /// Links that move beside the cores, or need them; slow ones make moving as long as computing.
 roofline::Hardware machine(const RankProgram& program, bool frees_cores, double bandwidth = 1e9) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e12), Seconds(1e-9), {}};
@@ -152,7 +150,7 @@ TEST(Schedule, BeginsAndEndsEveryStepOnceAndReadsNothingEarly) {
             for (const Index bundle : {Index{0}, Index{256}, Index{1} << 30}) {
               const ScheduleOptions options{
                   .overlap = true, .distance = distance, .bundle_bytes = bundle, .fuse = fuse};
-              const ProgramSchedule made = schedule(program, kTypes, machine(program, frees), options);
+              const ProgramSchedule made = schedule(program, machine(program, frees), options);
               expect_sound(program, made);
               expect_buffers_live(program, made);
               expect_nothing_overwritten_early(program, made);
@@ -168,16 +166,16 @@ TEST(Schedule, IsInOrderWhereNothingMayBeMoved) {
   const TrainingStep step = small_training_step(true, false, 2);
   const RankProgram program = partitioned(step.model.program, "X=2", "fsdp");
   const ScheduleOptions options{.overlap = false, .bundle_bytes = 0, .fuse = ScheduleOptions::Fuse::never};
-  EXPECT_EQ(schedule(program, kTypes, machine(program, true), options).actions, in_order(program).actions);
+  EXPECT_EQ(schedule(program, machine(program, true), options).actions, in_order(program).actions);
   const ScheduleOptions overlapping{.bundle_bytes = 0};
-  EXPECT_EQ(schedule(program, kTypes, machine(program, false), overlapping).actions, in_order(program).actions)
+  EXPECT_EQ(schedule(program, machine(program, false), overlapping).actions, in_order(program).actions)
       << "where moving needs the cores nothing is gained";
 }
 
 TEST(Schedule, StartsGathersOfParametersOneLayerAhead) {
   const TrainingStep step = small_training_step(true, false, 3);
   const RankProgram program = partitioned(step.model.program, "X=2", "fsdp");
-  const ProgramSchedule made = schedule(program, kTypes, machine(program, true), {});
+  const ProgramSchedule made = schedule(program, machine(program, true), {});
   int ahead = 0;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& gather = program.steps[i];
@@ -202,7 +200,7 @@ TEST(Schedule, StartsGathersOfParametersOneLayerAhead) {
 TEST(Schedule, EndsReductionsOfGradientsLate) {
   const TrainingStep step = small_training_step(true, false, 3);
   const RankProgram program = partitioned(step.model.program, "X=2", "fsdp");
-  const ProgramSchedule made = schedule(program, kTypes, machine(program, true), {});
+  const ProgramSchedule made = schedule(program, machine(program, true), {});
   int hidden = 0;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     if (program.steps[i].kind != StepKind::reduce_scatter) continue;
@@ -225,7 +223,7 @@ TEST(Schedule, BundlesSmallAllReducesOverTheSameAxes) {
                                          [](const Step& s) { return s.kind == StepKind::all_reduce; });
   ASSERT_GE(all_reduces, 7) << "of the norms' weights";
   const auto starts = [&](Index bytes) {
-    const ProgramSchedule made = schedule(program, kTypes, machine(program, false), {.bundle_bytes = bytes});
+    const ProgramSchedule made = schedule(program, machine(program, false), {.bundle_bytes = bytes});
     std::size_t largest = 0;
     for (const Action& action : made.actions) {
       Index sum = 0;
@@ -250,7 +248,7 @@ TEST(Schedule, FusesWhereThePriceSaysSo) {
   const TrainingStep step = small_training_step(true, false, 2);
   const RankProgram program = partitioned(step.model.program, "Y=2", "tp_seq");
   const auto fused = [&](bool frees, ScheduleOptions::Fuse fuse) {
-    return count(schedule(program, kTypes, machine(program, frees, 1e6), {.fuse = fuse}), ActionKind::fuse);
+    return count(schedule(program, machine(program, frees, 1e6), {.fuse = fuse}), ActionKind::fuse);
   };
   EXPECT_EQ(fused(true, ScheduleOptions::Fuse::never), 0);
   EXPECT_EQ(fused(false, ScheduleOptions::Fuse::priced), 0) << "moving that needs the core cannot be hidden";
@@ -265,7 +263,7 @@ TEST(Schedule, FusesLargeProductsOverLinksThatMoveBesideThem) {
   const Transformer model = make_evaluation(config, {8, 512});
   const RankProgram program = partitioned(model.program, "Y=4", "tp_seq");
   const auto fused = [&](bool frees, double bandwidth) {
-    const ProgramSchedule made = schedule(program, kTypes, machine(program, frees, bandwidth), {});
+    const ProgramSchedule made = schedule(program, machine(program, frees, bandwidth), {});
     expect_sound(program, made);
     return count(made, ActionKind::fuse);
   };
@@ -282,14 +280,14 @@ TEST(Schedule, FusesBothEndsOfAChainOfTwoProducts) {
   for (const Axis& axis : product.mesh.axes()) {
     hardware.links[axis] = {.latency = Seconds(1e-9), .bandwidth = BytesPerSecond(1e9)};
   }
-  const RankProgram program = product.candidates(kTypes, hardware).at(0).program;
+  const RankProgram program = product.candidates(hardware).at(0).program;
   EXPECT_EQ(lines(program), (std::vector<std::string>{
                                 "In[B_X, D] = AllGather_Y(In[B_X, D_Y])",
                                 "T1[B_X, F_Y] = In[B_X, D] *_D W_in[D, F_Y]",
                                 "Out[B_X, D]{U_Y} = T1[B_X, F_Y] *_F W_out[F_Y, D]",
                                 "Out[B_X, D_Y] = ReduceScatter_Y(Out[B_X, D]{U_Y})",
                             }));
-  const ProgramSchedule made = schedule(program, kTypes, hardware, {.fuse = ScheduleOptions::Fuse::always});
+  const ProgramSchedule made = schedule(program, hardware, {.fuse = ScheduleOptions::Fuse::always});
   ASSERT_EQ(made.actions.size(), 2U);
   EXPECT_EQ(made.actions[0], (Action{ActionKind::fuse, {0, 1}, true}));
   EXPECT_EQ(made.actions[1], (Action{ActionKind::fuse, {2, 3}, true}));
@@ -320,7 +318,7 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   EXPECT_DOUBLE_EQ(apart.total.value, computing + moving);
   EXPECT_DOUBLE_EQ(apart.exposed.value, moving);
   const ScheduleOptions no_bundles{.bundle_bytes = 0};
-  const ProgramSchedule made = schedule(program, kTypes, machine(program, true), no_bundles);
+  const ProgramSchedule made = schedule(program, machine(program, true), no_bundles);
   const ScheduledTime beside = scheduled_time(program, made, estimates, machine(program, true));
   EXPECT_DOUBLE_EQ(beside.moving.value, moving);
   // Products beside collectives in flight lose a little by being cut into panels.
@@ -348,7 +346,7 @@ TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
   const auto [estimates, computing, moving] = evenly_priced(program);
   // Without what starts early or ends late every collective is alone but for its product.
   const ScheduleOptions options{.overlap = false, .bundle_bytes = 0, .fuse = ScheduleOptions::Fuse::always};
-  const ProgramSchedule made = schedule(program, kTypes, machine(program, true), options);
+  const ProgramSchedule made = schedule(program, machine(program, true), options);
   const int fused = count(made, ActionKind::fuse);
   ASSERT_GE(fused, 2);
   const double cut = 1.0 / 0.95;

@@ -149,7 +149,7 @@ class Simulator {
         blocks.push_back(unwritten(DType::f64, shape));
         results.push_back(&blocks[r]);
       }
-      run_phase(op, static_cast<std::size_t>(step.phase), ranges, operands, results);
+      run_phase(program_.program, op, static_cast<std::size_t>(step.phase), ranges, operands, results);
     }
   }
 
@@ -326,7 +326,7 @@ Values run_unsharded(const Program& program, Values values) {
         result = unwritten(DType::f64, program.array(a).shape);
         results.push_back(&result);
       }
-      run_phase(op, p, ranges, operands, results);
+      run_phase(program, op, p, ranges, operands, results);
     }
   }
   return values;

@@ -34,15 +34,15 @@ class StateTest : public testing::Test {
 
   Program sizes() const {
     Program p;
+    p.dtype = DType::f64;
     p.sizes = {{"B", kB}, {"D", kD}, {"F", kF}};
     return p;
   }
 
-  static std::shared_ptr<Compiled> compiled(const Program& p, const AbstractMesh& mesh, Declaration declaration,
-                                            DType dtype = DType::f64) {
+  static std::shared_ptr<Compiled> compiled(const Program& p, const AbstractMesh& mesh, Declaration declaration) {
     RankProgram program = partition(p, mesh, declaration);
     check(program);
-    return compile(std::move(program), {.types = {.real = dtype}});
+    return compile(std::move(program), {});
   }
 
   /// S' = W + W, which reads no S; or S' = S + W.

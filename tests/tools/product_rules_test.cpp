@@ -13,8 +13,8 @@ namespace {
 const std::map<std::string, Index> kSizes{{"I", 4}, {"J", 6}, {"K", 8}};
 
 Product make(const std::string& text, const std::map<std::string, Index>& sizes = kSizes,
-             const std::string& mesh = "X=2,Y=3") {
-  return make_product(parse_product(text), sizes, AbstractMesh::parse(mesh));
+             const std::string& mesh = "X=2,Y=3", DType dtype = DType::f32) {
+  return make_product(parse_product(text), sizes, AbstractMesh::parse(mesh), {dtype, dtype});
 }
 
 /// The message with which a product is refused.
@@ -25,7 +25,7 @@ std::string refusal(const std::string& text, const std::map<std::string, Index>&
 int case_of(const std::string& text, const Axis& axis, const std::map<std::string, Index>& sizes = kSizes) {
   const Product product = make(text, sizes);
   const roofline::Hardware hardware = roofline::hardware_named("cpu", product.mesh, DType::f32);
-  for (const AxisCase& each : cases(product, product.candidates({}, hardware).at(0).program)) {
+  for (const AxisCase& each : cases(product, product.candidates(hardware).at(0).program)) {
     if (each.axis == axis) return each.number;
   }
   return 0;
@@ -119,9 +119,9 @@ TEST(ProductRules, ACollectiveSaysWhatItMakes) {
 }
 
 TEST(ProductRules, StepsOfAConversionAddUp) {
-  const Product product = make("AllGather_XY(A[I_X, J_Y])", kTwo);
+  const Product product = make("AllGather_XY(A[I_X, J_Y])", kTwo, "X=2,Y=3", DType::bf16);
   const roofline::Hardware chip = roofline::hardware_named("v5e", product.mesh, DType::bf16);
-  const std::vector<Candidate> ways = product.candidates({.real = DType::bf16}, chip);
+  const std::vector<Candidate> ways = product.candidates(chip);
   ASSERT_EQ(ways.size(), 1U);
   ASSERT_EQ(ways[0].price.steps.size(), 2U);
   EXPECT_EQ(ways[0].price.total, ways[0].price.steps[0].price.time + ways[0].price.steps[1].price.time);
@@ -152,10 +152,10 @@ TEST(ProductRules, RefusesACollectiveThatDoesNotDoIt) {
 }
 
 TEST(ProductRules, RefusesAnotherWireThanTheSumsHave) {
-  const Product product = make("A[I, J] = AllReduce_X(A[I, J]{U_X}) over wire exchange", kTwo);
   const auto refused = [&](DType dtype) {
+    const Product product = make("A[I, J] = AllReduce_X(A[I, J]{U_X}) over wire exchange", kTwo, "X=2,Y=3", dtype);
     const roofline::Hardware chip = roofline::hardware_named("v5e", product.mesh, dtype);
-    return usage_message([&] { return product.candidates({.real = dtype}, chip); });
+    return usage_message([&] { return product.candidates(chip); });
   };
   EXPECT_EQ(refused(DType::bf16), "\"over wire exchange\" is written, but sums of bf16 on v5e go over wire hop");
   EXPECT_EQ(refused(DType::f32), "\"over wire exchange\" is written, but f32 has one wire, which has no name");

@@ -80,7 +80,7 @@ class Bench {
   explicit Bench(const Mesh& mesh) : mesh_(mesh), engine_(mesh) {}
 
   Product product(const std::string& text, const Sizes& sizes) const {
-    return make_product(parse_product(text), sizes, mesh_.axes());
+    return make_product(parse_product(text), sizes, mesh_.axes(), {DType::f64, DType::f64});
   }
 
   /// Collective over the mesh: the program is right step by step, and with every collective that can be fused with the
@@ -88,8 +88,7 @@ class Bench {
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
     expect_right(product, compiled(program));
-    const auto fused = compile(program, {.types = {.real = DType::f64},
-                                         .scheduling = {{.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)}},
+    const auto fused = compile(program, {.scheduling = {{.fuse = ScheduleOptions::Fuse::always, .panel = Flops(50)}},
                                          .prices = bandwidth_bound(mesh_.axes())});
     if (fused->schedule().actions == in_order(program).actions) return;
     ++fused_;
@@ -123,7 +122,7 @@ class Bench {
   }
 
   std::vector<Candidate> candidates(const Product& product) const {
-    return product.candidates({.real = DType::f64}, bandwidth_bound(mesh_.axes()));
+    return product.candidates(bandwidth_bound(mesh_.axes()));
   }
 
   /// The winners under two opposite sets of prices.
@@ -131,16 +130,14 @@ class Bench {
     const Product made = product(text, sizes);
     EXPECT_EQ(made.to_string(), text);  // the layouts are those that were written
     const RankProgram fewest_bytes = candidates(made).at(0).program;
-    const RankProgram fewest_steps = made.candidates({.real = DType::f64}, latency_bound(mesh_.axes())).at(0).program;
+    const RankProgram fewest_steps = made.candidates(latency_bound(mesh_.axes())).at(0).program;
     expect_right(made, fewest_bytes);
     if (lines(fewest_steps) != lines(fewest_bytes)) expect_right(made, fewest_steps);
   }
 
  private:
   /// Step by step.
-  static std::shared_ptr<const Compiled> compiled(const RankProgram& program) {
-    return compile(program, {.types = {.real = DType::f64}});
-  }
+  static std::shared_ptr<const Compiled> compiled(const RankProgram& program) { return compile(program, {}); }
 
   /// This rank's block of the result.
   Tensor run(const Product& product, const std::shared_ptr<const Compiled>& compiled) {

@@ -252,10 +252,9 @@ TEST(Show, WhatIsNoShardingIsRefused) {
 /// A gathered operand and partial sums are drawn too, each layout once.
 TEST(Show, ProgramsAreDrawnLayoutByLayout) {
   const Product product = make_product(parse_product("A[I, J_X] * B[J_X, K] -> C[I, K]"), parse_sizes("I=4,J=4,K=4"),
-                                       AbstractMesh::parse("X=2"));
-  const ElementTypes types{.real = DType::f64};
-  const std::string text = pictures(
-      product.candidates(types, roofline::hardware_named("cpu", product.mesh, types.real)).at(0).program, types);
+                                       AbstractMesh::parse("X=2"), {DType::f64, DType::f64});
+  const std::string text =
+      pictures(product.candidates(roofline::hardware_named("cpu", product.mesh, DType::f64)).at(0).program);
   const std::size_t a = text.find("A[I, J_X]: 4 x 4 in 2 blocks of 4 x 2 (64 B), each on one rank\n");
   const std::size_t b = text.find("\n\nB[J_X, K]: ");
   const std::size_t owed = text.find("\n\nC[I, K]{U_X}: ");

@@ -32,11 +32,10 @@ std::string what_fits(const CountedRun& run, const TrainingOptions& options, con
     smaller.batch.sequences /= 2;
     if (fits(need_of(run, smaller, strategy, mesh))) ways.push_back(fmt::format("--batch {}", smaller.batch.sequences));
   }
-  const Program program = make_training_step(run.config, options.batch, options.adamw).model.program;
+  const Program program = make_training_step(run.config, options.batch, options.adamw, options.types()).model.program;
   TrainingOptions by_table = options;
   by_table.by_price = false;
-  for (const PricedStrategy& each :
-       price_strategies(program, mesh, options.policy, {.real = options.dtype}, options.prices, options.schedule)) {
+  for (const PricedStrategy& each : price_strategies(program, mesh, options.policy, options.prices, options.schedule)) {
     if (!fits(need_of(run, by_table, each.strategy, mesh))) continue;
     ways.push_back("--strategy " + to_string(each.strategy));
     break;

@@ -7,7 +7,8 @@
 
 namespace shardline {
 
-/// The element type of every array of a program: i32 for tokens, `real` for the rest but those stored otherwise.
+/// The element type of every array of a program: i32 for tokens, `stored` for the arrays listed
+/// there, else `real`.
 struct ElementTypes {
   DType real = DType::f32;
   std::map<ArrayId, DType> stored = {};

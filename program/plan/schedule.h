@@ -50,7 +50,7 @@ struct ScheduleOptions {
   /// regions before its reader. A reduction of a gradient ends at most this many regions after its
   /// own. A larger distance hides more and holds more memory.
   int distance = 1;
-  /// All_reduces over the same axes travel as one, up to this many bytes together. 0: each alone.
+  /// All_reduces of at most this many bytes each, over the same axes, travel as one. 0: each alone.
   Index bundle_bytes = Index{64} << 10;
   /// Which collectives beside a matrix product are fused with it: none, those with a better price,
   /// or all possible.

@@ -9,7 +9,7 @@
 namespace shardline::tools {
 namespace {
 
-/// A span by rank 0's clock, as ranks send it to each other.
+/// A span by rank 0's clock, in the form that ranks send.
 struct Sent {
   double label = 0;
   double begin = 0;

@@ -257,7 +257,7 @@ class Artist {
     return grid;
   }
 
-  /// The ranks that hold the block at `at`: replica by replica, in each part by part.
+  /// The ranks that hold the block at `at`, by replica, and in each replica by part.
   Cell cell(Coordinates at, Index room, bool stacked) const {
     const Index parts = mesh_.size(parts_);
     const Index count = mesh_.size(replicas_) * parts;

@@ -84,7 +84,7 @@ void try_threads(int count) {
 
 /// Throws Error if there is no room for `threads` threads. OpenBLAS itself would retry for ever.
 void check_room(int threads) {
-  constexpr std::size_t kOfThread = std::size_t{128} << 20;  // what OpenBLAS packs the blocks of a thread into
+  constexpr std::size_t kOfThread = std::size_t{128} << 20;  // memory in which OpenBLAS packs the blocks of a thread
   const std::size_t bytes = static_cast<std::size_t>(threads) * kOfThread;
   // Writable, so a limit on data counts it too. Nothing touches it.
   constexpr int kKind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

@@ -45,7 +45,7 @@ ProgramPrice price(const RankProgram& program, const ElementTypes& types, const 
 ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
                    std::size_t first = 0);
 
-/// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
+/// True if `a` is better: the lower total, then the lower sum. Rounding differences count as ties.
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b);
 
 }  // namespace shardline

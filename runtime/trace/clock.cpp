@@ -40,7 +40,7 @@ ClockReading ask(const mpi::Communicator& comm, mpi::Peer peer, const Clock& clo
   return best;
 }
 
-/// On `peer`: answers ask().
+/// On the asked rank: answers ask() of rank 0.
 void answer(const mpi::Communicator& comm, mpi::Peer peer, const Clock& clock) {
   for (int i = 0; i < kRoundTrips; ++i) {
     receive(comm, peer);

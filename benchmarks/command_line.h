@@ -10,8 +10,8 @@
 
 namespace shardline {
 
-/// Reads the arguments of a benchmark under mpirun. False when they only asked for help, which rank 0 has printed then.
-/// Throws UsageError on every rank when they are wrong.
+/// Reads the arguments of a benchmark under mpirun. False if they only ask for help; rank 0 has
+/// printed it then. Throws UsageError on every rank if they are wrong.
 inline bool parse_arguments(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);

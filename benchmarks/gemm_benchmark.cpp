@@ -1,4 +1,5 @@
-/// Matrix products: ours against the BLAS called directly, and the products of a LLaMA layer written as einsums.
+/// Matrix products: ours and direct calls of the BLAS; and the products of a LLaMA layer as
+/// einsums.
 #include <cblas.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Attention and the kernels that only pass over memory.
+/// Attention, and the kernels that only walk over memory.
 #include "benchmarks/kernels_support.h"
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
@@ -18,8 +18,8 @@ const Shape kHidden{4, 128, 512};
 const Shape kStream{4, 128, 192};
 const Shape kLogits{4, 128, 256};
 
-/// Arrays of attention over sequences of range(0) positions in heads of range(1), three queries to a key: 1024
-/// positions in all, but one sequence at least.
+/// Arrays of attention: sequences of range(0) positions, heads of range(1), three queries per key.
+/// 1024 positions in total, but at least one sequence.
 struct Heads {
   Shape q, k, lse;
 

@@ -5,7 +5,7 @@
 
 #include "kernels/einsum/gemm.h"
 
-/// Kernels are measured on one BLAS thread unless OPENBLAS_NUM_THREADS says otherwise.
+/// Measures kernels with one BLAS thread, unless OPENBLAS_NUM_THREADS says otherwise.
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -11,7 +11,7 @@
 
 namespace shardline::kernels {
 
-/// An array of standard normal values to run a kernel on.
+/// An array of standard normal values, as kernel input.
 template <class T>
 struct BenchmarkArray {
   Shape shape;
@@ -27,7 +27,7 @@ struct BenchmarkArray {
   View<const T> view() const { return {values.data(), shape}; }
 };
 
-/// Rates that follow from the cost of one iteration; decimal units, printed as FLOP/s and B/s.
+/// Rates from the cost of one iteration, in decimal units, printed as FLOP/s and B/s.
 inline void report_rates(benchmark::State& state, const Cost& cost) {
   using benchmark::Counter;
   state.counters["FLOP/s"] = Counter(cost.flops.value, Counter::kIsIterationInvariantRate);

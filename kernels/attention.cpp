@@ -29,7 +29,7 @@ void check_forward(const Heads& heads, const Shape& q, const Shape& k, const Sha
 
 namespace {
 
-/// One key-value head of one sequence in the forward pass; the pointers are to its first elements.
+/// One key-value head of one sequence in the forward pass. The pointers are to its first elements.
 template <class T>
 struct Head {
   const T *q, *k, *v;
@@ -46,7 +46,7 @@ struct RowBlock {
         values(zero_block<T>(kKeyBlock, width)) {}
 
   Block<T> q;       ///< [rows, H], scaled
-  Block<T> output;  ///< [rows, H], not divided by `sum` yet
+  Block<T> output;  ///< [rows, H], not yet divided by `sum`
   Block<T> keys;    ///< [H, keys]
   Block<T> values;  ///< [keys, H]
   std::array<T, kTileRows * kKeyDistance<T>> scores;
@@ -62,8 +62,8 @@ struct RowBlock {
   }
 };
 
-/// The larger of `start` and the first `count` scores, whole pieces of lanes. A NaN among them need not be the result:
-/// it stays one as a weight.
+/// The larger of `start` and the first `count` scores; `count` is a multiple of kLanes. A NaN score
+/// may get lost here, but its weight is still NaN.
 template <class T>
 T largest_score(const T* scores, Index count, T start) {
   if (count == 0) return start;
@@ -72,7 +72,7 @@ T largest_score(const T* scores, Index count, T start) {
   return std::max(start, lanes.maxCoeff());
 }
 
-/// Turns `count` scores, whole pieces of lanes, into exp(score - largest), and gives their sum.
+/// Turns `count` scores (a multiple of kLanes) into exp(score - largest). Returns their sum.
 template <class T>
 T weigh_scores(T* scores, Index count, T largest) {
   const auto weigh = [&](Index s) -> Lanes<T> {
@@ -86,8 +86,9 @@ T weigh_scores(T* scores, Index count, T largest) {
   return sum.sum();
 }
 
-/// Turns the scores of the tile of rows from `r` on into exp(score - largest), and brings what the rows have summed so
-/// far to their new largest scores. All maxima come first: they then need not wait for the exponentials of other rows.
+/// Turns the scores of the tile of rows at `r` into exp(score - largest), and scales the sums so
+/// far to the new maxima. All maxima come first, so they do not wait for the exponentials of other
+/// rows.
 template <class T>
 void soften_tile(const Heads& heads, Range rows, Range keys, Index r, RowBlock<T>& block) {
   std::array<Index, kTileRows> padded;
@@ -110,8 +111,8 @@ void soften_tile(const Heads& heads, Range rows, Range keys, Index r, RowBlock<T
   }
 }
 
-/// Adds one block of keys to a block of rows, a tile of rows at a time; only tiles that see some of the keys are
-/// touched.
+/// Adds one block of keys to a block of rows, one tile of rows at a time. Skips tiles that see none
+/// of the keys.
 template <class T>
 void attend_block(const Heads& heads, Range rows, Range keys, RowBlock<T>& block) {
   const Index first = std::max<Index>(0, heads.first_seeing(keys.begin) - rows.begin) / kTileRows * kTileRows;
@@ -164,8 +165,8 @@ void attend_head(const Heads& heads, const Head<T>& head, RowBlock<T>& block) {
   }
 }
 
-/// Visible pairs of query and key over all query heads. The first queries see no key, the last ones all; between them
-/// each sees one more than the query before.
+/// Visible pairs of query and key over all query heads. The first queries see no key, the last ones
+/// see all. Between them each query sees one key more than the one before.
 double visible_pairs(const Heads& heads) {
   const Index before = heads.options.query_begin + 1 - heads.options.key_begin;  // keys before the end of query 0
   const Index first = std::clamp<Index>(-before, 0, heads.T);

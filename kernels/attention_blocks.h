@@ -9,13 +9,14 @@
 #include "kernels/einsum/tile_product.h"
 #include "kernels/support/lanes.h"
 
-/// What the forward and the backward pass of attention share: how the arrays are cut into blocks, and the blocks. Only
-/// their sources include this header.
+/// Shared by the forward and the backward pass of attention: how arrays are cut into blocks, and
+/// the blocks. Only their sources include this header.
 namespace shardline::kernels {
 
-/// Rows and keys of a block. A row is one query of one head: those of the G heads of a key-value head follow each
-/// other, position by position, so that every head that a key serves is in one product. The operands of a block stay in
-/// the second-level cache; both extents are whole tiles as rows and as columns, and whole pieces of lanes.
+/// Rows and keys of a block. A row is one query of one head. The rows of the G heads of a key-value
+/// head are neighbours, position by position, so one product covers all heads that a key serves.
+/// The operands of a block stay in the L2 cache. Both extents are multiples of tile rows, tile
+/// columns and kLanes.
 inline constexpr Index kRowBlock = 192;
 inline constexpr Index kGradRowBlock = 96;
 inline constexpr Index kKeyBlock = 192;
@@ -24,7 +25,7 @@ static_assert(kKeyBlock % kTileColumns<float> == 0 && kKeyBlock % kLanes == 0);
 template <class T>
 inline constexpr Index kKeyDistance = row_distance<T>(kKeyBlock);
 
-/// The extents of a call, and where the rows of one key-value head of one sequence lie.
+/// The extents of a call, and the places of the rows of one key-value head of one sequence.
 struct Heads {
   Index B, T, S, K, G, H;
   AttentionOptions options;
@@ -32,13 +33,13 @@ struct Heads {
   Index key_stride() const { return K * H; }
   Index query_rows() const { return B * T * K * G; }
   Index head_rows() const { return T * G; }
-  /// Where a row lies among those of all key-value heads.
+  /// The place of a row among the rows of all key-value heads.
   Index row_place(Index row) const { return row / G * K * G + row % G; }
   double scale() const { return 1 / std::sqrt(static_cast<double>(H)); }
 
-  /// Keys that query `t` sees: the first so many.
+  /// The number of keys that query `t` sees; they are the first ones.
   Index visible(Index t) const { return std::clamp<Index>(options.query_begin + t + 1 - options.key_begin, 0, S); }
-  /// Of `keys`, how many of the first `row` sees.
+  /// How many of `keys` the row `row` sees; they are the first ones.
   Index visible(Index row, Range keys) const {
     return std::clamp<Index>(visible(row / G) - keys.begin, 0, keys.size());
   }
@@ -46,9 +47,9 @@ struct Heads {
   Index first_seeing(Index s) const { return G * std::clamp<Index>(options.key_begin + s - options.query_begin, 0, T); }
 };
 
-/// Throws Error when the shapes of q and k do not belong together.
+/// Throws Error if the shapes of q and k do not match.
 Heads check_heads(const Shape& q, const Shape& k, const AttentionOptions& options);
-/// Throws Error unless the array called `name` has the shape expected.
+/// Throws Error unless the array `name` has the expected shape.
 void check_attention_shape(const char* name, const Shape& shape, const Shape& expected);
 /// Checks v, o and lse.
 void check_forward(const Heads& heads, const Shape& q, const Shape& k, const Shape& v, const Shape& o,
@@ -71,7 +72,8 @@ void for_each_head(const Heads& heads, Body&& body) {
   }
 }
 
-/// A block copied out of the arrays: rows of H numbers and zeros up to whole tiles, or the same transposed.
+/// A block copied out of the arrays: rows of H numbers, padded with zeros to whole tiles; or its
+/// transpose.
 template <class T>
 using Block = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -116,7 +118,8 @@ void take_keys_transposed(const Heads& heads, const T* from, Range keys, Block<T
   }
 }
 
-/// The scores of a tile of rows, or the products of any other rows of H numbers with transposed keys.
+/// The scores of a tile of rows. More generally: products of rows of H numbers with transposed
+/// keys.
 template <class T>
 void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T>& transposed, Index keys, T* scores) {
   multiply_tiles<TileResult::set, T>({.depth = heads.H,
@@ -129,7 +132,8 @@ void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T
                                       .c_row = kKeyDistance<T>});
 }
 
-/// Fills a row of scores up to a whole piece of lanes with scores whose exponential is 0, and gives the padded length.
+/// Pads a row of scores to a multiple of kLanes with scores whose exponential is 0. Returns the
+/// padded length.
 template <class T>
 Index pad_row(T* scores, Index visible) {
   const Index padded = (visible + kLanes - 1) / kLanes * kLanes;

@@ -5,7 +5,7 @@
 namespace shardline::kernels {
 namespace {
 
-/// One key-value head of one sequence in the backward pass; the pointers are to its first elements.
+/// One key-value head of one sequence in the backward pass. The pointers are to its first elements.
 template <class T>
 struct HeadGrad {
   const T *q, *k, *v, *o, *lse, *d_o;
@@ -28,10 +28,10 @@ struct GradBlock {
         d_queries(zero_block<T>(kTileRows, width)) {}
 
   Block<T> q, d_o;                              ///< [rows, H], q scaled
-  Block<T> weights, d_scores;                   ///< the probabilities and the gradients of the scores [rows, keys]
+  Block<T> weights, d_scores;                   ///< the probabilities, and the gradients of the scores [rows, keys]
   Block<T> keys, d_keys, d_values;              ///< [keys, H]
   Block<T> keys_transposed, values_transposed;  ///< [H, keys]
-  Block<T> d_queries;                           ///< [a tile of rows, H], not scaled yet
+  Block<T> d_queries;                           ///< [a tile of rows, H], not yet scaled
   std::array<T, kGradRowBlock> lse, delta;      ///< of each row; delta = sum over H of do o
 
   Index width() const { return q.cols(); }
@@ -50,8 +50,8 @@ void take_grad_rows(const Heads& heads, const HeadGrad<T>& head, Range rows, Gra
   }
 }
 
-/// From scores and gradients of the probabilities to probabilities and gradients of the scores; zero beyond the keys
-/// that the row sees.
+/// Turns scores into probabilities, and gradients of the probabilities into gradients of the
+/// scores. Zero for keys that the row does not see.
 template <class T>
 void soften_grad_row(GradBlock<T>& block, Index r, Index visible) {
   T *weights = row_of(block.weights, r), *d_scores = row_of(block.d_scores, r);
@@ -66,7 +66,8 @@ void soften_grad_row(GradBlock<T>& block, Index r, Index visible) {
   std::fill(d_scores + visible, d_scores + kKeyBlock, T(0));
 }
 
-/// Fills `weights` and `d_scores` and adds to the gradients of the queries, a tile of rows at a time.
+/// Fills `weights` and `d_scores`, and adds to the gradients of the queries, one tile of rows at a
+/// time.
 template <class T>
 void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& block, T* dq) {
   for (Index r = 0; r < rows.size(); r += kTileRows) {
@@ -92,8 +93,8 @@ void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& bl
   }
 }
 
-/// Adds to the gradients of the keys or values what the rows of `of_rows` [rows, H] give with `factors` [rows, keys];
-/// no row before `first_seeing` a tile of keys has part in it.
+/// Adds factors^T of_rows to the gradients of keys or values: `of_rows` is [rows, H], `factors`
+/// [rows, keys]. Skips the rows before `first_seeing`, which do not see the tile of keys.
 template <class T>
 void add_key_grad(const Heads& heads, Range rows, Range keys, const Block<T>& factors, const Block<T>& of_rows,
                   Block<T>& gradient) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kIdSize = static_cast<double>(sizeof(std::int32_t));
 
-/// Checks the shapes of a table and the tokens looked up in it; gives the width of a row.
+/// Checks the shapes of a table and of the tokens. Returns the width of a row.
 Index check_lookup(const char* kernel, const Shape& table, const Shape& ids, Range rows, const Shape& tokens) {
   SHARDLINE_CHECK(table.size() == 2, "{}: the table has shape {}, not [V, D]", kernel, to_string(table));
   SHARDLINE_CHECK(table[0] == rows.size(), "{}: a table of shape {} for rows {} to {}", kernel, to_string(table),

@@ -10,14 +10,15 @@
 namespace shardline::kernels {
 namespace {
 
-/// NaN when the sum of squares has overflowed: 1 / infinity would be 0, and a wrong result would look like a right one.
+/// NaN if the sum of squares has overflowed. 1 / infinity would be 0, and the wrong result would
+/// look right.
 template <class T>
 double inverse_rms(T ss, const NormOptions& options) {
   if (std::isinf(ss)) return std::numeric_limits<double>::quiet_NaN();
   return 1 / std::sqrt(static_cast<double>(ss) / static_cast<double>(options.width) + options.eps);
 }
 
-/// Arrays of the size of x, of a row of it and of a column of it, each counted once.
+/// Counts arrays like x, like a row of x and like a column of x, each once.
 Cost row_cost(const Shape& x, Index operations, Index wholes, Index rows, Index columns, Index element_size) {
   const Rows extents = as_rows("norm", x);
   const Index elements = extents.rows * extents.columns;

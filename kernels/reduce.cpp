@@ -11,7 +11,7 @@
 namespace shardline::kernels {
 namespace {
 
-/// Elements combined at a time: the running result of so many stays in the first-level cache.
+/// Elements combined at a time: this many partial results stay in the L1 cache.
 constexpr Index kTile = 1024;
 
 template <bool maximum, class T>
@@ -25,7 +25,8 @@ T pair(T a, T b) {
   }
 }
 
-// The loops below may be given `into` equal to an operand, element for element, which is no dependence between rounds.
+// In the loops below `into` may equal an operand, element for element. This is no dependence
+// between iterations.
 
 template <class Sum, class From>
 void load(const From* from, Sum* sum, Index count) {
@@ -48,7 +49,7 @@ void combine_two(const T* a, const T* b, T* into, Index count) {
   for (Index i = 0; i < count; ++i) into[i] = pair<maximum>(a[i], b[i]);
 }
 
-/// Calls body with `data` as a pointer to the elements of `dtype`, which is Sum or, where Sum is f32, bf16.
+/// Calls body with `data` as a pointer to elements of `dtype`: Sum, or also bf16 if Sum is f32.
 template <class Sum, class Pointer, class Body>
 void with_elements(DType dtype, Pointer* data, Body body) {
   using Byte = std::conditional_t<std::is_const_v<Pointer>, const void, void>;

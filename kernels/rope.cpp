@@ -20,7 +20,7 @@ void check_rope(const Shape& x, const RopeOptions& options) {
   SHARDLINE_CHECK(options.sign == 1 || options.sign == -1, "rope: sign is {}; 1 and -1 are legal", options.sign);
 }
 
-/// Positions between two whose rotations are computed from their angles.
+/// Every kStride-th position gets its rotation directly from the angle.
 constexpr Index kStride = 16;
 
 /// Cosines and sines for every position of a range and every pair, [positions, H/2] each.
@@ -33,7 +33,7 @@ struct Rotations {
       : cosine(static_cast<std::size_t>(positions * half)), sine(static_cast<std::size_t>(positions * half)) {}
 };
 
-/// Rotations by positions 0, step, 2 step, ... after `first`.
+/// Rotations by the positions first, first + step, first + 2 step, ...
 Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, Index first, Index step, Index count) {
   Rotations<double> rotations(count, static_cast<Index>(frequencies.size()));
   std::size_t at = 0;
@@ -47,8 +47,9 @@ Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, Ind
   return rotations;
 }
 
-/// Cosines and sines are dear, so they are taken for few positions: the rotation by position p is that by the multiple
-/// of kStride at or below it followed by that by the rest. This depends on p alone, not on where the range begins.
+/// Cosines and sines are expensive, so few positions compute them. The rotation by position p is
+/// the rotation by the last multiple of kStride, then by the rest. It depends on p only, not on the
+/// begin of the range.
 template <class T>
 Rotations<T> make_rotations(const RopeOptions& options, Index half) {
   std::vector<double> frequencies;
@@ -74,7 +75,8 @@ Rotations<T> make_rotations(const RopeOptions& options, Index half) {
   return rotations;
 }
 
-/// `y` may be `x`. Every head is taken from its first element on, so a pair's result does not depend on where it lies.
+/// `y` may be `x`. Vectors start at the first element of a head, so the result of a pair does not
+/// depend on its address.
 template <class T>
 void rotate(const T* x, const T* cosine, const T* sine, Index half, T* y) {
 #pragma GCC ivdep

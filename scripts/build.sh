@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Configures and builds one preset of CMakePresets.json into build/PRESET; incremental when it was built before. With
-# --command it needs no packages for tests and benchmarks, and leaves them out of a tree that does not have them yet.
+# Configures and builds one preset of CMakePresets.json in build/PRESET; incremental after the first
+# time. --command needs no packages for tests and benchmarks, and leaves them out of a new tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ tree=build/$preset
 
 version_at_least() { [[ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" == "$1" ]]; }
 
-# Which parts there are is said to a new tree, and to one that was configured for the command alone.
+# A new tree is told which parts to build; so is a tree that had only the command.
 check=(scripts/setup.sh --check)
 parts=()
 new=true
@@ -35,7 +35,7 @@ if $command_only; then
 elif ! $new && grep -q '^SHARDLINE_TESTS:BOOL=OFF' "$tree/CMakeCache.txt"; then
   new=true
   parts=(-DSHARDLINE_TESTS=ON -DSHARDLINE_BENCHMARKS=ON -DSHARDLINE_EXAMPLES=ON)
-  # The command stays as it is compiled: to take its files one by one would build it again.
+  # The command keeps its compile mode. Compiling its files one by one would build it again.
 fi
 if $new; then
   if [[ "$preset" == mpich ]]; then check+=(--mpich); fi
@@ -53,7 +53,7 @@ fi
 launcher=()
 if command -v ccache >/dev/null; then
   launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  export CCACHE_BASEDIR=$PWD  # so that one checkout finds what another has compiled
+  export CCACHE_BASEDIR=$PWD  # one checkout can use what another has compiled
 fi
 cmake --preset "$preset" "${launcher[@]}" "${parts[@]}" "$@" --log-level=WARNING
 targets=()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Sets the machine up, builds the command, trains a small model on this project's own text over MPI ranks (as many as
-# cores, 2 to 4) for about a minute, and lets it continue a line of C++. It installs and builds only what it runs, and says
-# at the end how long each part took. Arguments are handed to `shardline train`.
+# Installs packages, builds the command, trains a small model on this project's own text over MPI
+# ranks (as many as cores, 2 to 4) for about a minute, and lets it continue a line of C++. It
+# installs and builds only what it runs. At the end it prints the time of each part. Arguments go to
+# `shardline train`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

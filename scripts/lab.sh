@@ -51,7 +51,8 @@ set_shape() {
   if ((rows * columns > 16)); then refuse_argument "--hosts '$hosts': 16 hosts are the most"; fi
 }
 
-# parse 'OPTION...' ARGUMENT...: reads the options named into the variables above, what follows them into `rest`.
+# parse 'OPTION...' ARGUMENT...: reads the named options into the variables above, and the other
+# arguments into `rest`.
 parse() {
   local legal=" $1 "
   shift
@@ -86,13 +87,13 @@ expect_no_more() {
   if (($# > 0)); then refuse_argument "unexpected argument '$1'"; fi
 }
 
-# Removes the lab and what Open MPI leaves behind when it is killed.
+# Removes the lab, and files that a killed Open MPI leaves.
 remove_lab() {
   remove_torus
   rm -rf "$state"/{kept,hosts,agent,sessions} {/dev/shm,"${TMPDIR:-/tmp}"}/vader_segment.shardlab*
 }
 
-# Gives the program that runs a few seconds to end by itself.
+# Gives the running program a few seconds to end itself.
 end_child() {
   trap '' INT TERM HUP
   if [[ -n $child ]] && kill -TERM "$child" 2>/dev/null; then
@@ -106,7 +107,7 @@ end_on_signals() {
   trap 'exit 143' TERM
 }
 
-# Makes the lab that was asked for, once nothing of an earlier one is left; when the script ends, the lab ends.
+# Removes the rest of an earlier lab, then makes the requested one. The lab ends with the script.
 make_lab() {
   local host
   require_machine
@@ -120,11 +121,11 @@ make_lab() {
   for ((host = 0; host < rows * columns; host++)); do
     echo "$(launch_address "$host") slots=$ranks_per_host"
   done >"$state/hosts"
-  # The path of this script may have blanks, which mpirun's option may not.
+  # The path of this script may have blanks. The mpirun option must not have any.
   printf 'exec bash %q "$@"\n' "$scripts/lab/remote_shell.sh" >"$state/agent"
 }
 
-# The lab that stands: shared, so that it is not removed as long as this script runs.
+# Uses the existing lab. A shared lock keeps the lab while this script runs.
 join_lab() {
   take_lock shared
   if [[ ! -e $state/kept ]]; then refuse_argument "no lab stands; scripts/lab.sh up makes one"; fi
@@ -134,7 +135,7 @@ join_lab() {
   trap end_child EXIT
 }
 
-# How Open MPI finds the hosts and uses their links; whatever the caller has set stays.
+# Tells Open MPI how to find the hosts and use their links. The caller's own settings stay.
 set_open_mpi_parameters() {
   local parameter name
   for parameter in \
@@ -146,7 +147,8 @@ set_open_mpi_parameters() {
   done
 }
 
-# Runs a command in the background, so that signals to this script are heard at once, with the caller's standard input.
+# Runs a command in the background with the caller's standard input, so this script reacts to
+# signals at once.
 run_child() {
   local code=0
   "$@" <&0 {lock}>&- &

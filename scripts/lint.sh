@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the layout (.clang-format) and the habits (.clang-tidy) of the sources. A file found clean by clang-tidy is not
-# looked at again until it, a header of the project that it includes or .clang-tidy changes. Exit code 77 (skipped, to
-# ctest) when the tools are not here.
+# Checks the layout (.clang-format) and the habits (.clang-tidy) of the sources. A clean file is
+# checked by clang-tidy again only if it, a project header that it includes, or .clang-tidy changes.
+# Exit code 77 (skipped, for ctest) if the tools are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,13 +20,13 @@ build=build/release
 clean_folder=build/lint
 floors=(runtime kernels collectives roofline program models tools)
 all_folders=("${floors[@]}" benchmarks tests examples)
-# A check costs a walk over every header that a source includes; these are the ones run before every merge.
+# A check walks over every header that a source includes. These checks run before every merge.
 quick_checks='-*,readability-identifier-naming,bugprone-use-after-move,google-explicit-constructor,modernize-use-override'
 quick_checks+=',performance-for-range-copy,performance-unnecessary-value-param'
-# The checks asked for; empty for all those of .clang-tidy.
+# The requested checks; empty for all of .clang-tidy.
 checks=
 
-# find_tool NAME: the tool's release $llvm, under whatever name it goes here; other releases judge differently.
+# find_tool NAME: release $llvm of the tool, under any name. Other releases give other results.
 find_tool() {
   local candidate
   for candidate in "$1-$llvm" "$1"; do
@@ -50,8 +50,9 @@ format() {
   return 1
 }
 
-# Prints "KEY FILE" for every compiled source under the folders given: KEY is a hash of all that clang-tidy's verdict
-# depends on within the project. The headers are those that the compiler itself recorded when it built the file.
+# Prints "KEY FILE" for every compiled source in the given folders. KEY is a hash of everything in
+# the project that clang-tidy's result depends on. The headers are those that the compiler recorded
+# when it built the file.
 tidy_keys() {
   local file dependencies
   ninja -C "$build" -t deps | awk -v root="$PWD/" '
@@ -71,7 +72,7 @@ tidy_keys() {
 tidy_one() {
   local tool=$1 key=$2 file=$3 report
   if [[ -e "$clean_folder/$key" ]]; then return 0; fi
-  # The build's warnings are the compiler's business; here only the checks of .clang-tidy are errors.
+  # The compiler handles warnings of the build. Here only the checks of .clang-tidy are errors.
   if report=$("$tool" -p "$build" --quiet --checks="$checks" --extra-arg=-Wno-error "$file" 2>/dev/null); then
     touch "$clean_folder/$key"
   else

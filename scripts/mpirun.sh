@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a program on N ranks with the flags its launcher needs on this machine:
+# Runs a program on N ranks, with the launcher flags that this machine needs:
 #
 #   scripts/mpirun.sh LAUNCHER N PROGRAM [ARGS...]
 #
-# LAUNCHER is the mpirun of Open MPI or MPICH, by name or path. Whatever is set here for Open MPI is set through its
-# OMPI_MCA_* variables, and only where the caller has not set them.
+# LAUNCHER is the mpirun of Open MPI or MPICH, by name or path. Open MPI gets its settings through
+# its OMPI_MCA_* variables, unless the caller has set them.
 set -euo pipefail
 
 if [[ $# -lt 3 || ! $2 =~ ^[1-9][0-9]*$ ]]; then
@@ -28,9 +28,10 @@ in_container() {
     grep -qsE 'docker|kubepods|containerd|lxc' /proc/1/cgroup
 }
 
-# Open MPI's copy between processes calls process_vm_readv, which a container's system call filter refuses unless the
-# container was given CAP_SYS_PTRACE (bit 19). Open MPI finds out only in the middle of a message. Yama's ptrace_scope it
-# checks by itself, except for scope 2 and 3, which no process can lift.
+# Open MPI copies between processes with process_vm_readv. The system call filter of a container
+# forbids it unless the container has CAP_SYS_PTRACE (bit 19), and Open MPI notices that only inside
+# a message. Open MPI itself checks Yama's ptrace_scope, except for scopes 2 and 3, which no process
+# can lift.
 copy_between_processes_forbidden() {
   local scope seccomp capabilities
   scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
@@ -46,7 +47,7 @@ prepare_open_mpi() {
   local cores
   cores=$(nproc)
   if ((ranks > cores)); then
-    # A rank that waits must give its core to the rank it waits for.
+    # A waiting rank must give its core to the rank that it waits for.
     mca mpi_yield_when_idle 1
   fi
   if ((ranks > cores)) || in_container; then
@@ -55,7 +56,7 @@ prepare_open_mpi() {
   if copy_between_processes_forbidden; then
     mca btl_vader_single_copy_mechanism none
   fi
-  # Each rank maps some megabytes of shared memory; containers often have 64 MB of it.
+  # Each rank maps some megabytes of shared memory. Containers often have only 64 MB.
   local shared_kb
   shared_kb=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1 || true)
   if ((${shared_kb:-0} < ranks * 8192)); then

@@ -3,9 +3,10 @@
 #
 #   parse_options NAME --option=variable... --flag:variable:value... -- "$@"
 #
-# `--option=variable` takes a value and stores it in the variable; `--flag:variable:value` takes none and stores `value`. --help and -h print
-# the usage. An unknown option ends the script with exit code 2, and the legal options are listed.
-# `-*=variable` hands everything that is not declared on: it is appended to the array `variable`.
+# `--option=variable` takes a value and stores it in the variable. `--flag:variable:value` takes no
+# value and stores `value`. --help and -h print the usage. An unknown option ends the script with
+# exit code 2 and a list of the legal options. `-*=variable` passes on everything that is not
+# declared: it is appended to the array `variable`.
 
 # refuse TEXT: one line on standard error, exit code 2. The line begins with the script's name in `script_name`.
 refuse() {
@@ -13,14 +14,15 @@ refuse() {
   exit 2
 }
 
-# legal_options: the options declared, separated by commas.
+# legal_options: the declared options, separated by commas.
 legal_options() {
   local name list=''
   for name in "${!option_variable[@]}"; do list+="$name"$'\n'; done
   printf '%s' "$list" | LC_ALL=C sort | paste -sd, - | sed 's/,/, /g'
 }
 
-# take_option OPTION [VALUE]: stores one option and sets `option_words` to the number of words it took.
+# take_option OPTION [VALUE]: stores one option. Sets `option_words` to the number of words that it
+# used.
 take_option() {
   local variable
   if [[ -z ${option_variable[$1]:-} ]]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what building and testing need (or building the command alone) on Debian 12, Ubuntu 24.04 or later, as root or through sudo. Quick when all of
-# it is there. On any other system it names the missing tools and headers and fails.
+# Installs everything for building and testing (or only for building the command) on Debian 12,
+# Ubuntu 24.04 or later, as root or with sudo. It is quick if nothing is missing. On other systems
+# it names the missing tools and headers, and fails.
 set -euo pipefail
 
 usage() {
@@ -13,15 +14,15 @@ usage: scripts/setup.sh [--command] [--mpich] [--peers] [--check]
 TEXT
 }
 
-# To build and run the command.
+# For building and running the command.
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libeigen3-dev
   libcli11-dev nlohmann-json3-dev libfmt-dev)
 headers=(cblas.h:openblas Eigen/Dense:eigen3 CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt)
 # For benchmarks and tests.
 test_packages=(libbenchmark-dev libgtest-dev iproute2)
 test_headers=(benchmark/benchmark.h:benchmark gtest/gtest.h:gtest)
-# Where a distribution does not offer these, or they cannot be had, what needs them is skipped: the lint tools, held at
-# one release since formatting differs from one LLVM to the next, and a browser that tests open pages with.
+# Optional: if one of these is not available, the steps that need it are skipped. The lint tools
+# stay at one release, because LLVM releases format differently. Tests open pages in the browser.
 optional_packages=(clang-format-14 clang-tidy-14 chromium-headless-shell)
 command_only=false
 mpich=false
@@ -47,7 +48,8 @@ fi
 if $mpich; then packages+=(mpich libmpich-dev); fi
 if $peers; then packages+=(python3-torch python3-numpy libscalapack-openmpi-dev); fi
 
-# has_header HEADER PKG_CONFIG_NAME: does the compiler find it, on its own paths or on those that pkg-config knows?
+# has_header HEADER PKG_CONFIG_NAME: true if the compiler finds it, on its own paths or on those of
+# pkg-config.
 has_header() {
   local flags
   flags=$(pkg-config --cflags "$2" 2>/dev/null || true)
@@ -84,7 +86,7 @@ check_machine() {
 
 is_installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
 
-# The packages among the arguments that are not installed, one per line.
+# Prints the arguments that are not installed packages, one per line.
 not_installed() {
   local package
   for package in "$@"; do
@@ -92,7 +94,7 @@ not_installed() {
   done
 }
 
-# The same, without those that this distribution does not have.
+# The same, without packages that this distribution lacks.
 not_installed_but_offered() {
   local package
   for package in $(not_installed "$@"); do

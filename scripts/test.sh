@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets the machine up, builds and runs every test. The last line says "N passed, N failed", with ", N skipped" where some
-# were; the exit code is 0 only when tests ran and none failed.
+# Installs packages, builds, and runs every test. The last line is "N passed, N failed", and ", N
+# skipped" if some were. The exit code is 0 only if tests ran and none failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/options.sh
@@ -31,7 +31,7 @@ status=0
 ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --timeout 300 -j "$(nproc)" \
   "${ctest_options[@]}" 2>&1 | tee "$log" || status=$?
 
-# ctest counts a skipped test as passed and a test whose program is missing as failed.
+# ctest counts a skipped test as passed, and a test without its program as failed.
 failed=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of [0-9]*$/\1/p' "$log")
 total=$(sed -n 's/^[0-9]*% tests passed, [0-9]* tests failed out of \([0-9]*\)$/\1/p' "$log")
 skipped=$(grep -c '^[[:space:]]*[0-9]* - .* (Skipped)$' "$log" || true)

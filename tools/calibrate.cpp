@@ -45,7 +45,7 @@ std::string axes_text(const AbstractMesh& mesh) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-/// Where, when and how; keeps what is said of the figures.
+/// Writes where, when and how it was measured. Keeps the notes on the figures.
 void describe_measurement(Job& job, roofline::Provenance& measured) {
   const JobMachine& machine = job.machine();
   measured.host = machine.host;

@@ -11,11 +11,11 @@ class Validator;
 
 namespace shardline::tools {
 
-/// What a subcommand does once its arguments have parsed; returns the exit code. It runs on every rank, and bad
-/// arguments are UsageErrors thrown on every rank; one that does not start MPI runs on the rank that prints.
+/// The work of a subcommand after parsing; returns the exit code. It runs on every rank, and every
+/// rank throws UsageError for bad arguments. A command without MPI runs on the rank that prints.
 using Command = std::function<int()>;
 
-/// The exit code of a command that a signal asked to stop and that ended in order, as shells have it for SIGINT.
+/// The exit code of a command that a signal stopped in order. Shells use it for SIGINT.
 inline constexpr int kInterrupted = 130;
 
 }  // namespace shardline::tools

@@ -27,21 +27,22 @@ struct ExplainOptions {
   bool show = false;
 };
 
-/// That of --dtype; without it bf16 on a chip of the catalogue, otherwise f32.
+/// The type of --dtype. Without it bf16 on a chip of the catalogue, else f32.
 DType element_type(const ExplainOptions& options) {
   if (!options.common.dtype.empty()) return dtype_of(options.common);
   const bool chip = options.common.machine.file.empty() && roofline::find_chip(options.hardware) != nullptr;
   return chip ? DType::bf16 : DType::f32;
 }
 
-/// Whose prices they are: those of a file, or of what is known by a name.
+/// Prices from a machine file or from a known hardware name.
 struct Prices {
   DType dtype;  ///< of the operands
   std::optional<GivenMachine> given;
   roofline::Hardware hardware;
 };
 
-/// Those in which `matmul` runs the product. The chips of the catalogue compute in the type of the operands.
+/// Element types are those of `matmul`. Chips of the catalogue keep results in the type of the
+/// operands.
 ProductTypes types_of(const ExplainOptions& options) {
   const DType dtype = element_type(options);
   const bool cpu = !options.common.machine.file.empty() || options.hardware == "cpu";
@@ -58,7 +59,7 @@ Prices prices_of(const ExplainOptions& options, const Product& product) {
   return {dtype, std::nullopt, roofline::hardware_named(options.hardware, product.mesh, product.dtype())};
 }
 
-/// By which `mesh` differs from what the machine given was measured on.
+/// The differences between `mesh` and the measured mesh of the given machine.
 std::vector<std::string> differences_of(const Prices& prices, const AbstractMesh& mesh) {
   return prices.given ? machine_differences(*prices.given, mesh, nullptr) : std::vector<std::string>{};
 }

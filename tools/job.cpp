@@ -19,7 +19,8 @@ AbstractMesh mesh_of(const CommonOptions& options, const mpi::Communicator& worl
   return options.mesh.empty() ? AbstractMesh({{"X", world.size()}}) : AbstractMesh::parse(options.mesh);
 }
 
-/// Collective over all ranks, whose communicator it returns: rank 0 checks the files of the command.
+/// Collective over all ranks: rank 0 checks the files of the command. Returns the communicator of
+/// all ranks.
 mpi::Communicator world_with(const CommandFiles& files) {
   mpi::Communicator world = mpi::Communicator::world();
   mpi::on_root(world, 0, [&] {
@@ -29,7 +30,7 @@ mpi::Communicator world_with(const CommandFiles& files) {
   return world;
 }
 
-/// Collective over `world`: what the file of --machine says, read by rank 0.
+/// Collective over `world`: the content of the file of --machine, read by rank 0.
 std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::Communicator& world,
                                          const JobMachine& here) {
   if (flags.file.empty()) return std::nullopt;
@@ -37,10 +38,10 @@ std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::C
   return given_machine(flags, text, here.host);
 }
 
-/// Address space that libraries reserve when they are first used, mostly without touching it. Measured: 131 MB.
+/// Address space that libraries reserve at their first use, mostly untouched. Measured: 131 MB.
 constexpr Bytes kReserved{160e6};
 
-/// What binds this process now; of a limit on address space without what libraries will reserve.
+/// The memory bounds of this process now. The address space excludes what libraries will reserve.
 std::vector<MemoryBound> memory_bounds_left() {
   std::vector<MemoryBound> bounds = memory_bounds();
   for (MemoryBound& bound : bounds) {
@@ -69,7 +70,7 @@ Json machine_file_json(const std::optional<GivenMachine>& given, const std::vect
 }
 
 std::string record_text(const Json& record) {
-  // Text that is not UTF-8, as a sampled one may be, must not stop the record.
+  // A sampled text may not be UTF-8. That must not stop the record.
   return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -103,7 +104,7 @@ const roofline::Hardware& Job::predictions() {
 }
 
 MemoryNeed Job::with_predictions(const MemoryNeed& need) const {
-  constexpr Bytes kProgram{16e6};  // what MPI and BLAS take when they are first used; measured: 6 MB
+  constexpr Bytes kProgram{16e6};  // MPI and BLAS take this at their first use; measured: 6 MB
   const Bytes shared = world_.size() > 1 ? roofline::kCalibrationShared : Bytes(0);
   const MemoryNeed before = given_ ? MemoryNeed{} : MemoryNeed{.own = roofline::kCalibrationMemory, .shared = shared};
   return larger(need, before) + MemoryNeed{.own = kProgram, .shared = Bytes(0)};

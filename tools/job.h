@@ -19,24 +19,25 @@
 
 namespace shardline::tools {
 
-/// Keeps keys in the order in which they were set, and with it the order of mesh axes. Only files that make or read
-/// records include <nlohmann/json.hpp>, which is slow to compile.
+/// Keeps keys in the order of insertion, and so the order of mesh axes. Only files that make or
+/// read records include <nlohmann/json.hpp>, which is slow to compile.
 using Json = nlohmann::ordered_json;
 
 /// {"X": 2}
 Json mesh_json(const AbstractMesh& mesh);
 /// {"name", "hash", "host", "date", "differences"}; null for none.
 Json machine_file_json(const std::optional<GivenMachine>& given, const std::vector<std::string>& differences);
-/// A record as it stands in its file.
+/// The text of a record in its file.
 std::string record_text(const Json& record);
 
-/// The ranks at work on one subcommand: world communicator, mesh, engine, threads and the record of the run.
+/// The ranks of one subcommand: world communicator, mesh, engine, threads and the record of the
+/// run.
 class Job {
  public:
-  /// Collective over all ranks. Throws UsageError, on all ranks, first as check_files() does, of `files` that start
-  /// with files_of(`options`); then when the axes of the mesh do not multiply to the number of ranks, on an unknown
-  /// dtype, and when the file of --machine cannot be read, is of another host, or lacks figures of the dtype or the
-  /// link of an axis.
+  /// Collective over all ranks. Throws UsageError on all ranks. First as check_files() does for
+  /// `files`, which start with files_of(`options`). Then if the product of the mesh axes is not the
+  /// number of ranks, if the dtype is unknown, or if the file of --machine cannot be read, is of
+  /// another host, or lacks figures of the dtype or the link of an axis.
   Job(const CommonOptions& options, const CommandFiles& files);
 
   /// True on the rank that prints.
@@ -49,43 +50,48 @@ class Job {
   const JobMachine& machine() const { return machine_; }
   /// The machine of --machine.
   const std::optional<GivenMachine>& given_machine() const { return given_; }
-  /// By which this run differs from the one that measured the machine of --machine, a sentence each.
+  /// The differences between this run and the run that measured the machine of --machine, one
+  /// sentence each.
   std::vector<std::string> machine_warnings() const;
-  /// Collective over all ranks: the prices by which programs for them are chosen and scheduled: those of --machine,
-  /// otherwise built-in ones. They come from no measurement of this run.
+  /// Collective over all ranks: the prices that choose and schedule programs. They are those of
+  /// --machine, else built-in ones. They never come from a measurement of this run.
   roofline::Hardware prices() const;
-  /// Collective over all ranks: what times are predicted by: the figures of --machine, otherwise those of a short
-  /// measurement, made when this is first called.
+  /// Collective over all ranks: the figures that predict times. They are those of --machine, else
+  /// those of a short measurement in the first call.
   const roofline::Hardware& predictions();
-  /// How much of the cores went to other work meanwhile. Whatever measures what is shown begins and ends a stretch.
+  /// Measures the share of the cores that other work took. Every shown measurement begins and ends
+  /// a stretch here.
   OtherWork& other_work() { return other_work_; }
 
-  /// Says what would fit, if asked: `fits(need)` tells whether ranks that each take `need` would.
+  /// Says what would fit, if asked. `fits(need)` tells whether ranks that each take `need` would
+  /// fit.
   using MemoryAdvice = std::function<std::string(const std::function<bool(const MemoryNeed&)>& fits)>;
-  /// Collective over all ranks, to be called before memory is taken: throws UsageError on all ranks unless every rank
-  /// can have `need` now, and beside it what the program itself and predictions() take. "`what` needs ..." is followed
-  /// by `advice`. Nothing under --no-memory-check.
+  /// Collective over all ranks. Call it before memory is taken. Throws UsageError on all ranks
+  /// unless every rank can have `need` now, plus the memory of the program itself and of
+  /// predictions(). The message is "`what` needs ...", then `advice`. Does nothing under
+  /// --no-memory-check.
   void require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice = {}) const;
 
-  /// Says on standard error how the machine is shared; for when all arguments are known to be good.
+  /// Tells on standard error how the machine is shared. Called once all arguments are known to be
+  /// good.
   void introduce() const;
   /// Prints results from rank 0, as print() of tools/output/output.h does.
   void print(const std::string& text) const;
-  /// Prints a line to standard error from rank 0: progress and remarks, which are no results.
+  /// Prints a line from rank 0 to standard error, for progress and remarks. They are not results.
   void note(const std::string& text) const;
 
-  /// The keys that every record starts with: schema ("shardline.matmul/1"), command, mesh, machine, valid_timing,
-  /// busy_with_others.
+  /// The first keys of every record: schema ("shardline.matmul/1"), command, mesh, machine,
+  /// valid_timing, busy_with_others.
   Json header(const std::string& schema, const std::string& command) const;
-  /// Writes rank 0's `text` to the file as write_output() does; an empty path stands for no file.
+  /// Writes rank 0's `text` to the file as write_output() does. An empty path means no file.
   void write_file(const std::string& path, const std::string& text) const;
-  /// Writes rank 0's record to the file of --json; nothing when there is none.
+  /// Writes rank 0's record to the file of --json, if there is one.
   void write_json(const Json& record) const;
 
  private:
-  /// `need` with what the program itself takes, and predictions() before.
+  /// `need` plus the program itself; the memory of predictions() comes before it.
   MemoryNeed with_predictions(const MemoryNeed& need) const;
-  /// The element type that is computed in: bf16 is for storage, and of integers nothing is computed.
+  /// The type of arithmetic. bf16 is for storage, and nothing is computed in integers.
   DType arithmetic() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
 
   CommonOptions options_;

@@ -19,7 +19,7 @@
 namespace shardline::tools {
 namespace {
 
-/// For a shell: in single quotes where it has letters that mean something there.
+/// The argument for a shell: in single quotes if it has special characters.
 std::string for_a_shell(const std::string& argument) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;
@@ -57,14 +57,14 @@ std::string host_name() {
 JobMachine share_machine(const mpi::Communicator& world, std::optional<int> threads) {
   const mpi::Communicator node = world.split_by_node();
   const int cores = mpi::cores_of(node);
-  constexpr int kThreadsPerCore = 4;  // beyond any use: each costs the BLAS memory, and the kernel's patience
+  constexpr int kThreadsPerCore = 4;  // more is useless: each thread costs memory of the BLAS and time of the kernel
   const int most = kThreadsPerCore * static_cast<int>(world.min(cores));
   require(!threads || *threads <= most, "--threads {}: at most {}, {} for each core of a node", threads.value_or(0),
           most, kThreadsPerCore);
   JobMachine machine;
   machine.threads_per_rank = threads ? *threads : static_cast<int>(world.min(std::max(1, cores / node.size())));
   kernels::set_blas_threads(machine.threads_per_rank);
-  // Every rank describes the node of rank 0; a node that is too full counts wherever it is.
+  // Every rank describes the node of rank 0. A node with too many ranks counts wherever it is.
   machine.cores = static_cast<int>(world.all_gather(cores)[0]);
   machine.ranks_per_node = static_cast<int>(world.all_gather(node.size())[0]);
   machine.nodes = static_cast<int>(world.sum(node.rank() == 0 ? 1 : 0));

@@ -47,10 +47,10 @@ std::string no_command(const CLI::App& app, const std::string& name) {
   return fmt::format("there is no command '{}'; there are {}", name, command_names(app));
 }
 
-/// True of the commands that do not start MPI.
+/// True for the commands that do not start MPI.
 bool is_quiet(const std::string& command) { return command == "explain" || command == "plan" || command == "book"; }
 
-/// What CLI11 found wrong, on one line, and where to read what is right.
+/// The fault that CLI11 found, on one line, and where to find help.
 std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with('-')) {
@@ -68,14 +68,14 @@ void add_alone_option(CLI::App& command, bool& alone) {
 
 /// What the arguments ask for.
 struct Request {
-  Command run;         ///< to be run on every rank, under MPI
-  Command quiet;       ///< or to be run without
-  std::string text;    ///< or to be printed: help or version
-  std::string fault;   ///< or what is wrong with them
-  bool alone = false;  ///< run with one rank although a launcher says that there are more
+  Command run;         ///< run it on every rank, under MPI,
+  Command quiet;       ///< or without MPI;
+  std::string text;    ///< or print this: help or version;
+  std::string fault;   ///< or report this fault of the arguments
+  bool alone = false;  ///< run with one rank, even if a launcher says that there are more
 };
 
-/// Adds `help`, which does for a command what its --help does.
+/// Adds `help`. It prints for a command what its --help prints.
 void add_help(CLI::App& app, Request& request) {
   CLI::App* command = app.add_subcommand("help", "Print the help of a command");
   const auto name = std::make_shared<std::string>();
@@ -95,7 +95,7 @@ void add_help(CLI::App& app, Request& request) {
 Request parse(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
-  app.require_subcommand(0, 1);  // none is refused below, so that a word that names no command is refused by name
+  app.require_subcommand(0, 1);  // no command is refused below, so a wrong command name gets its own message
   Request request;
   add_matmul(app, request.run);
   add_explain(app, request.quiet);
@@ -123,11 +123,11 @@ Request parse(int argc, char** argv) {
   return request;
 }
 
-/// The exit code of a command that returned `code`: success means that all it had to say has arrived.
+/// The exit code of a command that returned `code`. Success also needs that all output has arrived.
 int exit_code_of(int code) { return all_is_written() || code != 0 ? code : 1; }
 
-/// Runs without MPI, on the rank that prints; errors end as mpi::run_guarded() ends them. Other ranks must not fail:
-/// a launcher would end the one that prints before it has said why.
+/// Runs without MPI, on the rank that prints. Errors end as in mpi::run_guarded(). Other ranks must
+/// not fail: the launcher would end the printing rank before it has given the reason.
 int run_quietly(const Request& request) {
   if (!launched_first(std::getenv)) return 0;
   try {
@@ -143,8 +143,9 @@ int run_quietly(const Request& request) {
   }
 }
 
-/// Ends a process that was started beside others which it cannot find. Each takes itself for the only rank, so one of
-/// them prints; the others wait until that is read, since the launcher may end the job when the first of them ends.
+/// Ends a process that was started with others but cannot find them. Each process takes itself for
+/// the only rank. So one prints, and the others wait until that is read: the launcher may end the
+/// job when the first one ends.
 int refuse_launcher(const LauncherFault& fault) {
   if (fault.reports) {
     note(fault.message);

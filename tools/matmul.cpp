@@ -36,27 +36,28 @@ struct MatmulOptions {
   std::string report;
 };
 
-/// Timed runs of a product whose first run took this long: as many as fit into half a second, five unless that would be
-/// tedious. Of a product that is traced no more than five, all of which the trace keeps.
+/// The number of timed runs, if the first run took `first`: as many as fit into half a second, but
+/// five at least, or fewer if that takes too long. A traced product has at most five, and the trace
+/// keeps all.
 int repetitions(Seconds first, bool traced) {
   constexpr Seconds kEnough{0.5};
   const int least = first < Seconds(2) ? 5 : first < Seconds(10) ? 3 : 1;
   return traced ? least : std::clamp(static_cast<int>(kEnough / first), least, 100);
 }
 
-/// A conversion computes nothing, or sums of whole numbers, and must be exact.
+/// A conversion computes nothing, or sums of whole numbers, so it must be exact.
 double tolerance(const Product& product, DType dtype) {
   if (product.converts()) return 0;
   return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 1e-2;
 }
 
-/// What rank 0 takes for the product and its check.
+/// The memory of rank 0 for the product and its check.
 MemoryNeed need_of(const Product& product, const Compiled& compiled) {
   constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
   const RankProgram& program = compiled.program();
   const Bytes peak = compiled.liveness().peak(0);
   if (peak > kBeyondAnyMachine) return {.own = peak, .shared = Bytes(0)};
-  // Operands are made one after the other and may then move to the arena; the check comes last.
+  // Operands are made one after another and may then move to the arena. The check comes last.
   Bytes largest;
   for (const ArrayId operand : product.operands) {
     largest = std::max(largest, local_bytes(program, program.inputs.at(operand), 0));
@@ -71,7 +72,7 @@ struct TimedRun {
   bool stop = false;  ///< some rank was asked to stop
 };
 
-/// Collective over all ranks: one run, begun together.
+/// Collective over all ranks: one run, started together.
 TimedRun timed_run(Executor& executor, Job& job) {
   const Axes& all = job.mesh().axes().axes();
   collectives::max_over(job.engine(), all, {0});
@@ -84,12 +85,12 @@ TimedRun timed_run(Executor& executor, Job& job) {
 
 /// How the runs ended.
 struct Ending {
-  bool interrupted = false;  ///< by a signal, so that there is no result to report
-  bool traced = true;        ///< as it should be
+  bool interrupted = false;  ///< by a signal; then there is no result
+  bool traced = true;        ///< the trace was written correctly
 };
 
-/// Collective over all ranks: times runs, after one to warm up, until there are enough or a signal asks to stop, and
-/// writes the trace.
+/// Collective over all ranks: times runs after one warm-up run, until there are enough or a signal
+/// asks to stop. Then writes the trace.
 Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::vector<Seconds>& runs) {
   Tracing tracing(job, trace, executor.trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
@@ -110,7 +111,8 @@ Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::v
   return {interrupted, tracing.write("matmul")};
 }
 
-/// Collective over all ranks: runs the chosen candidate, fills in times and accuracy unless it is interrupted.
+/// Collective over all ranks: runs the chosen candidate. Fills in times and accuracy, unless it is
+/// interrupted.
 Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   const Product& product = *record.product;
   const std::vector<GeneratedOperand> operands = generated_operands(product, job.dtype(), job.seed());

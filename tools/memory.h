@@ -2,9 +2,9 @@
 
 namespace shardline::tools {
 
-/// Tells malloc to keep memory that was freed. Otherwise every large array comes fresh from the system and each of its
-/// pages costs a fault and a clearing at first touch, in every repetition of a step. Call it before anything is
-/// allocated.
+/// Tells malloc to keep freed memory. Otherwise every large array comes new from the system, and
+/// the first touch of each page costs a page fault and a clearing, in every repetition of a step.
+/// Call it before any allocation.
 void keep_freed_memory();
 
 }  // namespace shardline::tools

@@ -39,7 +39,7 @@ void check_options(const SampleOptions& options) {
   require(options.common.dtype != "bf16", "--dtype bf16: sampling runs in f32 or f64");
 }
 
-/// Draws a byte from softmax(logits / temperature) with `uniform` in [0, 1).
+/// Draws a byte from softmax(logits / temperature). `uniform` is in [0, 1).
 char draw(const std::vector<double>& logits, double temperature, double uniform) {
   constexpr std::size_t kBytes = 256;
   const auto end = logits.begin() + static_cast<std::ptrdiff_t>(std::min(kBytes, logits.size()));

@@ -13,15 +13,15 @@ namespace shardline::tools {
 namespace {
 
 constexpr std::size_t kWidth = 100;  ///< of a picture, in characters
-constexpr Index kMostRows = 8;       ///< of blocks; this and the others with a gap included
+constexpr Index kMostRows = 8;       ///< rows of blocks, including the gap for the others
 constexpr Index kMostColumns = 12;
 constexpr Index kMostLayers = 4;
-constexpr Index kMostRanks = 8;   ///< of a cell,
-constexpr Index kMostLines = 24;  ///< and of all cells of a column, as far as 3 for each allow
+constexpr Index kMostRanks = 8;   ///< ranks per cell,
+constexpr Index kMostLines = 24;  ///< and over all cells of a column, if each can have 3
 constexpr Index kGap = -1;
 
-/// The positions out of `count` that are drawn: all, or where there is not `room` for them the first and the last, and
-/// between them kGap for the others. At least 3 have room.
+/// The positions that are drawn, out of `count`: all, if there is `room`. Else the first ones, kGap
+/// for the others, and the last one. `room` is at least 3.
 std::vector<Index> drawn(Index count, Index room) {
   std::vector<Index> positions;
   const Index first = count <= room ? count : room - 2;
@@ -32,7 +32,7 @@ std::vector<Index> drawn(Index count, Index room) {
 
 std::string gap_text(Index count, Index room) { return fmt::format("... {} more", count - (room - 1)); }
 
-/// A cell of the grid, line by line.
+/// A cell of the grid: its lines.
 using Cell = std::vector<std::string>;
 
 /// A grid of cells with a label for every row and column.
@@ -101,8 +101,8 @@ struct Grid {
   }
 };
 
-/// Draws one array. A block is named by the coordinates of the axes that cut the dims; the other axes tell apart the
-/// ranks that share it.
+/// Draws one array. The coordinates of the axes that cut dims name a block. The other axes tell
+/// apart the ranks that share it.
 class Artist {
  public:
   Artist(const AbstractMesh& mesh, const ArraySpec& array) : mesh_(mesh), array_(array) {
@@ -133,7 +133,8 @@ class Artist {
   Index extent(int dim) const { return array_.shape[static_cast<std::size_t>(dim)]; }
   Index blocks(int dim) const { return mesh_.size(axes_of(dim)); }
 
-  /// Which dims lie on the edges of the grid: those of a matrix; of larger arrays the last two that are cut.
+  /// Chooses the dims on the edges of the grid: those of a matrix; for larger arrays the last two
+  /// that are cut.
   void choose_edges(std::vector<int> cut) {
     const auto rank = static_cast<int>(array_.shape.size());
     if (rank <= 2) {
@@ -152,7 +153,7 @@ class Artist {
     layer_dims_ = cut;
   }
 
-  /// Puts `at` at a position of the group over `axes`, major first.
+  /// Moves `at` to a position of the group over `axes`, major first.
   void place(Coordinates& at, const Axes& axes, Index position) const {
     for (std::size_t i = axes.size(); i-- > 0;) {
       at[mesh_.position(axes[i])] = position % mesh_.size(axes[i]);
@@ -206,7 +207,7 @@ class Artist {
                        range.size() == 0 ? " empty" : "");
   }
 
-  /// One layer under the positions of its dims.
+  /// One layer, below the positions of its dims.
   std::string layer_text(Index layer) const {
     Coordinates at(mesh_.axes().size(), 0);
     std::vector<std::string> labels;
@@ -220,7 +221,7 @@ class Artist {
     return head + best_grid(at).text();
   }
 
-  /// The grid that has room for most columns; of those the one whose cells put a rank on one line, if there is one.
+  /// The grid with the most columns; among those the one with each rank on one line, if it fits.
   Grid best_grid(const Coordinates& at) const {
     Grid best;
     for (Index room = kMostColumns; room >= 3; --room) {
@@ -232,7 +233,7 @@ class Artist {
     return best;
   }
 
-  /// The blocks of one layer; `stacked` puts coordinates below their rank.
+  /// The blocks of one layer. `stacked` puts coordinates below their rank.
   Grid grid(Coordinates at, Index column_room, bool stacked) const {
     const Index rows = row_dim_ < 0 ? 1 : blocks(row_dim_);
     const Index columns = column_dim_ < 0 ? 1 : blocks(column_dim_);
@@ -256,7 +257,7 @@ class Artist {
     return grid;
   }
 
-  /// The ranks that hold the block at `at`: replica by replica, in each part by part.
+  /// The ranks that hold the block at `at`, by replica, and in each replica by part.
   Cell cell(Coordinates at, Index room, bool stacked) const {
     const Index parts = mesh_.size(parts_);
     const Index count = mesh_.size(replicas_) * parts;

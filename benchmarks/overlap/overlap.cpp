@@ -1,5 +1,6 @@
-// How much of a collective a matrix product hides: the product alone, the collective alone, one after the other, and
-// panel by panel (collectives/overlap/collective_matmul.h), all in one run under mpirun.
+// Measures how much of a collective a matrix product hides. It runs the product alone, the
+// collective alone, one after the other, and panel by panel
+// (collectives/overlap/collective_matmul.h), in one run under mpirun.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -40,7 +41,8 @@ struct Arguments {
   bool balance = false;
 };
 
-/// A product with a collective at one of its arrays, the one of [rows, columns] that is whole on every rank.
+/// A product with a collective on one of its arrays: the array [rows, columns] that is whole on
+/// every rank.
 class Case {
  public:
   Case(std::string name, collectives::Engine& engine, const Arguments& arguments)
@@ -50,11 +52,12 @@ class Case {
 
   const std::string& name() const { return name_; }
   Index inner() const { return inner_; }
-  /// Allocates for a third extent of `inner`.
+  /// Allocates arrays with `inner` as the third extent.
   virtual void resize(Index inner) = 0;
   virtual void communicate() = 0;
   void multiply() { multiply_panel({0, arguments_.rows}, true); }
-  /// The product in as many panels as fused() makes at least, with nothing to communicate: what cutting it costs.
+  /// The product in at least as many panels as fused(), without communication: the cost of cutting
+  /// it.
   void multiply_in_panels() {
     constexpr Index kPanels = 16;
     const Index rows = arguments_.panel_rows > 0 ? arguments_.panel_rows : (arguments_.rows + kPanels - 1) / kPanels;
@@ -67,7 +70,8 @@ class Case {
   virtual const Tensor& result() const = 0;
 
  protected:
-  /// The part of the product at rows of the array that moves; `first` overwrites a result that panels add up in.
+  /// The part of the product at these rows of the moving array. `first` overwrites a result in
+  /// which panels add up.
   virtual void multiply_panel(Range rows, bool first) = 0;
 
   Tensor random(const std::string& what, const Shape& shape) const {
@@ -109,7 +113,8 @@ constexpr int kRow = 0;
 constexpr int kColumn = 1;
 constexpr int kInner = 2;
 
-/// Out[R, N] = AllGather(In[R_X, C]) W[C, N], or with the rows contracted Out[N, C] = A[N, R] AllGather(W[R_X, C]).
+/// Out[R, N] = AllGather(In[R_X, C]) W[C, N]; or, with contracted rows, Out[N, C] = A[N, R]
+/// AllGather(W[R_X, C]).
 class Gather : public Case {
  public:
   Gather(collectives::Engine& engine, const Arguments& arguments, bool contracted)
@@ -146,7 +151,7 @@ class Gather : public Case {
   Tensor in_, whole_, other_, out_;
 };
 
-/// Out[R_X, C] = ReduceScatter(A[R, N] W[N, C]), or Out[R, C] by AllReduce.
+/// Out[R_X, C] = ReduceScatter(A[R, N] W[N, C]), or Out[R, C] with AllReduce.
 class Reduce : public Case {
  public:
   Reduce(collectives::Engine& engine, const Arguments& arguments, bool scatters)
@@ -190,7 +195,7 @@ class Reduce : public Case {
 
 const mpi::Communicator& world_of(const collectives::Engine& engine) { return engine.mesh().comm(); }
 
-/// Time of the slowest rank.
+/// The time of the slowest rank.
 Seconds time_of(const collectives::Engine& engine, const std::function<void()>& body) {
   world_of(engine).barrier();
   const Seconds begin = now();
@@ -204,7 +209,8 @@ Seconds median_of(const collectives::Engine& engine, int runs, const std::functi
   return shardline::median(times);
 }
 
-/// Sets the third extent so that the product takes as long as the collective, within 10% if the machine allows.
+/// Chooses the third extent so that product and collective take the same time, within 10% if the
+/// machine allows.
 void balance(Case& c, const collectives::Engine& engine, Index inner) {
   c.resize(inner);
   c.communicate();
@@ -228,7 +234,7 @@ void expect_equal(const collectives::Engine& engine, const Tensor& a, const Tens
   double largest = 1e-30;
   for (Index i = 0; i < a.size(); ++i) {
     const double apart = std::abs(static_cast<double>(a.view<float>()[i]) - static_cast<double>(b.view<float>()[i]));
-    difference = apart <= difference ? difference : apart;  // not a number stays
+    difference = apart <= difference ? difference : apart;  // keeps a NaN
     largest = std::max(largest, std::abs(static_cast<double>(b.view<float>()[i])));
   }
   const double relative = world_of(engine).max(difference / largest);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What collective matmuls and training steps hide across a torus of hosts: a lab (scripts/lab.sh) is made and a benchmark
-# run in it.
+# Measures what collective matmuls and training steps hide across a torus of hosts. It makes a lab
+# (scripts/lab.sh) and runs a benchmark in it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh

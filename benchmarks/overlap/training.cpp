@@ -1,5 +1,6 @@
-// How much of its communication a training step hides: computation, the step's collectives alone, the step with every
-// collective at its place, and the step as scheduled, all in one run under mpirun.
+// Measures how much of its communication a training step hides. It runs the computation, the step's
+// collectives alone, the step with every collective in place, and the step as scheduled, in one run
+// under mpirun.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -29,7 +30,7 @@ struct Arguments {
   int runs = 3;
 };
 
-/// Weights of some megabytes each, so that what a link's buffers take at once is little beside them.
+/// Weights of some megabytes each, so the buffers of a link hold little of them.
 TransformerConfig config_of(const Arguments& arguments) {
   return {.vocab = 256,
           .d_model = 768,
@@ -40,7 +41,7 @@ TransformerConfig config_of(const Arguments& arguments) {
           .d_ff = 2048};
 }
 
-/// The step's collectives, one after the other, on arrays of their sizes.
+/// The collectives of the step, one after another, on arrays of their sizes.
 class Communication {
  public:
   Communication(const RankProgram& program, collectives::Engine& engine, DType dtype)
@@ -67,7 +68,8 @@ class Communication {
   std::vector<Tensor> out_;
 };
 
-/// Collective over all ranks: the time that the slowest rank spent in computations since the times were forgotten.
+/// Collective over all ranks: the computing time of the slowest rank since the times were
+/// forgotten.
 Seconds computation(const Trainer& trainer, const mpi::Communicator& comm) {
   const Trace& trace = trainer.executor().trace();
   Seconds sum;
@@ -77,7 +79,7 @@ Seconds computation(const Trainer& trainer, const mpi::Communicator& comm) {
   return Seconds(comm.max(sum.value));
 }
 
-/// Collective over all ranks: one run, begun together; the time of the slowest rank.
+/// Collective over all ranks: the time of one run on the slowest rank. All ranks start together.
 Seconds timed(Communication& communication, const mpi::Communicator& comm) {
   comm.barrier();
   const Seconds begin = now();
@@ -135,7 +137,7 @@ void measure_all(const Arguments& arguments) {
   std::vector<Seconds> comms;
   std::vector<Seconds> in_place;
   std::vector<Seconds> beside;
-  for (int i = 0; i <= arguments.runs; ++i) {  // the first is to warm up
+  for (int i = 0; i <= arguments.runs; ++i) {  // the first run is a warm-up
     apart.forget_times();
     if (i == 0) scheduled.forget_times();
     const Seconds step = apart.step(data, i).time;

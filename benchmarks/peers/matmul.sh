@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A sharded product as `shardline matmul` runs it beside ScaLAPACK's psgemm and beside local products, as a table.
+# A table of a sharded product: by `shardline matmul`, by ScaLAPACK's psgemm, and as local products.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh
@@ -29,5 +29,5 @@ if ! grep -q '^SCALAPACK_LIBRARY:[A-Z]*=/' build/release/CMakeCache.txt; then
   refuse "there is no ScaLAPACK for the MPI at hand, so no comparison with it; scripts/setup.sh --peers installs it"
 fi
 launcher=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' build/release/CMakeCache.txt)
-export OPENBLAS_NUM_THREADS=1  # psgemm's BLAS may be another copy than ours, whose threads are set by the program
+export OPENBLAS_NUM_THREADS=1  # psgemm may use another BLAS than ours, whose threads the program sets
 scripts/mpirun.sh "$launcher" "$ranks" "$program" "${arguments[@]}"

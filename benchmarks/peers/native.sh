@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Whether `native` of shardline bench takes as long as a plain loop over MPI's call, as a table; exit code 1 where it does not.
+# Checks that `native` of shardline bench takes as long as a plain loop over MPI's call, as a table.
+# Exit code 1 if it does not.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh

@@ -1,14 +1,14 @@
-// Holds `native` of `shardline bench` to what it stands for: a plain loop over MPI's call.
+// Checks that `native` of `shardline bench` equals a plain loop over the MPI call.
 //
 //   mpirun -n N native_loop [ROUNDS]
 //
-// Four collectives of f32 from 4 KiB to 64 MiB. In every round the row of bench and the loop are measured one after the
-// other, each first in every other round. The loops below are plain MPI, written without this library. Both use the
-// same memory, since pages differ in how fast the kernel copies them, and freed memory is kept, as the command keeps
-// it. Prints the medians over the rounds, with the time of memcpy of as many bytes as the result has. The ratio of
-// bench's time to the loop's has its median and its quartiles over the rounds. Exit code 1 where three quarters of the
-// rounds put it on the same side of 1 by more than a twentieth; a median that far off with quartiles that reach nearer
-// is called noisy.
+// Four collectives of f32 from 4 KiB to 64 MiB. Every round measures the row of bench and the loop,
+// one after the other; the order changes every round. The loops below are plain MPI, without this
+// library. Both use the same memory, because the kernel copies some pages faster than others. Freed
+// memory is kept, as in the command. Prints medians over the rounds, and the time of memcpy of as
+// many bytes as the result. For the ratio of bench's time to the loop's it prints median and
+// quartiles. Exit code 1 if three quarters of the rounds put the ratio on the same side of 1 by
+// more than 5%. If only the median is that far off, the row is called noisy.
 
 #include <mpi.h>
 
@@ -33,16 +33,17 @@ using shardline::collectives::Algorithm;
 using shardline::collectives::Kind;
 
 constexpr double kAllowed = 0.05;
-constexpr double kSeconds = 0.05;  ///< of the runs of a row or a loop in one round
+constexpr double kSeconds = 0.05;  ///< for the runs of a row or a loop in one round
 constexpr std::size_t kCacheLine = 64;
 
-/// What a rank gives and what it gets.
+/// The array that a rank gives, and the one that it gets.
 struct Arrays {
   float* given;
   float* got;
 };
 
-/// The arrays of a loop over `count` elements where bench puts them: the result from the next cache line on.
+/// The arrays of a loop over `count` elements, placed as in bench: the result starts at the next
+/// cache line.
 Arrays arrays_in(shardline::Tensor memory, Kind kind, int count, int ranks) {
   constexpr std::size_t kPerLine = kCacheLine / sizeof(float);
   const auto given = static_cast<std::size_t>(kind == Kind::all_gather ? count / ranks : count);
@@ -51,7 +52,7 @@ Arrays arrays_in(shardline::Tensor memory, Kind kind, int count, int ranks) {
   return {.given = first, .got = first + (given + kPerLine - 1) / kPerLine * kPerLine};
 }
 
-/// `runs` calls, one after the other; `count` elements as nccl-tests counts them, which the ranks divide.
+/// `runs` calls, one after another. `count` elements as in nccl-tests, a multiple of the ranks.
 void call(Kind kind, const Arrays& arrays, int count, int ranks, Index runs) {
   const int block = count / ranks;
   switch (kind) {
@@ -77,7 +78,7 @@ void call(Kind kind, const Arrays& arrays, int count, int ranks, Index runs) {
   }
 }
 
-/// This rank's time for a call, of `runs` in a row.
+/// This rank's time for one of `runs` calls in a row.
 double time_of_calls(Kind kind, const Arrays& arrays, int count, int ranks, Index runs) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
@@ -85,8 +86,8 @@ double time_of_calls(Kind kind, const Arrays& arrays, int count, int ranks, Inde
   return (MPI_Wtime() - begin) / static_cast<double>(runs);
 }
 
-/// The median of loops of about a millisecond each, or of single calls that take longer; each is the slowest rank's.
-/// Nothing but a barrier stands between loops: where the ranks enter a large call can double its time.
+/// The median of loops of about a millisecond, or of longer single calls, on the slowest rank. Only
+/// a barrier stands between loops: uneven entry of the ranks can double the time of a large call.
 double time_of_loop(Kind kind, const Arrays& arrays, int count, int ranks) {
   constexpr double kLoop = 1e-3;
   constexpr int kFewest = 5;
@@ -101,7 +102,7 @@ double time_of_loop(Kind kind, const Arrays& arrays, int count, int ranks) {
   return shardline::median(times);
 }
 
-/// What bench says of one row by `native`.
+/// Bench's result for one row by `native`.
 class Bench {
  public:
   explicit Bench(shardline::tools::Job& job)
@@ -111,7 +112,7 @@ class Bench {
     plan_.timing.budget = Seconds(kSeconds);
   }
 
-  /// On arrays in `tensor`.
+  /// Uses arrays in `tensor`.
   shardline::tools::BenchRow row(const shardline::Tensor& tensor, Kind kind, Index count) {
     const shardline::tools::BenchMemory memory(tensor, "heap");
     const shardline::tools::BenchSetting setting{
@@ -126,7 +127,7 @@ class Bench {
   shardline::tools::BenchPlan plan_;
 };
 
-/// What the ratios of a row's rounds say.
+/// The verdict on the ratios of a row's rounds.
 std::string_view verdict(const std::vector<double>& ratios) {
   if (std::abs(shardline::median(ratios) - 1) <= kAllowed) return "";
   const double lower = shardline::quantile(ratios, 0.25);
@@ -134,7 +135,7 @@ std::string_view verdict(const std::vector<double>& ratios) {
   return lower > 1 + kAllowed || upper < 1 - kAllowed ? "  differs" : "  noisy";
 }
 
-/// Collective over all ranks: one line of the table; false where the two differ.
+/// Collective over all ranks: one line of the table. False if the two differ.
 bool compare(shardline::tools::Job& job, Bench& bench, const shardline::Tensor& memory, Kind kind, Index bytes,
              int rounds) {
   const auto ranks = static_cast<int>(job.mesh().ranks());
@@ -152,7 +153,7 @@ bool compare(shardline::tools::Job& job, Bench& bench, const shardline::Tensor& 
     copies.push_back(row.copy.value);
     ratios.push_back(ours.back() / loops.back());
   }
-  // Every rank has the same times, those of the slowest one.
+  // Every rank has the same times: those of the slowest rank.
   const std::string_view said = verdict(ratios);
   const auto text = [](const std::vector<double>& times) { return to_string(Seconds(shardline::median(times))); };
   job.print(fmt::format("{:<15}{:>10}{:>12}{:>12}{:>12}{:>8.3f} ({:.3f} to {:.3f}){}\n", name_of(kind), bytes,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Our collectives beside Open MPI's own and Gloo's, on the same ranks and sizes, as a table.
+# Our collectives, Open MPI's own and Gloo's, on the same ranks and sizes, as a table.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh
@@ -55,7 +55,7 @@ if [[ -n $docs ]]; then
   cold=(--docs "$folder/cold.json")
 fi
 
-# The ranks and sizes that bench made of the options, each size once.
+# The ranks and sizes that bench derived from the options, each size once.
 read -r ranks sizes < <($python -c 'import json, sys
 rows = json.load(open(sys.argv[1]))["rows"]
 print(rows[0]["ranks"], ",".join(str(int(size)) for size in sorted({row["bytes"] for row in rows})))' "$folder/bench.json")

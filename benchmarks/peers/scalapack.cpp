@@ -7,7 +7,8 @@
 
 #include "runtime/base/check.h"
 
-// The library comes without a header. Matrices are passed with the place in them, counted from 1, and a descriptor.
+// The library has no header. A matrix is passed with a position in it, counted from 1, and a
+// descriptor.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 void Cblacs_get(int context, int what, int* value);
@@ -27,7 +28,7 @@ void psgemm_(const char* transpose_a, const char* transpose_b, const int* m, con
 namespace shardline::peers {
 namespace {
 
-/// Of a dim of `n` in blocks dealt out to `processes`, what `process` has.
+/// The part of `process` in a dim of `n` whose blocks are dealt to `processes`.
 Index extent(Index n, Index block, int process, int processes) {
   const int n_int = static_cast<int>(n);
   const int block_int = static_cast<int>(block);

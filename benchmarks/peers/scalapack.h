@@ -11,7 +11,7 @@ namespace shardline::peers {
 /// A BLACS grid of `rows` x `columns` processes over all ranks of the job, row-major.
 class ProcessGrid {
  public:
-  /// Collective over all ranks, of which there are rows x columns.
+  /// Collective over all ranks, which must be rows x columns.
   ProcessGrid(int rows, int columns);
   /// Collective over all ranks.
   ~ProcessGrid();
@@ -32,14 +32,14 @@ class ProcessGrid {
   int column_ = 0;
 };
 
-/// A matrix of f32 that lies over a grid as ScaLAPACK has it: square blocks, dealt out to the grid's rows and columns
-/// in turn; each rank's part column-major.
+/// A matrix of f32 on a grid in ScaLAPACK's layout: square blocks, dealt in turn to the rows and
+/// columns of the grid. Each rank's part is column-major.
 class BlockCyclicMatrix {
  public:
   /// `grid` must outlive the matrix.
   BlockCyclicMatrix(const ProcessGrid& grid, Index rows, Index columns, Index block);
 
-  /// Calls visit(i, j, element) for every element of this rank, i and j being those of the whole matrix.
+  /// Calls visit(i, j, element) for every element of this rank. i and j index the whole matrix.
   template <class Visit>
   void for_each(Visit&& visit) {
     for (Index column = 0; column < local_columns_; ++column) {
@@ -74,7 +74,7 @@ class BlockCyclicMatrix {
 /// C = A B by psgemm. Collective over the grid on which all three lie.
 void multiply(BlockCyclicMatrix& a, BlockCyclicMatrix& b, BlockCyclicMatrix& c);
 
-/// The file of the BLAS that psgemm calls in this process.
+/// The file of the BLAS that psgemm uses in this process.
 std::string blas_of_scalapack();
 
 }  // namespace shardline::peers

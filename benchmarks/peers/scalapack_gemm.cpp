@@ -1,6 +1,6 @@
-// The product C[I_X, K] = A[I_X, J] B[J, K_X] as `shardline matmul` runs it, beside ScaLAPACK's psgemm, in every grid
-// of the ranks and several block sizes, and beside what the ranks' own matrix products take without any communication.
-// All of them take turns, so that whatever else the machine does meets all of them alike.
+// The product C[I_X, K] = A[I_X, J] B[J, K_X]: by `shardline matmul`; by ScaLAPACK's psgemm, in
+// every grid of the ranks and several block sizes; and as local matrix products without
+// communication. All take turns, so other work on the machine affects all of them alike.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,8 +33,9 @@ namespace {
 constexpr const char* kProduct = "A[I_X, J] * B[J, K_X] -> C[I_X, K]";
 constexpr std::array<Index, 3> kBlocks{64, 128, 256};
 
-/// Square matrices of small whole numbers with a product that is known: A = u p + v q and B = r w + s z with random
-/// vectors, so that each element of C follows from four sums over J. All of it is exact in f32 up to n = 2^18.
+/// Square matrices of small whole numbers with a known product. A = u p + v q and B = r w + s z
+/// with random vectors, so each element of C follows from four sums over J. All is exact in f32 up
+/// to n = 2^18.
 class ExactProduct {
  public:
   explicit ExactProduct(Index n)
@@ -77,7 +78,7 @@ class ExactProduct {
   Index pr_, ps_, qr_, qs_;
 };
 
-/// One way to compute the product on all ranks, with operands in place.
+/// One way to compute the product on all ranks. Operands are in place.
 class Contender {
  public:
   explicit Contender(std::string name) : name_(std::move(name)) {}
@@ -88,16 +89,17 @@ class Contender {
   const std::string& name() const { return name_; }
   /// Collective over all ranks.
   virtual void run() = 0;
-  /// Elements of this rank's result that are not those of `exact`; spoils them for the next run.
+  /// The number of wrong elements in this rank's result, compared with `exact`. Overwrites them for
+  /// the next run.
   virtual Index check(const ExactProduct& exact) = 0;
 
-  std::vector<Seconds> times{};  ///< of the slowest rank
+  std::vector<Seconds> times{};  ///< on the slowest rank
 
  private:
   std::string name_;
 };
 
-/// A tensor of the box `ranges` of a matrix with the elements that `value` gives.
+/// A tensor for the box `ranges` of a matrix; `value` gives the elements.
 template <class Value>
 Tensor filled(const std::vector<Range>& ranges, Value&& value) {
   Tensor tensor(DType::f32, {ranges[0].size(), ranges[1].size()});
@@ -108,7 +110,7 @@ Tensor filled(const std::vector<Range>& ranges, Value&& value) {
   return tensor;
 }
 
-/// Elements of the box `ranges` of C that are wrong; spoils them.
+/// The number of wrong elements in the box `ranges` of C. Overwrites them.
 Index check_box(const ExactProduct& exact, const std::vector<Range>& ranges, float* next) {
   Index wrong = 0;
   for (Index i = ranges[0].begin; i < ranges[0].end; ++i) {
@@ -120,7 +122,7 @@ Index check_box(const ExactProduct& exact, const std::vector<Range>& ranges, flo
   return wrong;
 }
 
-/// The best program for the product, as `shardline matmul` runs it.
+/// The best program for the product, run as `shardline matmul` runs it.
 class Ours : public Contender {
  public:
   Ours(const ExactProduct& exact, collectives::Engine& engine)
@@ -144,7 +146,7 @@ class Ours : public Contender {
   }
 
   std::vector<std::string> lines() const { return shardline::lines(compiled_->program()); }
-  /// Why collectives go by messages; empty when they do not.
+  /// Why collectives use messages; empty if they do not.
   const std::string& obstacle() const { return obstacle_; }
 
  private:
@@ -164,7 +166,7 @@ class Ours : public Contender {
   std::optional<Executor> executor_;
 };
 
-/// Every rank multiplies its rows of A by the whole of B, which it has: no communication at all.
+/// Every rank multiplies its rows of A by all of B, which it holds. No communication.
 class LocalProducts : public Contender {
  public:
   LocalProducts(const ExactProduct& exact, const mpi::Communicator& world)
@@ -190,7 +192,7 @@ class LocalProducts : public Contender {
   Tensor c_;
 };
 
-/// psgemm on matrices in blocks of `block` over `grid`.
+/// psgemm on matrices with blocks of `block` over `grid`.
 class Psgemm : public Contender {
  public:
   Psgemm(const ExactProduct& exact, const ProcessGrid& grid, Index block)
@@ -223,8 +225,8 @@ struct Options {
   int runs = 7;
 };
 
-/// Collective over all ranks: a run of each in turn, `runs` times, after one that does not count. Every round begins
-/// with another one, so that each follows on each.
+/// Collective over all ranks: runs each in turn, `runs` times, after one warm-up round. Every round
+/// starts with another contender, so the order changes.
 void time_in_turn(const std::vector<Contender*>& contenders, int runs, const mpi::Communicator& world) {
   for (int i = 0; i <= runs; ++i) {
     for (std::size_t k = 0; k < contenders.size(); ++k) {
@@ -246,7 +248,8 @@ void print_row(Index n, const Contender& contender, Seconds ours) {
              to_string(*fastest), to_string(*slowest), to_string(flops / time), time / ours);
 }
 
-/// Collective over all ranks: all contenders on matrices of `n`, as rows of the table. Returns the wrong elements.
+/// Collective over all ranks: all contenders on matrices of `n`, as rows of the table. Returns the
+/// number of wrong elements.
 Index compare(Index n, int runs, collectives::Engine& engine) {
   const mpi::Communicator& world = engine.mesh().comm();
   const ExactProduct exact(n);
@@ -294,7 +297,7 @@ void print_head(const mpi::Communicator& world, const tools::JobMachine& machine
   fmt::print("\n{:<6}{:<28}{:>10}{:>10}{:>10}{:>14}{:>10}\n", "n", "", "median", "min", "max", "rate", "x ours");
 }
 
-/// Collective over all ranks: the table. Returns the exit code: 1 when a result was wrong.
+/// Collective over all ranks: prints the table. Returns the exit code: 1 if a result was wrong.
 int run(const Options& options) {
   for (const Index n : options.sizes) require(n >= 1 && n <= 1 << 16, "--size {}: 1 to {} can be taken", n, 1 << 16);
   require(options.runs >= 1, "--runs {}: at least 1 is needed", options.runs);

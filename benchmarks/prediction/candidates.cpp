@@ -1,5 +1,5 @@
-// Whether prices rank the ways to compute a product as their times do: every candidate of some products runs, and the
-// fastest has to be among those that are priced best.
+// Checks that prices rank the ways to compute a product as their times do. Every candidate of some
+// products runs. The fastest must be among those with the best prices.
 
 #include <fmt/format.h>
 
@@ -32,8 +32,8 @@
 namespace shardline {
 namespace {
 
-constexpr std::size_t kAmong = 2;    ///< so many of those that are priced best may be the fastest
-constexpr double kSamePrice = 0.01;  ///< prices that differ by less say no order
+constexpr std::size_t kAmong = 2;    ///< the fastest must be among this many of the best prices
+constexpr double kSamePrice = 0.01;  ///< smaller price differences give no order
 
 struct Arguments {
   std::string machine;
@@ -47,7 +47,7 @@ struct Question {
   DType dtype = DType::f32;
 };
 
-/// Square ones, thin ones in each dim, operands that are replicated, owed or sharded alike, results that are wanted
+/// Square products; products thin in each dim; operands replicated, owed or sharded alike; results
 /// in another layout.
 const std::vector<Question>& questions() {
   static const std::vector<Question> all = {
@@ -94,8 +94,8 @@ class Contender {
     }
   }
 
-  /// Collective over the mesh of `engine`: one run, begun together; the time of the slowest rank. A run before it,
-  /// which does not count, leaves the caches as a program leaves them that runs again and again.
+  /// Collective over the mesh of `engine`: the time of one run on the slowest rank. All ranks start
+  /// together. One run before it does not count: it leaves the caches as in a program that repeats.
   void run(collectives::Engine& engine) {
     executor_->run();
     collectives::max_over(engine, engine.mesh().axes().axes(), {0});
@@ -105,7 +105,7 @@ class Contender {
   }
 
   Seconds median() const { return shardline::median(times_); }
-  /// What it does, beside its product.
+  /// The steps beside its product.
   std::string text() const {
     std::string moves;
     for (const Step& step : compiled_->program().steps) {
@@ -128,8 +128,8 @@ void print(const collectives::Engine& engine, const std::string& text) {
   if (engine.mesh().rank() == 0) std::cout << text << std::flush;
 }
 
-/// Collective over the mesh of `engine`: runs all candidates, one after the other in every round. True when one whose
-/// time is the best, or near enough, is among those priced best.
+/// Collective over the mesh of `engine`: runs all candidates in turn in every round. True if a
+/// candidate with the best time, or close to it, is among those with the best prices.
 bool answer(const Question& question, const Arguments& arguments, const roofline::Hardware& prices,
             collectives::Engine& engine) {
   const AbstractMesh& mesh = engine.mesh().axes();
@@ -150,7 +150,7 @@ bool answer(const Question& question, const Arguments& arguments, const roofline
 
   Seconds best = contenders[0].median();
   for (const Contender& contender : contenders) best = std::min(best, contender.median());
-  std::size_t rank = 0;  // by price, of the first that is as fast as the best
+  std::size_t rank = 0;  // by price, of the first candidate as fast as the best
   while (contenders[rank].median() > best * (1 + arguments.tolerance)) ++rank;
   const Seconds last = contenders[std::min(kAmong, contenders.size()) - 1].price();
   const bool good = contenders[rank].price() <= last * (1 + kSamePrice);
@@ -164,8 +164,8 @@ bool answer(const Question& question, const Arguments& arguments, const roofline
   return good;
 }
 
-/// The prices by which programs are chosen: those of the file, otherwise built in. Products of bf16 are computed in
-/// f32.
+/// The prices that choose programs: those of the file, else built-in ones. Products of bf16 compute
+/// in f32.
 roofline::Hardware prices_of(const Arguments& arguments, const Mesh& mesh, DType dtype) {
   const DType computed = dtype == DType::bf16 ? DType::f32 : dtype;
   if (arguments.machine.empty()) return cpu_hardware(mesh, computed);

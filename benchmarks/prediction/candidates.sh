@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Whether prices rank the ways to compute a product as their times do: every candidate of twenty products runs on 2 ranks,
-# in turns, and for each product the fastest has to be among the two that are priced best.
+# Checks that prices rank the ways to compute a product as their times do. Every candidate of twenty
+# products runs on 2 ranks, in turns. For each product the fastest must be among the two with the
+# best prices.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh

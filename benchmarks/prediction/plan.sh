@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How far the step that `shardline plan` foresees for a model of one's own on this machine lies from a real run of it: the
-# machine is calibrated, each model is planned for under each strategy, and trained.
+# Compares the step that `shardline plan` predicts for a custom model on this machine with a real
+# run. It calibrates the machine, then plans and trains each model under each strategy.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How far what was measured lies from what was predicted: the machine is calibrated, and collectives, products and
-# training steps run beside their predictions, all in one go.
+# Measures the distance between measurement and prediction. It calibrates the machine, then runs
+# collectives, products and training steps with their predictions.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Times of our collectives across a torus of hosts, as multiples of what its links allow: a lab (scripts/lab.sh) is made,
-# the stream to the next neighbour measured and the collectives after it, in one run.
+# Measures our collectives across a torus of hosts, as multiples of the least time on its links. It
+# makes a lab (scripts/lab.sh), then measures the stream to the next neighbour and the collectives,
+# in one run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh

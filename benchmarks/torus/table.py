@@ -44,7 +44,8 @@ def main():
     mesh = record["mesh"]
     rows = record["rows"]
     streams = [row["algbw"] for row in rows if row["collective"] == "shift" and row["algorithm"] == "ring"]
-    # On a torus of several axes a shift of one position is not to a neighbour everywhere: several share a link.
+    # On a torus of several axes a shift by one position does not always go to a neighbour: several
+    # share a link.
     bandwidth = max(streams)
     print(f"mesh {mesh}, W = {bandwidth / 1e6:.1f} MB/s one way, the best stream to the next position in this run")
     print(f"{'collective':<16}{'algorithm':<15}{'bytes':>10}{'median':>12}{'least':>12}{'ratio':>8}{'x native':>10}")

@@ -10,7 +10,7 @@
 namespace shardline::kernels {
 namespace {
 
-/// The indices of `of` that `in` has, or with `has` false has not, in the order of `of`.
+/// The indices of `of` that are in `in` (or, with `has` false, not in `in`), in the order of `of`.
 Subscripts select(const Subscripts& of, const Subscripts& in, bool has) {
   Subscripts chosen;
   std::copy_if(of.begin(), of.end(), std::back_inserter(chosen), [&](int i) { return contains(in, i) == has; });
@@ -23,7 +23,7 @@ Subscripts concatenate(Subscripts a, const Subscripts& b, const Subscripts& c) {
   return a;
 }
 
-/// The distance between consecutive positions of `group` taken as one index, if the array holds it as one.
+/// The stride of `group` as one index, if the array stores it as one.
 std::optional<Index> stride_of_group(const Layout& array, const Subscripts& group, const Extents& extents) {
   Index expected = array.stride(group.back());
   const Index last = expected;
@@ -34,7 +34,7 @@ std::optional<Index> stride_of_group(const Layout& array, const Subscripts& grou
   return last;
 }
 
-/// How an array holds a matrix [rows, columns].
+/// How an array stores a matrix [rows, columns].
 struct MatrixLayout {
   Transpose transpose = Transpose::no;
   Index leading = 0;
@@ -50,20 +50,22 @@ std::optional<MatrixLayout> matrix_layout(const Layout& array, const Subscripts&
   return std::nullopt;
 }
 
-/// The indices of a product of matrices by their part in it. `batch` and `repeat` are looped over: each position of
-/// `batch` is a product of its own, those of `repeat` add up.
+/// The role of each index in a product of matrices. `batch` and `repeat` are looped over: each
+/// position of `batch` is a separate product, those of `repeat` add up.
 struct Groups {
   Subscripts batch, repeat, m, n, k;
 };
 
-/// True when the array has `inner` right after `outer` and only a window of it, so that the two are not one index.
+/// True if `inner` follows `outer` in the array, but only a window of `inner` is used. Then they
+/// are not one index.
 bool gap_between(int outer, int inner, const Layout& array, const Extents& extents) {
   const auto place = std::find(array.subscripts.begin(), array.subscripts.end(), outer);
   if (place == array.subscripts.end() || place + 1 == array.subscripts.end() || *(place + 1) != inner) return false;
   return array.stride(outer) != array.stride(inner) * extents.at(inner);
 }
 
-/// Moves to `loops` what stands in `group` before an index of which only a window is used: what remains is one index.
+/// If only a window of an index is used, moves the indices before it to `loops`. The rest of
+/// `group` is one index.
 void split_at_window(Subscripts& group, Subscripts& loops, const std::vector<Layout>& arrays, const Extents& extents) {
   for (std::size_t i = group.size(); i-- > 1;) {
     const bool gap = std::any_of(arrays.begin(), arrays.end(), [&](const Layout& array) {
@@ -77,7 +79,8 @@ void split_at_window(Subscripts& group, Subscripts& loops, const std::vector<Lay
   }
 }
 
-/// `groups` with the contracted indices in the order that leaves fewer elements to be copied.
+/// `groups` with the contracted indices in the order of `a` or of `b`: the order that copies fewer
+/// elements.
 Groups order_contracted(const Layout& a, const Layout& b, const Groups& groups, const Extents& extents) {
   const auto ordered = [&](Subscripts k) {
     Groups result = groups;
@@ -94,7 +97,7 @@ Groups order_contracted(const Layout& a, const Layout& b, const Groups& groups, 
   return copied(by_b) < copied(by_a) ? by_b : by_a;
 }
 
-/// The parts that the indices take in out = a b.
+/// The role of each index in out = a b.
 Groups group_indices(const Layout& a, const Layout& b, const Layout& out, const Extents& extents) {
   Groups groups;
   groups.batch = select(select(out.subscripts, a.subscripts, true), b.subscripts, true);
@@ -126,7 +129,8 @@ Matrix<T> as_matrix(const Term<const T>& term, const Groups& groups, const Subsc
   return {{permuted.data, permuted.layout}, {Transpose::no, count_elements(columns, extents)}, std::move(copy)};
 }
 
-/// Multiplies into a result that holds [m, n] or [n, m] as `layout` says; the latter as n x m = (n x k)(k x m).
+/// Multiplies into a result [m, n] or [n, m], as `layout` says. The second is n x m = (n x k)(k x
+/// m).
 template <class T>
 void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const MatrixLayout& layout,
               const Groups& groups, const Extents& extents, bool accumulate) {

@@ -9,10 +9,10 @@
 #include "kernels/einsum/loop_nest.h"
 #include "runtime/base/shape.h"
 
-/// The parts of einsum, past its checks: every extent is positive.
+/// The parts of einsum after its checks: every extent is positive.
 namespace shardline::kernels {
 
-/// Positions of every index over which an einsum runs: a map of a few entries, found one after the other.
+/// The extent of every index of an einsum: a small map with linear search.
 class Extents {
  public:
   using Entry = std::pair<int, Index>;
@@ -23,9 +23,9 @@ class Extents {
   Entries::const_iterator find(int index) const {
     return std::find_if(begin(), end(), [&](const Entry& entry) { return entry.first == index; });
   }
-  /// Throws Error when there is no such index.
+  /// Throws Error if there is no such index.
   Index at(int index) const;
-  /// Unless the index is known already.
+  /// Does nothing if the index is known already.
   void add(int index, Index extent) {
     if (find(index) == end()) entries_.emplace_back(index, extent);
   }
@@ -36,13 +36,13 @@ class Extents {
   Entries entries_;
 };
 
-/// The indices of an array, slowest first, and the distance in elements between neighbours along each of them: a whole
-/// row-major array, or a window of a larger one. Indices of one position may be left out.
+/// The indices of an array, slowest first, and the stride in elements along each of them. The array
+/// is a whole row-major array, or a window of a larger one. Indices of extent 1 may be left out.
 struct Layout {
   Subscripts subscripts;
   std::vector<Index> strides;
 
-  /// 0 where the array does not have the index.
+  /// 0 if the array does not have the index.
   Index stride(int index) const;
 };
 
@@ -72,13 +72,14 @@ Index count_elements(const Subscripts& subscripts, const Extents& extents);
 /// The loops over `indices` of up to four arrays, the result's layout first.
 std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Layout>& arrays, const Extents& extents);
 
-/// out = permuted copy of `from`, or its sum over the indices that `out` lacks; with `accumulate` added to `out`.
+/// out = a permuted copy of `from`, or its sum over the indices that `out` lacks. `accumulate` adds
+/// it to `out`.
 template <class T>
 void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate = false);
 
-/// The product of two operands as matrix products over the indices that all three arrays have; with `accumulate` added
-/// to `out`. Requires at least one index that only `a` and the result have, one that only `b` and the result have, one
-/// that only `a` and `b` have, and none that only one array has.
+/// The product of two operands as matrix products, looped over the indices that all three arrays
+/// have. `accumulate` adds it to `out`. Requires: at least one index of `a` and the result only,
+/// one of `b` and the result only, one of `a` and `b` only, and none in a single array only.
 template <class T>
 void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
                       bool accumulate);

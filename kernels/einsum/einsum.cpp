@@ -51,7 +51,8 @@ void check_window(const Window& window, const Extents& extents) {
       known->second);
 }
 
-/// A whole array as a term. An index of extent 1 changes no offset: without it fewer layouts have to be told apart.
+/// A whole array as a term. Drops indices of extent 1: they change no offset, and fewer layouts
+/// need cases.
 template <class T>
 Term<T> whole_term(T* data, const Subscripts& subscripts, const Extents& extents) {
   Subscripts kept = subscripts;
@@ -59,7 +60,7 @@ Term<T> whole_term(T* data, const Subscripts& subscripts, const Extents& extents
   return {data, dense_layout(std::move(kept), extents)};
 }
 
-/// What the window leaves of an array.
+/// The part of an array in the window.
 template <class T>
 void narrow(Term<T>& term, const Window& window) {
   if (term.data != nullptr) term.data += window.range.begin * term.layout.stride(window.index);
@@ -87,7 +88,7 @@ Subscripts all_indices(const Terms<T>& terms) {
 template <class T>
 void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate);
 
-/// Computes the loop nest position by position: no more work than walking its largest array.
+/// Computes the loop nest position by position. The work is one walk over its largest array.
 template <class T>
 void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents& extents, bool accumulate) {
   std::vector<Layout> arrays{out.layout};
@@ -99,7 +100,8 @@ void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents&
   sum_of_products<T>(make_loops(all_indices(terms), arrays, extents), data, out.data, accumulate);
 }
 
-/// Two operands of which neither, nor the result, has all indices: sums out what only one of them has, then multiplies.
+/// Neither an operand nor the result has all indices. First sums over indices that one operand
+/// alone has, then multiplies.
 template <class T>
 void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
   for (std::size_t i = 0; i < 2; ++i) {
@@ -117,7 +119,7 @@ void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bo
   contract_by_gemm(terms[0], terms[1], out, extents, accumulate);
 }
 
-/// The first pair of three operands in which one has all indices of the other, else the first two.
+/// The first pair of operands in which one has all indices of the other; else the first two.
 template <class T>
 std::array<std::size_t, 3> choose_pair(const Terms<T>& terms) {
   for (const std::array<std::size_t, 3> order : {std::array<std::size_t, 3>{0, 1, 2}, {0, 2, 1}, {1, 2, 0}}) {

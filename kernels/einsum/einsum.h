@@ -9,7 +9,8 @@
 
 namespace shardline::kernels {
 
-/// The index of every dim of an array: small non-negative numbers that mean something within one einsum only.
+/// The index of every dim of an array: small non-negative numbers with a meaning inside one einsum
+/// only.
 using Subscripts = std::vector<int>;
 
 /// An array and the index of each of its dims.

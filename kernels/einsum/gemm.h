@@ -7,11 +7,12 @@
 
 namespace shardline::kernels {
 
-/// Whether a matrix of a product is stored as it is used or transposed.
+/// Whether a matrix is stored as it is used, or transposed.
 enum class Transpose : bool { no, yes };
 
-/// A product C[m, n] = op(A)[m, k] op(B)[k, n] of row-major matrices. `lda`, `ldb` and `ldc` are the distances in
-/// elements between the rows *as stored*: A is stored [m, k], or [k, m] when transposed; B [k, n] or [n, k].
+/// A product C[m, n] = op(A)[m, k] op(B)[k, n] of row-major matrices. `lda`, `ldb` and `ldc` are
+/// the distances in elements between rows as stored. A is stored [m, k], or [k, m] if transposed; B
+/// [k, n] or [n, k].
 struct GemmShape {
   Transpose a = Transpose::no;
   Transpose b = Transpose::no;
@@ -23,22 +24,24 @@ struct GemmShape {
   Index ldc = 0;
 };
 
-/// C = alpha op(A) op(B) + beta C, T float or double, by the BLAS. With beta 0 the old C is not read. Any extent may be
-/// zero (k = 0 leaves beta C); pointers to empty matrices may be null. Throws Error when an extent or a leading
-/// dimension is negative, too small or too large for the integers of the BLAS.
+/// C = alpha op(A) op(B) + beta C by the BLAS, T float or double. With beta 0 the old C is not
+/// read. Any extent may be zero; k = 0 leaves beta C. Pointers to empty matrices may be null.
+/// Throws Error if an extent or a leading dimension is negative, too small, or too large for the
+/// BLAS integers.
 template <class T>
 void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c);
 
 /// 2 m n k operations; A, B and C once each.
 Cost gemm_cost(const GemmShape& shape, Index element_size);
 
-/// Threads the BLAS may use in this process, at least 1; one until this is set, whatever OPENBLAS_NUM_THREADS says.
-/// Throws Error where the limits of the process do not allow the threads or their memory.
+/// Threads the BLAS may use in this process, at least 1. It is one until this is set, whatever
+/// OPENBLAS_NUM_THREADS says. Throws Error if the limits of the process forbid the threads or their
+/// memory.
 void set_blas_threads(int threads);
 int blas_threads();
 
-/// Name, version, build options and the processor core it chose, as they belong into a record of a run. Starts no
-/// threads. Throws Error that says why where the BLAS cannot be loaded.
+/// Name, version, build options and core type of the BLAS, for the record of a run. Starts no
+/// threads. Throws Error with the reason if the BLAS cannot be loaded.
 std::string blas_description();
 
 }  // namespace shardline::kernels

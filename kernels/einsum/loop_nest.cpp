@@ -7,7 +7,7 @@
 namespace shardline::kernels {
 namespace {
 
-/// Elements of array `array` that the nest touches.
+/// The number of elements of array `array` that the nest touches.
 Index touched(const std::vector<Loop>& loops, std::size_t array) {
   Index count = 1;
   for (const Loop& loop : loops) {
@@ -23,7 +23,8 @@ bool can_merge(const Loop& outer, const Loop& inner) {
   return true;
 }
 
-/// Orders the loops so that the largest array is walked as it lies in memory, then merges neighbours that are one loop.
+/// Orders the loops so that the largest array is walked in memory order. Then merges neighbours
+/// that form one loop.
 std::vector<Loop> arrange(std::vector<Loop> loops, std::size_t arrays) {
   std::size_t largest = 0;
   for (std::size_t array = 1; array < arrays; ++array) {
@@ -53,7 +54,8 @@ Lanes<T> load_strided(const T* from, Index stride, Index begin, Count count) {
   return lanes;
 }
 
-/// The innermost loop: adds to, or without `adding` overwrites, the elements of `out` it passes.
+/// The innermost loop. It overwrites the elements of `out` that it passes, or adds to them if
+/// `adding`.
 template <class T>
 void run_inner(const Loop& loop, std::span<const T* const> operands, const Offsets& offsets, bool adding, T* out) {
   const auto product = [&](Index begin, auto count) {

@@ -11,7 +11,7 @@ namespace shardline::kernels {
 /// One loop over an index shared by up to four arrays: the result (0) and three operands (1 to 3).
 struct Loop {
   Index extent = 0;
-  std::array<Index, 4> strides{};  ///< elements each array advances per iteration; 0 when it does not have the index
+  std::array<Index, 4> strides{};  ///< elements that each array advances per iteration; 0 if it lacks the index
 };
 
 using Offsets = std::array<Index, 4>;
@@ -26,14 +26,14 @@ void for_each_position(std::span<const Loop> loops, Offsets offsets, Body&& body
   }
 }
 
-/// out = sum of operands[0] * ... * operands[n - 1] over the loops in which the result has stride 0, for 1 to 3
-/// operands (one operand: a permuting copy or a plain sum). The positions of `out` that the loops reach are overwritten
-/// or, with `accumulate`, added to. All extents must be positive. Meant for nests that some array holds in full, which
-/// is walked in its memory order.
+/// out = the sum of operands[0] * ... * operands[n - 1] over the loops in which the result has
+/// stride 0, for 1 to 3 operands (one operand: a permuting copy or a plain sum). Overwrites the
+/// positions of `out` that the loops reach; `accumulate` adds to them. All extents must be
+/// positive. Best if one array has all loops: it is walked in memory order.
 template <class T>
 void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out, bool accumulate = false);
 
-/// The positions of the result that the loops reach become 0. Extents may be zero.
+/// Sets the positions of the result that the loops reach to 0. Extents may be zero.
 template <class T>
 void clear_result(const std::vector<Loop>& loops, T* out);
 

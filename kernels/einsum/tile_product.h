@@ -5,10 +5,10 @@
 
 #include "runtime/base/shape.h"
 
-/// Products of blocks that lie in the caches, for kernels that take many small ones: the BLAS copies its operands
-/// before it multiplies, which products over 32 numbers do not pay back, and takes no ragged block. A tile of results
-/// stays in registers while its terms are added in order, so a result depends on its own row and column alone. Only
-/// kernel sources include this header.
+/// Products of small blocks that lie in the caches. The BLAS copies its operands before it
+/// multiplies; products over 32 numbers do not pay this back, and the BLAS takes no ragged block. A
+/// tile of results stays in registers while its terms are added in order. So a result depends on
+/// its own row and column only. Only kernel sources include this header.
 namespace shardline::kernels {
 
 #if defined(__AVX512F__)
@@ -19,21 +19,23 @@ inline constexpr Index kVectorBytes = 32;
 inline constexpr Index kVectorBytes = 16;
 #endif
 
-/// A tile is kTileRows rows of two vectors: 12 accumulators, two vectors of B and one of A fill 16 registers.
+/// A tile is kTileRows rows of two vectors. 12 accumulators, two vectors of B and one of A fill 15
+/// of 16 registers.
 inline constexpr Index kTileRows = 6;
-/// Columns of the widest tile, a multiple of those of the others.
+/// Columns of the widest tile; a multiple of the columns of the other tiles.
 template <class T>
 inline constexpr Index kTileColumns = 2 * std::max<Index>(kVectorBytes, 32) / static_cast<Index>(sizeof(T));
 
-/// How far apart the rows of a block of `columns` lie: whole tiles, and an odd number of them, since rows a power of
-/// two apart would share few sets of the first-level cache.
+/// The row stride of a block of `columns`: an odd number of whole tiles. Rows a power of two apart
+/// would share few sets of the L1 cache.
 template <class T>
 constexpr Index row_distance(Index columns) {
   return ((columns + kTileColumns<T> - 1) / kTileColumns<T> | 1) * kTileColumns<T>;
 }
 
-/// C = A B, or C += A B, for kTileRows rows of C, which is row-major as B is; element (i, k) of A lies `row` i + `step`
-/// k behind its first, so that A may be stored transposed. Whole tiles are read and written: `columns` is rounded up.
+/// C = A B, or C += A B, for kTileRows rows of C. B and C are row-major. Element (i, k) of A is at
+/// `a_row` i + `a_step` k, so A may be stored transposed. It reads and writes whole tiles:
+/// `columns` is rounded up.
 template <class T>
 struct TileProduct {
   Index depth = 0, columns = 0;
@@ -54,7 +56,7 @@ struct VectorOf {
   static constexpr Index kLanes = bytes / static_cast<Index>(sizeof(T));
 };
 
-/// The tile of vectors of `bytes` whose first column is `column`.
+/// The tile that starts at `column`, with vectors of `bytes`.
 template <Index bytes, TileResult result, class T>
 [[gnu::always_inline]] inline void multiply_tile(const TileProduct<T>& product, Index column) {
   using Vector = typename VectorOf<T, bytes>::Type;
@@ -86,7 +88,8 @@ template <Index bytes, TileResult result, class T>
 }
 
 #if defined(__x86_64__) && !defined(__AVX__)
-/// For processors that have more than the build asks for, as the BLAS finds them out.
+/// For processors with more instructions than the build asks for. The BLAS detects them in the same
+/// way.
 template <TileResult result, class T>
 [[gnu::target("avx2,fma")]] void multiply_tiles_avx2(const TileProduct<T>& product) {
   multiply_columns<32, result>(product);

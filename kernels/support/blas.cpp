@@ -16,7 +16,7 @@
 namespace shardline::kernels {
 namespace {
 
-/// While it lives, a BLAS that is being loaded starts no threads, whatever the environment says.
+/// While it lives, a BLAS that loads starts no threads, whatever the environment says.
 class OneThread {
  public:
   OneThread() {
@@ -32,7 +32,8 @@ class OneThread {
   std::optional<std::string> before_;
 };
 
-/// The loader finds the library by its name as it finds one that is linked; otherwise it is where it was at build time.
+/// First asks the loader for the name, as for a linked library. Then tries the path from build
+/// time.
 void* open_library() {
   const OneThread alone;
   std::string fault;
@@ -61,7 +62,7 @@ Blas load() {
   return blas;
 }
 
-/// Throws Error where `count` threads cannot be started. They are all there at once, and end.
+/// Throws Error if `count` threads cannot run at once. They all start, then end.
 void try_threads(int count) {
   std::promise<void> all_started;
   const std::shared_future<void> end = all_started.get_future().share();
@@ -81,11 +82,11 @@ void try_threads(int count) {
   }
 }
 
-/// Throws Error where `threads` threads have no room. OpenBLAS itself would try for ever.
+/// Throws Error if there is no room for `threads` threads. OpenBLAS itself would retry for ever.
 void check_room(int threads) {
-  constexpr std::size_t kOfThread = std::size_t{128} << 20;  // what OpenBLAS packs the blocks of a thread into
+  constexpr std::size_t kOfThread = std::size_t{128} << 20;  // memory in which OpenBLAS packs the blocks of a thread
   const std::size_t bytes = static_cast<std::size_t>(threads) * kOfThread;
-  // Writable, so that a limit on data counts it too; nothing touches it.
+  // Writable, so a limit on data counts it too. Nothing touches it.
   constexpr int kKind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kKind, -1, 0);
   if (room == MAP_FAILED) {
@@ -103,10 +104,10 @@ void check_room(int threads) {
   munmap(room, bytes);
 }
 
-/// The BLAS has taken the memory that it works in. Each process starts it from one thread.
+/// The BLAS has its working memory. Each process starts it from one thread.
 bool has_memory = false;
 
-/// A product that is large enough for the BLAS to take its memory, which it keeps.
+/// A product large enough that the BLAS allocates its memory and keeps it.
 void take_memory() {
   constexpr int kSize = 128;
   const std::vector<float> ones(kSize * kSize, 1.0F);

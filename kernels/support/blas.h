@@ -4,7 +4,7 @@
 
 namespace shardline::kernels {
 
-/// The functions of the BLAS that we call.
+/// The BLAS functions that we call.
 struct Blas {
   decltype(&cblas_sgemm) sgemm = nullptr;
   decltype(&cblas_dgemm) dgemm = nullptr;
@@ -14,16 +14,17 @@ struct Blas {
   decltype(&openblas_get_corename) get_corename = nullptr;
 };
 
-/// The BLAS, loaded by the first call, with one thread. A BLAS that is linked starts its threads before main(), and
-/// waits for ever where the limits of the process do not allow them. Throws Error that says why it cannot be loaded.
+/// The BLAS with one thread; the first call loads it. A linked BLAS starts its threads before
+/// main(), and waits for ever if the limits of the process forbid them. Throws Error with the
+/// reason if it cannot load.
 const Blas& blas();
 
-/// The BLAS, ready for products: with the first call it takes the memory of one thread. Throws Error like
-/// start_blas_threads().
+/// The BLAS, ready for products. The first call allocates the memory of one thread. Throws Error
+/// like start_blas_threads().
 const Blas& blas_for_products();
 
-/// Lets the BLAS compute with so many threads, at least 1. Throws Error where the limits of the process do not allow
-/// the threads or their memory.
+/// Lets the BLAS use this many threads, at least 1. Throws Error if the limits of the process
+/// forbid the threads or their memory.
 void start_blas_threads(int threads);
 
 }  // namespace shardline::kernels

@@ -4,8 +4,8 @@
 
 namespace shardline::kernels {
 
-/// What one call of a kernel takes: floating-point operations, and the bytes that its operands and results occupy
-/// (each counted once, the least memory traffic the call can have).
+/// The cost of one kernel call: floating-point operations, and the bytes of its operands and
+/// results. Each byte counts once: the least possible memory traffic.
 struct Cost {
   Flops flops;
   Bytes bytes;

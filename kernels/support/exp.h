@@ -8,8 +8,9 @@
 /// An exponential that the compiler vectorises: no table, no branch, no call. Only kernel sources include this header.
 namespace shardline::kernels {
 
-/// The numbers of `vector_exp`: ln 2 in two parts, the first with so few bits that its multiples are exact; where
-/// results leave the normal numbers; exp(r) = 1 + r + r^2 (the polynomial, highest power first) for |r| <= ln(2) / 2.
+/// Constants of `vector_exp`. ln 2 in two parts; the first has so few bits that its multiples are
+/// exact. The limits of normal results. exp(r) = 1 + r + r^2 (the polynomial, highest power first)
+/// for |r| <= ln(2) / 2.
 template <class T>
 struct ExpConstants;
 
@@ -17,7 +18,7 @@ template <>
 struct ExpConstants<float> {
   using Bits = std::uint32_t;
   static constexpr int kMantissaBits = 23;
-  static constexpr float kRound = 12582912.0F;  ///< 1.5 2^23: adding it leaves a rounded integer in the low bits
+  static constexpr float kRound = 12582912.0F;  ///< 1.5 2^23: adding it leaves the rounded integer in the low bits
   static constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
   static constexpr float kSmallest = -87.3365447F, kLargest = 88.7228390F;
   static constexpr float kPolynomial[] = {1.9875691500e-4F, 1.3981999507e-3F, 8.3334519073e-3F,
@@ -36,8 +37,8 @@ struct ExpConstants<double> {
                                            1.0 / 120,        1.0 / 24,        1.0 / 6,        0.5};
 };
 
-/// exp(x) within 2 units in the last place; 0 where the result would not be a normal number, infinity where it would
-/// be too large, NaN for NaN. x = n ln 2 + r; n is added to the exponent of exp(r).
+/// exp(x) within 2 units in the last place. 0 if the result would not be a normal number, infinity
+/// if it is too large, NaN for NaN. x = n ln 2 + r; n is added to the exponent of exp(r).
 template <class T>
 [[gnu::always_inline]] inline T vector_exp(T x) {
   using C = ExpConstants<T>;

@@ -8,11 +8,11 @@
 #include "kernels/support/exp.h"
 #include "runtime/base/shape.h"
 
-/// How the elementwise kernels vectorise. Eigen's whole-array expressions treat the elements before the first aligned
-/// address and after the last full vector with scalar code that may differ in the last bit, so their result depends
-/// on where an array happens to lie. Here an array is taken in pieces of kLanes elements, copied through the registers
-/// (or the first-level cache), and every element, the last few included, goes through the same vector code: equal
-/// inputs give equal bits on every rank and in every run. Only kernel sources include this header.
+/// How elementwise kernels vectorise. Eigen handles the elements before the first aligned address
+/// and after the last full vector with scalar code. That code may differ in the last bit, so
+/// Eigen's result depends on the address of an array. Here an array is cut into pieces of kLanes
+/// elements. Every element, also in the last piece, goes through the same vector code: equal inputs
+/// give equal bits on every rank and in every run. Only kernel sources include this header.
 namespace shardline::kernels {
 
 inline constexpr Index kLanes = 32;
@@ -55,8 +55,8 @@ void add_lanes(Lanes<T>& sum, const Lanes<T>& term, Count count) {
   }
 }
 
-/// Calls body(begin, count) for consecutive pieces of `size` elements; `count` is a FullCount for all but a partial
-/// last piece.
+/// Calls body(begin, count) for consecutive pieces of `size` elements. `count` is a FullCount,
+/// except for a partial last piece.
 template <class Body>
 [[gnu::always_inline]] inline void for_lanes(Index size, Body&& body) {
   Index begin = 0;
@@ -64,8 +64,8 @@ template <class Body>
   if (begin < size) body(begin, size - begin);
 }
 
-/// The sum over i < size of piece(begin, count), which gives the terms of one piece as Lanes<T>. Summed in an order
-/// that depends on `size` alone.
+/// The sum over i < size of the terms that piece(begin, count) gives as Lanes<T>. The order of the
+/// sum depends on `size` only.
 template <class T, class Piece>
 [[gnu::always_inline]] inline T sum_lanes(Index size, Piece&& piece) {
   Lanes<T> sum = Lanes<T>::Zero();
@@ -81,13 +81,13 @@ template <class T>
   return y;
 }
 
-/// The larger of two, NaN if one of them is: against one on the right `a > b` fails.
+/// The larger of two; NaN if one of them is NaN. If b is NaN, `a > b` fails.
 template <class T>
 T larger(T a, T b) {
   return a > b || std::isnan(a) ? a : b;
 }
 
-/// The largest of `start` and the elements; NaN if one of them is.
+/// The largest of `start` and the elements; NaN if one element is NaN.
 template <class T>
 T max_lanes(const T* from, Index size, T start) {
   std::array<T, kLanes> largest;

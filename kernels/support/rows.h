@@ -4,7 +4,7 @@
 
 namespace shardline::kernels {
 
-/// An array taken as [rows, columns]: columns are its last dim, rows all dims before it.
+/// An array seen as [rows, columns]: the last dim gives the columns, all dims before it the rows.
 struct Rows {
   Index rows = 0;
   Index columns = 0;
@@ -13,7 +13,7 @@ struct Rows {
 /// Throws Error for a scalar; `kernel` names the caller in the message.
 Rows as_rows(const char* kernel, const Shape& shape);
 
-/// Throws Error unless an array that `kernel` calls `name` has `expected` elements.
+/// Throws Error unless the array `name` of `kernel` has `expected` elements.
 void check_elements(const char* kernel, const char* name, const Shape& shape, Index expected);
 
 }  // namespace shardline::kernels

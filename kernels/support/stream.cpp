@@ -35,7 +35,7 @@ void stream_line(const std::byte* from, std::byte* to) {
 void stream_copy(const void* from, void* to, Index bytes) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
-  // Whole lines of the target; what is before and after them is copied as usual.
+  // Whole cache lines of the target. The bytes before and after them are copied as usual.
   const auto beyond = static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) % static_cast<std::uintptr_t>(kLine));
   const Index head = std::min(bytes, (kLine - beyond) % kLine);
   const Index lines_end = head + (bytes - head) / kLine * kLine;

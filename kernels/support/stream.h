@@ -4,9 +4,9 @@
 
 namespace shardline::kernels {
 
-/// Copies `bytes` past the caches where the machine can: for results that are far larger than the caches, which would
-/// otherwise be read before they are written. Regions must not overlap. What was copied is visible to other processes
-/// in the order of later stores only after stream_fence().
+/// Copies `bytes` past the caches, if the machine can. For results far larger than the caches: a
+/// normal store reads each line before it writes it. Regions must not overlap. Other processes see
+/// the copy in order with later stores only after stream_fence().
 void stream_copy(const void* from, void* to, Index bytes);
 
 /// Orders all stream_copy() before the stores that follow.

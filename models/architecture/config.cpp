@@ -23,10 +23,10 @@ constexpr Index kMostLayers = 10000;
 constexpr double kMostParameters = 1e15;
 constexpr int kDeepestConfig = 16;
 
-/// Reads the keys of one configuration; every message names the file and the key.
+/// Reads the keys of one configuration. Every message names the file and the key.
 class Reader {
  public:
-  /// `legal_types` is what messages offer in place of a model_type that is not known.
+  /// Messages offer `legal_types` for an unknown model_type.
   Reader(std::string_view text, std::string_view name, const std::string& legal_types)
       : name_(name),
         object_(parse_object(text, name_, "the configuration", kDeepestConfig)),
@@ -35,19 +35,19 @@ class Reader {
   const std::string& name() const { return name_; }
   const Json& object() const { return object_; }
   const ModelType& type() const { return type_; }
-  /// Sizes that are missing and what they are then, "hidden_size 4096".
+  /// Missing sizes with their defaults: "hidden_size 4096".
   const std::vector<std::string>& missing() const { return missing_; }
 
   bool is_missing(const char* key) const { return !object_.contains(key); }
   bool is_null(const char* key) const { return object_.contains(key) && object_.at(key).is_null(); }
-  /// There and not null.
+  /// The key exists and is not null.
   bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
 
   [[noreturn]] void refuse(std::string_view key, const Json& value, std::string_view legal) const {
     usage_error("{}: {} is {}; {}", name_, key, shown(value), legal);
   }
 
-  /// A size; `missing` without the key.
+  /// A size; `missing` if there is no key.
   Index size(const char* key, Index missing) const {
     if (is_missing(key)) return missing;
     const Index most = key == std::string_view("num_hidden_layers") ? kMostLayers : kLargestSize;
@@ -58,13 +58,13 @@ class Reader {
     return value.get<Index>();
   }
 
-  /// The same, noted when it is missing.
+  /// The same; also notes a missing key.
   Index noted_size(const char* key, Index missing) {
     if (is_missing(key)) missing_.push_back(fmt::format("{} {}", key, missing));
     return size(key, missing);
   }
 
-  /// A number from the least that f32 has in full to `most`.
+  /// A number from the smallest normal f32 to `most`.
   double positive(const Json& object, const char* key, double missing, double most) const {
     constexpr double kLeast = std::numeric_limits<float>::min();
     if (!object.contains(key)) return missing;
@@ -99,13 +99,13 @@ class Reader {
 
 /// A key that changes the mathematics in a way that is not implemented.
 struct Difference {
-  std::string key;  ///< with those of the objects around it: rope_parameters.factor
+  std::string key;  ///< with the objects around it: rope_parameters.factor
   Json value = {};
   std::string legal;
-  bool unknown = false;  ///< whether it changes anything is not known
+  bool unknown = false;  ///< nobody knows whether it changes anything
 };
 
-/// Keys that parse_config() reads, or looks into, by themselves.
+/// Keys that parse_config() handles itself.
 bool is_read(std::string_view key) {
   constexpr auto kRead = std::to_array<std::string_view>(
       {"model_type",          "vocab_size",        "hidden_size",       "num_hidden_layers",   "num_attention_heads",
@@ -115,7 +115,8 @@ bool is_read(std::string_view key) {
   return std::find(kRead.begin(), kRead.end(), key) != kRead.end();
 }
 
-/// Rotary positions as one object. Its other keys are those of scaled positions, or hold objects by kind of layer.
+/// Rotary positions as one object. Its other keys scale positions, or hold objects by kind of
+/// layer.
 void look_at_rope(const Reader& reader, const char* key, std::vector<Difference>& found) {
   if (!reader.has(key)) return;
   const Json& rope = reader.object().at(key);
@@ -135,10 +136,10 @@ void look_at_rope(const Reader& reader, const char* key, std::vector<Difference>
   }
 }
 
-/// Attention over the last tokens alone, of all layers or of some.
+/// Attention over the last tokens only, in all layers or in some.
 void look_at_window(const Reader& reader, std::vector<Difference>& found) {
   const ModelType& type = reader.type();
-  // Only some types have a switch beside the size; in mistral's it means nothing.
+  // Some types have a switch beside the size. For mistral it has no meaning.
   const bool switched_off = type.name != "mistral" && !reader.is_missing("use_sliding_window") &&
                             (reader.is_null("use_sliding_window") || !reader.flag("use_sliding_window", false));
   if (reader.is_missing("sliding_window") && type.window) {
@@ -159,7 +160,7 @@ void look_at_window(const Reader& reader, std::vector<Difference>& found) {
   }
 }
 
-/// Keys that are there with another value than the one that changes nothing.
+/// Keys whose value is not the harmless one.
 void look_at_values(const Reader& reader, std::vector<Difference>& found) {
   for (const auto& [key, harmless, refuses_null, other] : harmless_values()) {
     const auto entry = reader.object().find(key);
@@ -177,7 +178,7 @@ bool is_harmless_value(std::string_view key) {
                      [&](const HarmlessValue& each) { return each.key == key; });
 }
 
-/// All that parse_config() refuses and that changes no size.
+/// Everything that parse_config() refuses and that changes no size.
 std::vector<Difference> other_mathematics(const Reader& reader) {
   std::vector<Difference> found;
   look_at_values(reader, found);
@@ -196,9 +197,9 @@ std::vector<Difference> other_mathematics(const Reader& reader) {
   return found;
 }
 
-/// rope_scaling, when there is something in it, stands in front of rope_parameters, and both of the key outside.
+/// A non-empty rope_scaling goes before rope_parameters. Both go before the key outside.
 double read_rope_theta(const Reader& reader) {
-  constexpr double kMost = 1e30;  // powers of it are taken in f32
+  constexpr double kMost = 1e30;  // its powers are computed in f32
   const double outside = reader.positive(reader.object(), "rope_theta", TransformerConfig{}.rope_theta, kMost);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (reader.has(key) && !reader.object().at(key).empty()) {

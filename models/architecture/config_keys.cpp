@@ -123,7 +123,7 @@ bool says_no_mathematics(std::string_view key) {
       "top_k",
       "top_p",
       "typical_p",
-      // memory, speed, what is returned
+      // memory, speed, returned values
       "cache_implementation",
       "chunk_size_feed_forward",
       "dtype",
@@ -141,7 +141,7 @@ bool says_no_mathematics(std::string_view key) {
       "use_cache",
       "use_flash_attn",
       "use_flash_attention_2",
-      // only mean something beside a sliding window, which is refused by its own key
+      // have a meaning only with a sliding window, which its own key refuses
       "max_window_layers",
       "sliding_window_pattern",
   });

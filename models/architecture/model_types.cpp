@@ -5,7 +5,7 @@
 namespace shardline {
 
 const std::vector<ModelType>& model_types() {
-  // Defaults as in the configuration classes of transformers 5.
+  // Defaults of the configuration classes of transformers 5.
   static const std::vector<ModelType> types = {
       {.name = "llama",
        .vocab = 32000,

@@ -12,7 +12,7 @@ namespace shardline {
 using Json = nlohmann::json;
 
 Json parse_object(std::string_view text, const std::string& path, std::string_view what, int deepest) {
-  std::map<int, std::set<std::string>> keys;  // by depth, of the object that is being read there
+  std::map<int, std::set<std::string>> keys;  // by depth: the keys so far of the object at that depth
   std::optional<std::string> repeated;
   bool too_deep = false;
   const auto look = [&](int depth, Json::parse_event_t event, Json& parsed) {

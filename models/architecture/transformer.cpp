@@ -65,7 +65,7 @@ class Forward {
     return add(program(), "x" + number_, {attended, add_mlp(attended)}, Role::stream);
   }
 
-  /// Attention of one layer: what it adds to the residual stream.
+  /// Attention of one layer: the term that it adds to the residual stream.
   ArrayId add_attention(ArrayId x) {
     Program& p = program();
     const std::string& n = number_;
@@ -84,7 +84,7 @@ class Forward {
     return einsum(p, "a" + n, {o, w_o}, {"B", "T", "D"});
   }
 
-  /// The MLP of one layer: what it adds to the residual stream.
+  /// The MLP of one layer: the term that it adds to the residual stream.
   ArrayId add_mlp(ArrayId h) {
     Program& p = program();
     const std::string& n = number_;
@@ -105,8 +105,8 @@ class Forward {
 
   const TransformerConfig& config_;
   Transformer model_;
-  std::string number_;  ///< of the layer, from 1
-  std::string prefix_;  ///< of its names in a checkpoint, from 0
+  std::string number_;  ///< layer number, from 1
+  std::string prefix_;  ///< prefix of the layer's names in a checkpoint, from 0
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr const char* kMachineKey = "shardline_machine";
 std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
 
-/// Extents of our leading `input_dims` dims and of the others, each multiplied together.
+/// Two products: the extents of the first `input_dims` dims, and those of the other dims.
 std::pair<Index, Index> matrix_extents(const ModelParameter& parameter, const Shape& shape) {
   Index in = 1;
   Index out = 1;
@@ -36,7 +36,7 @@ Shape stored_shape(const ModelParameter& parameter, const Shape& shape) {
   return {out, in};
 }
 
-/// A [rows, columns] matrix turned into [columns, rows].
+/// Transposes a [rows, columns] matrix.
 Tensor transposed(const Tensor& matrix) {
   const Index rows = matrix.extent(0);
   const Index columns = matrix.extent(1);
@@ -57,7 +57,7 @@ Tensor to_stored(const ModelParameter& parameter, const Tensor& whole) {
   return transposed(whole.reshaped({in, out}));
 }
 
-/// Tokens per sequence as noted beside the weights; 0 when nothing is.
+/// Tokens per sequence, from the metadata of the weights; 0 if there is no note.
 Index parse_sequence(const WeightFiles& files) {
   const std::string text = files.metadata(kSequenceKey);
   if (text.empty()) return 0;
@@ -67,7 +67,7 @@ Index parse_sequence(const WeightFiles& files) {
   return *sequence;
 }
 
-/// What is said per dim of an array in ours, in the order of the dims in which it is stored: those of `out` first.
+/// Values per dim of our array, in the order of the stored dims: `out` first.
 template <class T>
 std::vector<T> in_stored_order(const ModelParameter& parameter, std::vector<T> dims) {
   std::rotate(dims.begin(), dims.begin() + parameter.input_dims, dims.end());
@@ -80,14 +80,14 @@ Shape shape_of(const std::vector<Range>& box) {
   return shape;
 }
 
-/// The elements of a block as it is read from its file, in the dims of the program.
+/// The elements of a block read from its file, in the dims of the program.
 Tensor from_stored(const ModelParameter& parameter, const Tensor& stored, const Shape& shape) {
   if (parameter.input_dims == 0) return stored;
   const auto [in, out] = matrix_extents(parameter, shape);
   return transposed(stored.reshaped({out, in})).reshaped(shape);
 }
 
-/// The block `box` of a parameter as the state holds it, read from its file.
+/// The block `box` of a parameter, read from its file in the form of the state.
 Tensor read_block(const WeightFiles& files, const ModelParameter& parameter, const StateArray& array,
                   const std::vector<Range>& box) {
   const std::string& name = parameter.checkpoint_name;
@@ -115,7 +115,7 @@ Tensor unpacked(const std::string& bytes, DType dtype, const Shape& shape) {
   return tensor;
 }
 
-/// The blocks of an array that are held by some rank, each once.
+/// The different blocks of an array over all ranks.
 std::vector<std::vector<Range>> distinct_blocks(const StateArray& array, const AbstractMesh& mesh) {
   std::vector<std::vector<Range>> blocks;
   for (Index rank = 0; rank < mesh.ranks(); ++rank) {
@@ -125,7 +125,8 @@ std::vector<std::vector<Range>> distinct_blocks(const StateArray& array, const A
   return blocks;
 }
 
-/// Collective over the mesh of `state`: every block of a parameter, from rank 0 to those that hold it.
+/// Collective over the mesh of `state`: sends every block of a parameter from rank 0 to its
+/// holders.
 void load_parameter(const WeightFiles* files, const ModelParameter& parameter, const StateArray& array, State& state) {
   const Mesh& mesh = state.engine().mesh();
   const std::vector<Range> mine = box(array.shape, array.sharding, mesh.axes(), mesh.rank());

@@ -15,8 +15,8 @@
 #include "runtime/host/files.h"
 #include "runtime/layout/block_runs.h"
 
-// A file is: length of the header (8 bytes, little-endian), the header (JSON), the elements of all arrays
-// (little-endian).
+// Format of a file: the length of the header (8 bytes, little-endian), the header (JSON), the
+// elements of all arrays (little-endian).
 
 namespace shardline {
 namespace {
@@ -33,7 +33,7 @@ constexpr const char* kMetadataKey = "__metadata__";
 struct ElementType {
   std::string_view name;
   Index bytes;
-  std::optional<DType> dtype;  ///< ours; none when arrays of the type cannot be read here
+  std::optional<DType> dtype;  ///< our type; none if this program cannot read the arrays
 };
 
 constexpr std::array<ElementType, 15> kElementTypes = {{{"F64", 8, DType::f64},
@@ -69,9 +69,9 @@ bool is_size(const Json& value) {
   return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<Index>::max();
 }
 
-/// Bytes of an array, or nothing when they do not fit an Index.
+/// Bytes of an array. Nothing if they do not fit an Index.
 std::optional<Index> byte_count(const Shape& shape, Index element_bytes) {
-  // An extent of 0 makes the product 0, whatever the others.
+  // An extent of 0 makes the product 0, whatever the others are.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   Index bytes = element_bytes;
   for (const Index extent : shape) {
@@ -137,7 +137,7 @@ std::map<std::string, std::string> parse_metadata(const std::string& path, const
   return metadata;
 }
 
-/// The header's text with its length checked against the file's.
+/// The text of the header. Checks its length against the file size.
 std::string read_header(const std::string& path, std::ifstream& stream, Index file_size) {
   std::array<char, 1024> first{};
   stream.read(first.data(), static_cast<std::streamsize>(std::min<Index>(first.size(), file_size)));

@@ -28,19 +28,19 @@ std::string in_folder(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-/// A link that leads nowhere is there too: reading says what is wrong with it.
+/// A broken link counts as present. Reading it then reports the fault.
 bool is_there(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(std::filesystem::symlink_status(path, error));
 }
 
-/// The name of a file in the index's own folder.
+/// True for the name of a file in the index's own folder.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
 }
 
-/// Files by the arrays that they hold, as the index says.
+/// The index: for each array the file that holds it.
 std::map<std::string, std::string> read_weight_map(const std::string& path) {
   const nlohmann::json index = parse_object(read_description(path), path, "the index", kDeepestIndex);
   require(index.contains(kMap) && index.at(kMap).is_object() && !index.at(kMap).empty(),
@@ -62,7 +62,7 @@ std::string first_of(const std::vector<std::string>& all) {
   return all.size() > shown ? fmt::format("{} and {} more", text, all.size() - shown) : text;
 }
 
-/// Tables of cosines that some files carry; they follow from the configuration.
+/// Tables of cosines in some files. They follow from the configuration.
 bool is_rotary_table(const std::string& name) {
   return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".rotary_emb.cos_cached") ||
          name.ends_with(".rotary_emb.sin_cached");
@@ -76,7 +76,7 @@ bool same_bytes(const WeightFiles& files, const std::string& a, const std::strin
          std::memcmp(first.data(), second.data(), static_cast<std::size_t>(first.bytes())) == 0;
 }
 
-/// A tensor that the configuration does not use, with the reason where there is one to tell.
+/// A tensor that the configuration does not use, with a reason if one is known.
 std::string unused(const std::string& name, const TransformerConfig& config) {
   if (name == kOutput && config.tied) return name + " (tie_word_embeddings is true, and it is not the embedding)";
   if (name.ends_with(".bias")) return name + " (biases are not implemented)";

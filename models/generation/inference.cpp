@@ -25,12 +25,12 @@ InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& st
 }
 
 Bytes InferencePlan::memory(Index rank) const {
-  double loading = 0;  // of a block, of which rank 0 holds the largest
+  double loading = 0;  // for a block; rank 0 holds the largest
   for (const ModelParameter& parameter : model_.parameters) {
     const Shape block = local_shape(compiled_->program(), compiled_->program().inputs.at(parameter.array), 0);
     loading = std::max(loading, kLoadingBlocks * static_cast<double>(element_count(block)));
   }
-  // Logits are gathered and converted.
+  // The logits are gathered, then converted.
   const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.logits).shape));
   return compiled_->liveness().peak(rank) + Bytes(8 * std::max(loading, gathering));
 }

@@ -13,7 +13,7 @@ namespace {
 using roofline::CountedPasses;
 using roofline::LayerTime;
 
-constexpr double kBackward = 2.0 / 3;  // of the FLOPs of both passes
+constexpr double kBackward = 2.0 / 3;  // share of the FLOPs of both passes
 constexpr CountedPasses kPasses = CountedPasses::both_keeping;
 
 LayerTime all_layers(LayerTime time, Index layers) {
@@ -21,12 +21,13 @@ LayerTime all_layers(LayerTime time, Index layers) {
   return {time.math * count, time.fsdp * count, time.tensor * count};
 }
 
-/// Fills in what a chip holds: state over `state_ways` chips, activations over `activation_ways`.
+/// Fills in the memory of a chip: state is split over `state_ways` chips, activations over
+/// `activation_ways`.
 void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double state_ways, double activation_ways) {
   const auto weights = static_cast<double>(parameter_count(query.config));
   answer.state = (query.element + query.moments) * (weights / state_ways);
   if (query.capacity.value == 0) answer.keeps = "unknown";
-  for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
+  for (const Rematerialisation& policy : rematerialisations()) {  // from the smallest on
     const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), policy, query.element);
     if (query.capacity.value > 0 && answer.state + kept / activation_ways <= query.capacity) answer.keeps = policy.name;
   }
@@ -34,14 +35,14 @@ void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double sta
 
 std::string verdict(bool compute_bound) { return compute_bound ? "compute binds" : "communication binds"; }
 
-/// The axis on which a role is written.
+/// The usual axis of a role.
 Axis axis_of(const std::string& role) { return usual_axis(AxisRole::parse(role)); }
 
 StrategyAnswer answer_of(const std::string& name, const std::string& mesh, const LayerTime& time) {
   return {.name = name, .mesh = mesh, .math = time.math, .comms = time.comms()};
 }
 
-/// What a bound asks of the tokens a chip has: of all chips and, where these are more, of those of the mesh.
+/// A bound on the tokens per chip: over all chips; and over the mesh, if its chips are fewer.
 std::string tokens_bound(const ClosedFormQuery& query, double least, bool compute_bound) {
   const double of_mesh = query.tokens_of_pod() / static_cast<double>(query.mesh_chips());
   const std::string beside = query.mesh_chips() == query.chips ? "" : fmt::format(" ({:.1f} in the mesh)", of_mesh);
@@ -49,7 +50,7 @@ std::string tokens_bound(const ClosedFormQuery& query, double least, bool comput
                      verdict(compute_bound));
 }
 
-/// The strategy of one role on all chips of the mesh; its state lies over `state_ways` chips.
+/// One role on all chips of the mesh. State is split over `state_ways` chips.
 StrategyAnswer alone(const ClosedFormQuery& query, const std::string& role, const LayerTime& time, Index state_ways) {
   StrategyAnswer answer =
       answer_of(role, fmt::format("{}={}", axis_of(role), query.mesh_chips()), all_layers(time, query.config.layers));
@@ -111,7 +112,7 @@ StrategyAnswer pipeline(const ClosedFormQuery& query) {
   return answer;
 }
 
-/// The all_reduce of gradients between pods beside the backward pass of a pod (book section 5.1.6).
+/// The AllReduce of gradients between pods, beside the backward pass of a pod (book section 5.1.6).
 StrategyAnswer between_pods(const ClosedFormQuery& query) {
   const auto weights = static_cast<double>(parameter_count(query.config));
   const double hosts = static_cast<double>(query.chips) / static_cast<double>(query.chips_per_host);

@@ -13,7 +13,8 @@
 namespace shardline {
 namespace {
 
-/// The usual axes with these sizes, without axes of one chip; of one chip, the first axis alone.
+/// The usual axes with these sizes. Axes of one chip are dropped; for a single chip the first axis
+/// stays.
 AbstractMesh mesh_of(const std::vector<Index>& sizes) {
   std::vector<std::pair<Axis, Index>> axes;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
@@ -23,14 +24,15 @@ AbstractMesh mesh_of(const std::vector<Index>& sizes) {
   return AbstractMesh(axes);
 }
 
-/// What PlanCandidate::keeps says. Whatever is computed again, gradients and new weights must find room.
+/// The text of PlanCandidate::keeps. Gradients and new weights need room, whatever is computed
+/// again.
 std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capacity) {
   if (capacity.value == 0) return kUnknown;
   if (step.memory.total() <= capacity) return kKeepsAll;
   const Bytes state = step.memory.weights + step.memory.optimizer;
   const auto ranks = static_cast<double>(step.mesh.ranks());
   std::string fits;
-  for (const Rematerialisation& policy : rematerialisations()) {  // from the barest on
+  for (const Rematerialisation& policy : rematerialisations()) {  // from the smallest on
     const Bytes element(static_cast<double>(size_of(run.dtype)));
     const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), policy, element) / ranks;
     if (policy.name != kKeepsAll && state + std::max(step.memory.update, kept) <= capacity) fits = policy.name;
@@ -38,13 +40,13 @@ std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capa
   return fits;
 }
 
-/// Without the axes of one chip.
+/// Drops sides of one chip.
 std::vector<Index> longer_than_one(std::vector<Index> sides) {
   sides.erase(std::remove(sides.begin(), sides.end(), Index{1}), sides.end());
   return sides;
 }
 
-/// How mesh axes share `all` torus axes: each has one at least.
+/// All ways to share `all` torus axes among mesh axes; each gets at least one.
 std::vector<std::vector<int>> shares(int all, std::size_t axes) {
   if (axes == 0) return {{}};
   if (axes == 1) return {{all}};
@@ -58,7 +60,7 @@ std::vector<std::vector<int>> shares(int all, std::size_t axes) {
   return ways;
 }
 
-/// Each axis of `mesh` that moves over so many torus axes of a chip; none where they are too short.
+/// Lays each axis of `mesh` over its number of torus axes of a chip. None if they are too short.
 std::optional<roofline::TorusLayout> torus_layout(const roofline::Chip& chip, const AbstractMesh& mesh,
                                                   const std::vector<int>& share) {
   roofline::TorusLayout layout;
@@ -71,7 +73,7 @@ std::optional<roofline::TorusLayout> torus_layout(const roofline::Chip& chip, co
   return layout;
 }
 
-/// Adds a mesh, unless the same lies there.
+/// Adds a mesh, unless the list has the same one.
 void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
   const auto same = [&](const ChipMesh& other) {
     return other.layout == made.layout && other.mesh.to_string() == made.mesh.to_string();
@@ -118,7 +120,7 @@ std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
   for (std::size_t choice = 0; choice < choices; ++choice) {
     std::vector<Index> sizes(axes, 1);
     roofline::TorusLayout layout;
-    std::size_t digits = choice;  // one for each side of the torus: the mesh axis that takes it
+    std::size_t digits = choice;  // one digit per side of the torus: the mesh axis that takes it
     for (const Index side : sides) {
       sizes[digits % axes] *= side;
       layout[usual_axes()[digits % axes]].push_back(side);
@@ -160,7 +162,7 @@ ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& me
   ChipMesh made = chip_mesh(mesh);
   std::vector<Index> left = longer_than_one(torus);
   for (const Axis& axis : mesh.axes_that_move()) {
-    // The subset that multiplies to the axis, in the order of the torus; there are eight at most.
+    // The torus sides whose product is the axis, in torus order. There are at most eight sides.
     std::vector<std::size_t> taken;
     for (std::size_t choice = 1; choice < (std::size_t{1} << left.size()) && taken.empty(); ++choice) {
       Index ranks = 1;

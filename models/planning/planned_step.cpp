@@ -13,10 +13,10 @@
 namespace shardline {
 namespace {
 
-/// Layers of the larger of the two programs from whose difference the others are counted.
+/// Layers of the larger of two priced programs. Their difference prices every further layer.
 constexpr Index kPricedLayers = 3;
 
-/// Bytes that rank 0 holds of the inputs of this role.
+/// Bytes of the inputs with this role on rank 0.
 Bytes held(const RankProgram& program, Role role) {
   Bytes bytes;
   for (const auto& [array, version] : program.inputs) {
@@ -26,23 +26,23 @@ Bytes held(const RankProgram& program, Role role) {
   return bytes;
 }
 
-/// Extent of the index of this name that rank 0 holds.
+/// The extent of the index `index` on rank 0.
 Index extent(const Operation& operation, const std::vector<Range>& ranges, const std::string& index) {
   const auto found = std::find(operation.indices.begin(), operation.indices.end(), index);
   SHARDLINE_CHECK(found != operation.indices.end(), "operation {} has no index {}", operation.kind, index);
   return ranges[static_cast<std::size_t>(found - operation.indices.begin())].size();
 }
 
-/// What adds up over the layers of a model.
+/// Sums over the layers of a model.
 struct Sums {
   Seconds upper, scheduled, exposed, math, attention, cores;
   Flops flops;
   Bytes weights, optimizer;
   std::map<Pass, Bytes> peaks;
   std::map<std::string, Seconds> links;
-  std::map<roofline::Limiter, Seconds> computing, moving;  ///< by what binds each step
+  std::map<roofline::Limiter, Seconds> computing, moving;  ///< by the limiter of each step
 
-  /// Calls change(this part, that part) for every part of this and of `other`.
+  /// Calls change(part of this, part of other) for every part.
   template <class Change>
   void with(const Sums& other, const Change& change) {
     change(upper, other.upper), change(scheduled, other.scheduled), change(exposed, other.exposed);
@@ -55,7 +55,7 @@ struct Sums {
     for (auto& [limiter, time] : other.moving) change(moving[limiter], time);
   }
 
-  /// This and, for each of `further` layers, what it has more than `shorter`.
+  /// This sum plus, for each of `further` layers, its difference to `shorter`.
   Sums continued(const Sums& shorter, double further) const {
     Sums all = *this;
     all.with(shorter, [&](auto& a, const auto& b) { a = a + (a - b) * further; });
@@ -69,7 +69,8 @@ roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
   return found == shares.end() ? roofline::Limiter::latency : found->first;
 }
 
-/// Throws UsageError for a role that splits sequences. It names a role that splits the same products without.
+/// Throws UsageError for a role that splits sequences. The message names a role that splits the
+/// same products but no sequences.
 void refuse_split_sequences(const Axis& axis, const AxisRole& role) {
   if (!splits_sequences(role.row())) return;
   const std::vector<AxisRole> whole = roles_with(
@@ -91,7 +92,7 @@ PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& 
   step.memory = {sums.weights, sums.optimizer, Bytes(0), sums.peaks.at(Pass::update) - state};
   for (const auto& [pass, bytes] : sums.peaks) step.memory.others = std::max(step.memory.others, bytes - state);
   for (const auto& [link, time] : sums.links) step.comms = std::max(step.comms, time);
-  // Small all_reduces that travel as one take less than all of them in turn.
+  // Small all_reduces that travel as one take less time than one after another.
   step.lower = std::min(std::max(sums.cores, step.comms), sums.scheduled);
   step.limiter = largest(step.comms > step.math ? sums.moving : sums.computing);
   return step;
@@ -143,7 +144,8 @@ PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strateg
 
 std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
                                             const roofline::Hardware& hardware) const {
-  // A step of the longest program counts once, and once more for each layer beyond; one of the shorter is taken away.
+  // Steps of the longer program count once, plus once per further layer. Steps of the shorter are
+  // subtracted once per further layer.
   const double further = steps_.size() > 1 ? static_cast<double>(run_.config.layers - kPricedLayers) : 0;
   std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
   std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, Seconds>> limits;

@@ -50,7 +50,7 @@ void check_axes(const std::string& text, const Strategy& strategy, const Abstrac
   }
 }
 
-/// Which column of the table an array reads, or none when the table does not speak of it.
+/// The column of the table for an array. Null if the table has none for it.
 const std::vector<std::string>* column(const RoleRow& row, const Program& program, const Array& array) {
   static const std::vector<std::string> kNone;
   const Role role = array.role == Role::gradient ? program.array(array.primal).role : array.role;

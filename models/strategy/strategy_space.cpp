@@ -6,7 +6,7 @@
 namespace shardline {
 namespace {
 
-/// Steps with split sequences are not priced; a row that splits no work gives a search nothing.
+/// Split sequences have no price. A row that splits no work does not help a search.
 bool is_searched(const RoleRow& row) { return !splits_sequences(row) && (splits_batch(row) || splits_products(row)); }
 
 const std::vector<AxisRole>& roles_of(const StrategySpace& space, const Axis& axis) {
@@ -43,7 +43,7 @@ std::vector<Strategy> strategies_of(const StrategySpace& space) {
   std::vector<Strategy> all{{}};
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const std::vector<AxisRole>& roles = roles_of(space, axes[a]);
-    // Axes that may not swap their roles are not alike.
+    // Only axes with the same roles may swap them.
     const bool ordered =
         a > 0 && space.alike && roles == roles_of(space, axes[a - 1]) && space.alike(axes[a - 1], axes[a]);
     std::vector<Strategy> longer;

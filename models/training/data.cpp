@@ -15,7 +15,7 @@
 namespace shardline {
 namespace {
 
-constexpr Index kHeldOutFraction = 10;  // one byte in so many
+constexpr Index kHeldOutFraction = 10;  // one byte in this many
 constexpr std::size_t kBytes = 256;
 
 Index length(std::span<const std::uint8_t> text) { return static_cast<Index>(text.size()); }
@@ -36,7 +36,7 @@ bool is_hidden_or_built(const std::filesystem::path& folder) {
   return name.starts_with('.') || name == "build" || std::filesystem::exists(folder / "CMakeCache.txt", error);
 }
 
-/// Looks for text under a folder. Nothing that it meets ends it.
+/// Looks for text in a folder. Nothing that it finds makes it fail.
 class CorpusWalk {
  public:
   void folder(const std::filesystem::path& path) {
@@ -56,7 +56,7 @@ class CorpusWalk {
     const std::filesystem::file_status status = at.status(error);
     const bool is_folder = std::filesystem::is_directory(status);
     if (is_folder && is_hidden_or_built(path)) return;
-    // A link in a circle has no kind, so that its name does not tell whether it could hold text.
+    // A link in a circle has no type, so its name does not tell whether it could hold text.
     const bool circle = error == std::errc::too_many_symbolic_link_levels;
     if (!is_folder && !circle && !is_text(path)) return;
     if (circle || path.string().find('\n') != std::string::npos || (is_folder && at.is_symlink(error))) {

@@ -38,7 +38,8 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
   initialise(start);
 }
 
-/// Elements are functions of the seed and their place in the logical array: a rank makes those of its block alone.
+/// Each element depends on the seed and its place in the logical array. So a rank makes only its
+/// own block.
 void Trainer::fill_by_seed(const Array& parameter) {
   const bool is_vector = parameter.dims.size() == 1;
   const double deviation = plan_.config.initializer_range;
@@ -85,7 +86,7 @@ StepResult Trainer::step(const ByteData& data, Index step) {
   set_tokens(*step_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
   step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.options, step + 1));
   step_->set_scalar(plan_.step_model.arrays.step, static_cast<double>(step + 1));
-  // The engine attends to interruptions while it waits, MPI does not.
+  // The engine handles interruptions while it waits. MPI does not.
   collectives::max_over(engine_, all, {0});
   const Seconds begin = now();
   step_->run();
@@ -117,7 +118,8 @@ double Trainer::evaluate(const ByteData& data, Index most_batches, Index& window
 
 std::string Trainer::non_finite_parameter() const {
   const std::vector<ModelParameter>& parameters = model().parameters;
-  // Over the ranks the first parameter counts, and of it NaN before infinity: twice its place, one more for infinity.
+  // Over the ranks the first parameter counts, and NaN before infinity. The code is twice its
+  // place, plus one for infinity.
   std::size_t mine = 2 * parameters.size();
   for (std::size_t i = 0; i < parameters.size() && mine == 2 * parameters.size(); ++i) {
     const std::string_view wrong = non_finite(state_->block(name_of(parameters[i])));

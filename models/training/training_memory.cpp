@@ -8,7 +8,7 @@
 namespace shardline {
 namespace {
 
-/// Elements of an array: of all of it, and of a rank's block.
+/// Elements of an array: in total, and in a rank's block.
 struct Elements {
   double whole = 0;
   double block = 0;
@@ -19,7 +19,7 @@ Elements elements(const RankProgram& program, ArrayId input, Index rank) {
           static_cast<double>(element_count(local_shape(program, program.inputs.at(input), rank)))};
 }
 
-/// Elements of inputs of this role that lie outside of the arena.
+/// Elements outside the arena, of inputs with this role.
 double on_heap(const Compiled& compiled, Role role, Index rank) {
   const RankProgram& program = compiled.program();
   double sum = 0;
@@ -30,17 +30,18 @@ double on_heap(const Compiled& compiled, Role role, Index rank) {
   return sum;
 }
 
-/// Most bytes of arrays outside of the arena.
+/// Most bytes of arrays outside the arena.
 Bytes heap_peak(const Compiled& compiled, Index rank) { return heap_peak(compiled.arena(), compiled.liveness(), rank); }
 
-/// Beside the state: what it takes to make the block of a parameter from the seed or from a file, of which rank 0 reads
-/// the blocks of all ranks.
+/// Memory beside the state to make the block of a parameter, from the seed or from a file. Rank 0
+/// reads the blocks of all ranks from the file.
 double to_initialise(double largest_block, double item) { return kLoadingBlocks * std::max(item, 8.0) * largest_block; }
 
-/// Beside the state: what it takes to put a parameter together, which comes as blocks of all ranks.
+/// Memory beside the state to assemble a parameter from the blocks of all ranks.
 double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
 
-/// Elements that a step holds at least, over all ranks: the parameters, the logits and the wider arrays of a layer.
+/// The fewest elements of a step, over all ranks: the parameters, and the logits or the widest
+/// array of a layer.
 double least_elements(const TransformerConfig& config, const BatchShape& batch) {
   const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
   const Index widest = std::max({config.vocab, config.d_ff, config.d_model});
@@ -68,7 +69,7 @@ TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves)
     const Elements of = elements(step.program(), parameter.array, rank);
     all_weights += item * of.whole;
     initialising = std::max(initialising, to_initialise(elements(step.program(), parameter.array, 0).block, item));
-    const double turned = rank == 0 ? 2 * item * of.whole : 0;  // into the form in which it is stored
+    const double turned = rank == 0 ? 2 * item * of.whole : 0;  // into the stored form
     gathering = std::max(gathering, to_gather(of, item, static_cast<double>(ranks)) + turned);
   }
   TrainingMemory memory;

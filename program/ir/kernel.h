@@ -16,24 +16,24 @@ struct Operation;
 struct Phase;
 struct Program;
 
-/// One phase of an operation on the block of it that a rank computes. `ranges` gives, for each index of the operation,
-/// where the block lies in the whole.
+/// One phase of an operation, and the block of it on one rank. `ranges` gives the position of the
+/// block along each index of the operation.
 struct PhaseBlock {
   const Program& program;
   const Operation& operation;
   const Phase& phase;
   const std::vector<Range>& ranges;
 
-  /// Where the block lies along the index called `name`; throws Error when the operation has no such index.
+  /// The block's range along the index `name`. Throws Error if the operation has no such index.
   Range range(const std::string& name) const;
-  /// The number of the last index of the first operand: norms and losses run over it.
+  /// The number of the last index of the first operand. Norms and losses run over it.
   std::size_t last_index() const;
-  /// Its whole size, and where the block lies along it.
+  /// The logical size of that index, and the block's range along it.
   Index last_extent() const;
   Range last_range() const;
-  /// A constant of the operation; throws Error when it has none of that name.
+  /// A constant of the operation. Throws Error if there is none of this name.
   double constant(const std::string& name) const;
-  /// The block's shape of operand `k`, and its number of elements.
+  /// The shape and the element count of the block of operand `k`.
   Shape shape(std::size_t k) const;
   Index elements(std::size_t k) const { return element_count(shape(k)); }
   /// The bytes of an element of the first result.
@@ -46,23 +46,23 @@ struct KernelArrays {
   const std::vector<Tensor*>& results;
 };
 
-/// What a kernel is to programs, beside its function.
+/// How programs treat a kernel.
 enum class KernelForm : std::uint8_t {
   call,     ///< printed by its name
-  product,  ///< an einsum: printed as a product, may be cut into panels and become half of a collective matmul
+  product,  ///< an einsum: printed as a product; may be cut into panels and be half of a collective matmul
   sum,      ///< printed as a sum
 };
 
-/// A local computation: what a rank runs on its blocks without talking to others. Execution, prices, memory, printing,
-/// calibration and tests read this row; it stands in the file of its operation.
+/// A local computation: a rank runs it on its blocks, without messages. It stands in the file of
+/// its operation. Execution, prices, memory, printing, calibration and tests use it.
 struct Kernel {
   std::string_view name;  ///< in printed programs, reports and machine files
-  /// Runs it. Elements are f32 or f64 as the first result.
+  /// Runs it. Elements are f32 or f64, like the first result.
   void (*run)(const PhaseBlock& block, const KernelArrays& arrays) = nullptr;
   /// FLOPs and bytes of that call.
   kernels::Cost (*cost)(const PhaseBlock& block) = nullptr;
   KernelForm form = KernelForm::call;
-  /// By result: the operand whose memory the result may take, or -1.
+  /// For each result: the operand whose memory the result may take, or -1.
   std::array<int, 3> in_place{-1, -1, -1};
 };
 

@@ -18,15 +18,15 @@ using ArrayId = int;
 /// One index of an operation per dim of an operand or result.
 using kernels::Subscripts;
 
-/// What an array is for; the strategy table gives shardings by role.
+/// The purpose of an array. The strategy table gives shardings by role.
 enum class Role : std::uint8_t {
   parameter,
   gradient,  ///< of Array::primal
   optimizer_state,
-  stream,      ///< the residual stream, which rests in a declared sharding between layers
+  stream,      ///< the residual stream; between layers it has a declared sharding
   tokens,      ///< i32 ids and labels
   whole,       ///< scalars that every rank holds
-  activation,  ///< anything else: its layout follows from the operation that makes it
+  activation,  ///< anything else; its layout follows from the operation that makes it
 };
 
 /// A logical array: named dims of given size, no layout.
@@ -40,7 +40,7 @@ struct Array {
   ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
 };
 
-/// One kernel call of an operation. Between phases the small arrays they pass on may need a reduction.
+/// One kernel call of an operation. Between phases, small arrays may need a reduction.
 struct Phase {
   const Kernel* kernel = nullptr;
   std::vector<ArrayId> operands;
@@ -51,54 +51,55 @@ struct Phase {
 
 enum class Pass : std::uint8_t { forward, backward, update };
 
-/// Where in the program an operation stands. A gathered copy is reused only within the region that made it, unless the
-/// policy keeps it.
+/// The place of an operation in the program. A gathered copy is reused only in the region that made
+/// it, unless the policy keeps it.
 struct Region {
   Pass pass = Pass::forward;
   int layer = 0;
   bool operator==(const Region&) const = default;
 };
 
-/// One operation on logical arrays. In it every mesh axis does exactly one thing: it splits one index, splits none, or
-/// carries a debt.
+/// One operation on logical arrays. In it every mesh axis does exactly one thing: it splits one
+/// index, splits none, or carries a debt (a sum or maximum still owed).
 struct Operation {
   std::string kind;                  ///< "einsum", "rms_norm", ...
   std::vector<std::string> indices;  ///< names, by number
   Shape extents;                     ///< logical size of each index
   std::vector<bool> whole;           ///< indices that no axis may split
   std::vector<Phase> phases;
-  std::vector<ArrayId> operands;  ///< arrays from outside, in order
+  std::vector<ArrayId> operands;  ///< arrays from outside the operation, in order
   std::vector<ArrayId> results;   ///< arrays that later operations may read
-  /// Groups of arrays (operands and arrays between phases) in which the results are jointly linear: a debt on one of
-  /// them passes to the results when every member owes it.
+  /// Groups of arrays (operands, and arrays between phases) in which the results are jointly
+  /// linear. A debt passes to the results if every member of the group owes it.
   std::vector<std::vector<ArrayId>> linear;
-  std::map<std::string, double> constants;  ///< by name, such as "epsilon"; its kernels read them
+  std::map<std::string, double> constants;  ///< by name, such as "epsilon"; read by its kernels
   Region region;
 };
 
-/// Operations on logical arrays, in order. Knows no mesh and no layout.
+/// Operations on logical arrays, in order. A program has no mesh and no layout.
 struct Program {
   std::map<std::string, Index> sizes;  ///< size of each named dim
   std::vector<Array> arrays;
   std::vector<Operation> operations;
   std::vector<ArrayId> inputs;
   std::vector<ArrayId> outputs;
-  /// State carried from one run to the next: after a run `second` takes the place of the input `first`.
+  /// State from one run to the next: after a run `second` replaces the input `first`.
   std::vector<std::pair<ArrayId, ArrayId>> updates;
   Region region;             ///< given to operations as they are added
   DType dtype = DType::f32;  ///< given to arrays as they are added, tokens apart, which are i32
 
   const Array& array(ArrayId id) const { return arrays.at(static_cast<std::size_t>(id)); }
   Array& array(ArrayId id) { return arrays.at(static_cast<std::size_t>(id)); }
-  /// The array of that name; throws Error when there is none.
+  /// The array of this name. Throws Error if there is none.
   ArrayId find(const std::string& name) const;
-  /// Adds an array whose shape follows from `sizes`; throws UsageError naming array and dim when a size is missing.
+  /// Adds an array; `sizes` give its shape. Throws UsageError with array and dim if a size is
+  /// missing.
   ArrayId add_array(const std::string& name, const std::vector<std::string>& dims, Role role = Role::activation);
-  /// add_array, and the program reads it from outside.
+  /// add_array() for an input of the program.
   ArrayId add_input(const std::string& name, const std::vector<std::string>& dims, Role role);
 };
 
-/// Drops operations whose results nothing needs.
+/// Removes operations whose results are not needed.
 void prune(Program& program);
 
 /// An array's name and dims without layout: "W_in[D, F]".

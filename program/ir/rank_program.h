@@ -13,12 +13,12 @@ namespace shardline {
 
 using VersionId = int;
 
-/// One physical form of an array: its layout and where it was made.
+/// One physical form of an array: its layout, and where it was made.
 struct Version {
   ArrayId array = -1;
   Sharding sharding;
   Region region;        ///< made here
-  bool stored = false;  ///< rests in this layout; a copy that is not stored is temporary (see Policy)
+  bool stored = false;  ///< a stored version stays; other copies are temporary (see Policy)
 };
 
 enum class StepKind : std::uint8_t {
@@ -28,11 +28,11 @@ enum class StepKind : std::uint8_t {
   all_reduce,
   all_to_all,
   reshard,
-  slice,  ///< keep this rank's block of a replicated dim: moves nothing
-  owe,    ///< coordinate 0 keeps the value, the others hold zero: a debt made for free
+  slice,  ///< keeps this rank's block of a replicated dim; moves nothing
+  owe,    ///< coordinate 0 keeps the value, the others hold zero: makes a debt at no cost
 };
 
-/// True when ranks exchange messages in a step of this kind.
+/// True if ranks exchange messages in a step of this kind.
 inline bool communicates(StepKind kind) {
   return kind != StepKind::compute && kind != StepKind::slice && kind != StepKind::owe;
 }
@@ -45,23 +45,23 @@ struct Step {
   Axes axes;                 ///< of a conversion, major first
   int from_dim = -1;         ///< gathered dim of all_gather and all_to_all
   int to_dim = -1;           ///< dim that gains the axes: reduce_scatter, all_to_all, slice
-  int operation = -1;        ///< the operation it is or serves; -1 for what brings outputs to rest
+  int operation = -1;        ///< the operation that it is or serves; -1 for the final layout of outputs
   int phase = -1;            ///< of a computation: which phase of the operation
   std::vector<Axes> splits;  ///< of a computation: the axes that split each index of the operation
   Region region;
   collectives::Wire wire = collectives::Wire::automatic;  ///< of a reduction of bf16, see name_wires()
 };
 
-/// The per-rank program: what every rank of the mesh runs, with each collective explicit.
+/// The per-rank program: every rank of the mesh runs it, and each collective is explicit.
 struct RankProgram {
-  Program program;  ///< the logical program it was made from
+  Program program;  ///< the logical program behind it
   AbstractMesh mesh;
-  std::map<ArrayId, Sharding> declared;  ///< layouts in which parameters, state, inputs and outputs must rest
-  std::map<ArrayId, Sharding> wanted;    ///< of an output that is an input too: its layout at the end
+  std::map<ArrayId, Sharding> declared;  ///< layouts that parameters, state, inputs and outputs must have
+  std::map<ArrayId, Sharding> wanted;    ///< the final layout of an output that is also an input
   std::vector<Version> versions;
   std::vector<Step> steps;
   std::map<ArrayId, VersionId> inputs;  ///< version in which each input arrives
-  std::map<ArrayId, VersionId> finals;  ///< version in which each output and each updated state rests at the end
+  std::map<ArrayId, VersionId> finals;  ///< final version of each output and each updated state
 
   const Version& version(VersionId id) const { return versions.at(static_cast<std::size_t>(id)); }
   const Array& array_of(VersionId id) const { return program.array(version(id).array); }
@@ -73,7 +73,7 @@ struct RankProgram {
   }
 };
 
-/// "all_gather", "reduce_scatter", ...; the kernel's name for a computation.
+/// "all_gather", "reduce_scatter", ...; for a computation the name of its kernel.
 std::string kind_name(const RankProgram& program, const Step& step);
 
 /// Local shape of a version on `rank`.

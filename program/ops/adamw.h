@@ -16,8 +16,9 @@ struct AdamWOperands {
   ArrayId step = -1;  ///< counts from 1
 };
 
-/// One AdamW step; the new parameter and moments are named with a prime and become Program::updates. They take the
-/// memory of the old ones where nothing else reads these. It has no derivative.
+/// One AdamW step. The new parameter and moments have the old names with a prime, and become
+/// Program::updates. They take the memory of the old ones, unless another step still reads these.
+/// It has no derivative.
 void adamw(Program& program, const AdamWOperands& operands, const kernels::AdamWOptions& options);
 
 OperationKind adamw_kind();

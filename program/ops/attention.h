@@ -4,7 +4,8 @@
 
 namespace shardline {
 
-/// Causal attention: q[B,T,K,G,H], k and v[B,T,K,H], whose T is called S here and stays whole, as H does.
+/// Causal attention: q[B,T,K,G,H], k and v[B,T,K,H]. The T of keys is called S here. S and H stay
+/// whole.
 ArrayId attention(Program& program, const std::string& name, ArrayId q, ArrayId k, ArrayId v);
 
 OperationKind attention_kind();

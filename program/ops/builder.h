@@ -11,14 +11,15 @@ namespace shardline {
 
 using Dims = std::vector<std::string>;
 
-/// An array in a phase with the operation's names for its dims.
+/// An array in a phase, with the operation's names for its dims.
 struct Term {
   ArrayId array;
   Dims indices;
 };
 
-/// Collects an operation's phases under named indices and appends the operation to the program. Index names are the
-/// dims of the arrays unless a Term says otherwise; throws UsageError when sizes of one index differ.
+/// Collects the phases of an operation under named indices, and appends the operation to the
+/// program. Index names are the dims of the arrays, unless a Term renames them. Throws UsageError
+/// if sizes of one index differ.
 class Builder {
  public:
   Builder(Program& program, std::string kind) : program_(program) { op_.kind = std::move(kind); }
@@ -27,11 +28,11 @@ class Builder {
   Term named(ArrayId array) const { return {array, program_.array(array).dims}; }
   std::vector<Term> named(const std::vector<ArrayId>& arrays) const;
 
-  /// A phase whose arrays' dims are the indices of their names.
+  /// A phase; the dims of its arrays name the indices.
   Builder& phase(const Kernel& kernel, const std::vector<ArrayId>& operands, const std::vector<ArrayId>& results);
-  /// A phase some of whose dims go by other names.
+  /// A phase in which some dims have other index names.
   Builder& phase_of_terms(const Kernel& kernel, const std::vector<Term>& operands, const std::vector<Term>& results);
-  /// Indices of these names may not be split by any axis.
+  /// No axis may split the indices of these names.
   Builder& whole(const Dims& names);
   /// A group of arrays in which the results are jointly linear, see Operation::linear.
   Builder& linear_in(std::vector<ArrayId> group);
@@ -46,7 +47,7 @@ class Builder {
   Operation op_;
 };
 
-/// A new array with the dims and the dtype of `like`.
+/// A new array with the dims of `like`.
 ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role = Role::activation);
 
 /// `dims` without the last.

@@ -4,8 +4,8 @@
 
 namespace shardline {
 
-/// Mean over all tokens of the negative log likelihood of labels[B,T] under logits[B,T,V]: a scalar. A split V reduces
-/// maximum, sum and picked logit.
+/// The mean over all tokens of the negative log likelihood of labels[B,T] under logits[B,T,V]: a
+/// scalar. If V is split, ranks reduce the maximum, the sum and the picked logit.
 ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits, ArrayId labels);
 
 OperationKind cross_entropy_kind();

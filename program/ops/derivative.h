@@ -6,26 +6,28 @@
 
 namespace shardline {
 
-/// What the derivative of an operation is written with: arrays for the contributions to its operands' gradients.
+/// A derivative uses it to make arrays for its contributions to the gradients of operands.
 class Gradients {
  public:
   virtual ~Gradients() = default;
   virtual Program& program() = 0;
-  /// True when a gradient of `array` is asked for, or passed through.
+  /// True if somebody asked for the gradient of `array`, or if it passes through.
   virtual bool needed(ArrayId array) const = 0;
   /// A new array for the next contribution to the gradient of `array`.
   virtual ArrayId contribution(ArrayId array) = 0;
-  /// The contribution has been written; or `gradient`, an array of another's, is itself the contribution.
+  /// Adds a contribution: `gradient` is a written contribution(), or another array such as the
+  /// upstream gradient.
   virtual void give(ArrayId array, ArrayId gradient) = 0;
 
   /// contribution() for each of `arrays`, in order.
   std::vector<ArrayId> contributions(const std::vector<ArrayId>& arrays);
-  /// give() for each, the last first.
+  /// give() for each, last one first.
   void give_all(const std::vector<ArrayId>& arrays, const std::vector<ArrayId>& made);
 };
 
-/// Appends the operations of a derivative: what `upstream`, the gradient of the first result of `forward`, gives to
-/// each operand. `forward` is a copy: appending moves the program's own.
+/// Appends the operations of a derivative. `upstream` is the gradient of the first result of
+/// `forward`; each operand gets its contribution. `forward` is a copy, because appending moves the
+/// operations of the program.
 using Derivative = void (*)(Gradients& gradients, const Operation& forward, ArrayId upstream);
 
 }  // namespace shardline

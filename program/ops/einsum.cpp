@@ -11,7 +11,7 @@ namespace {
 template <class T>
 void run_elements(const std::vector<const Tensor*>& operands, const std::vector<Subscripts>& operand_subscripts,
                   Tensor& result, const Subscripts& result_subscripts, const std::optional<kernels::Window>& window) {
-  std::vector<Tensor> widened;  // bf16 operands in f32, alive until the call is done
+  std::vector<Tensor> widened;  // bf16 operands in f32; they live until the call is done
   widened.reserve(operands.size());
   std::vector<kernels::EinsumOperand<T>> terms;
   terms.reserve(operands.size());
@@ -45,7 +45,7 @@ constexpr Kernel kEinsum{
     .form = KernelForm::product,
 };
 
-/// Refuses a number of operands, or an index of the result, that einsum has no meaning for.
+/// Checks the number of operands, and that every index of the result is in an operand.
 void check_einsum(const Program& program, const std::vector<ArrayId>& operands, ArrayId result) {
   require(!operands.empty() && operands.size() <= 3, "einsum takes 1 to 3 operands, not {}", operands.size());
   for (const std::string& dim : program.array(result).dims) {
@@ -69,7 +69,7 @@ void einsum_into(Program& program, const std::vector<ArrayId>& operands, ArrayId
 
 bool is_parameter(const Program& program, ArrayId array) { return program.array(array).role == Role::parameter; }
 
-/// Gradients of parameters come first: their reductions have the more time to end.
+/// Gradients of parameters come first, so their reductions have more time.
 void differentiate_einsum(Gradients& gradients, const Operation& forward, ArrayId upstream) {
   Program& program = gradients.program();
   for (const bool parameters : {true, false}) {
@@ -80,7 +80,8 @@ void differentiate_einsum(Gradients& gradients, const Operation& forward, ArrayI
       for (std::size_t j = 0; j < forward.operands.size(); ++j) {
         if (j != k) factors.push_back(forward.operands[j]);
       }
-      // The book writes the activation first in a weight's gradient and the gradient first in an activation's.
+      // Order as in the book: a weight's gradient has the activation first, an activation's
+      // gradient has the gradient first.
       factors.insert(parameters ? factors.end() : factors.begin(), upstream);
       const ArrayId made = gradients.contribution(operand);
       einsum_into(program, factors, made);

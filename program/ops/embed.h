@@ -4,7 +4,7 @@
 
 namespace shardline {
 
-/// Rows of table[V,D] at ids[B,T]; a split V owes.
+/// Rows of table[V,D] at ids[B,T]. If V is split, the result is owed as a sum.
 ArrayId embed(Program& program, const std::string& name, ArrayId table, ArrayId ids, Role role = Role::activation);
 
 OperationKind embed_kind();

@@ -4,7 +4,7 @@
 
 namespace shardline {
 
-/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): the tanh form of GELU.
+/// The tanh form of GELU: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 ArrayId gelu(Program& program, const std::string& name, ArrayId x);
 
 OperationKind gelu_kind();

@@ -4,7 +4,8 @@
 
 namespace shardline {
 
-/// x / sqrt(mean(x^2) + epsilon) * w over the last dim; a split last dim reduces the sums of squares. Linear in w.
+/// x / sqrt(mean(x^2) + epsilon) * w over the last dim. If that dim is split, ranks reduce the sums
+/// of squares. Linear in w.
 ArrayId rms_norm(Program& program, const std::string& name, ArrayId x, ArrayId w, double epsilon);
 
 OperationKind rms_norm_kind();

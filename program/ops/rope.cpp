@@ -26,7 +26,7 @@ constexpr Kernel kRope{
     .cost = [](const PhaseBlock& block) { return kernels::rope_cost(block.elements(0), block.element_size()); },
 };
 
-/// Turns `x` into `y`, forward for a sign of 1 and back for -1.
+/// Turns `x` into `y`: forward for sign 1, back for sign -1.
 void append_rope(Program& program, const std::string& kind, ArrayId x, ArrayId y, double theta, double sign) {
   Builder(program, kind)
       .phase(kRope, {x}, {y})

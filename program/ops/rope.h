@@ -4,8 +4,7 @@
 
 namespace shardline {
 
-/// Rotary embedding over dims T and H (halves rotated against each other, as Hugging Face lays them out); H stays
-/// whole.
+/// Rotary embedding over dims T and H, in the rotate-half layout of Hugging Face. H stays whole.
 ArrayId rope(Program& program, const std::string& name, ArrayId x, double theta);
 
 OperationKind rope_kind();

@@ -8,11 +8,11 @@
 
 namespace shardline {
 
-/// Runs one phase of an operation of `program` on the blocks that a rank holds. `ranges` gives, for each index of the
-/// operation, where the block lies in the whole (kernels with positions or ids read it); results must have their local
-/// shapes already and may share storage with an operand where the kernel allows it (adamw). Elements are f32 or f64 as
-/// the first result; an einsum may read bf16 operands into an f32 result. Knows no rank. Throws Error when dtypes or
-/// shapes do not fit.
+/// Runs one phase of an operation on the blocks of a rank. `ranges` gives the position of the block
+/// along each index of the operation; kernels with positions or ids read it. Results must have
+/// their local shapes already. A result may share storage with an operand if the kernel allows it
+/// (adamw). Elements are f32 or f64, like the first result; an einsum may read bf16 operands into
+/// an f32 result. It knows no rank. Throws Error if dtypes or shapes do not fit.
 void run_phase(const Program& program, const Operation& op, std::size_t phase, const std::vector<Range>& ranges,
                const std::vector<const Tensor*>& operands, const std::vector<Tensor*>& results);
 

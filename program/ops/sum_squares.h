@@ -4,8 +4,8 @@
 
 namespace shardline {
 
-/// Sum of the squares of all elements: a scalar that owes the axes sharding `x`; a replica counts once. It has no
-/// derivative.
+/// The sum of the squares of all elements: a scalar. It is owed on the axes that shard `x`;
+/// replicas count once. It has no derivative.
 ArrayId sum_squares(Program& program, const std::string& name, ArrayId x);
 
 OperationKind sum_squares_kind();

@@ -6,7 +6,7 @@
 
 namespace shardline {
 
-/// The arrays of a call as views of elements of type T.
+/// The arrays of a call, as views of elements of type T.
 template <class T>
 class TypedCall {
  public:
@@ -16,7 +16,7 @@ class TypedCall {
   View<const T> in(std::size_t k) const { return arrays_.operands[k]->view<T>(); }
   View<const std::int32_t> ids(std::size_t k) const { return arrays_.operands[k]->view<std::int32_t>(); }
   View<T> out(std::size_t k) const { return arrays_.results[k]->view<T>(); }
-  /// The value of an operand without dims.
+  /// The value of a scalar operand.
   double scalar(std::size_t k) const { return static_cast<double>(in(k)[0]); }
   std::size_t operands() const { return arrays_.operands.size(); }
 
@@ -24,7 +24,7 @@ class TypedCall {
   const KernelArrays& arrays_;
 };
 
-/// Calls `body` with the call typed by its first result: double for f64, else float.
+/// Calls `body` with the call in the type of its first result: double for f64, else float.
 template <class Body>
 void with_elements(const KernelArrays& arrays, Body body) {
   if (arrays.results[0]->dtype() == DType::f64) {

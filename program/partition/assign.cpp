@@ -11,7 +11,7 @@ bool any_stored(const Layouts& layouts, const RankProgram& program, ArrayId arra
   return std::any_of(versions.begin(), versions.end(), [&](VersionId v) { return holds(program.version(v).sharding); });
 }
 
-/// Calls body(array, subscripts) for every operand of every phase that comes from outside the operation.
+/// Calls body(array, subscripts) for every phase operand that comes from outside the operation.
 template <class Body>
 void for_each_operand(const Operation& op, Body body) {
   for (const Phase& phase : op.phases) {
@@ -22,13 +22,13 @@ void for_each_operand(const Operation& op, Body body) {
   }
 }
 
-/// What one axis does.
+/// What one axis does in an operation.
 class AxisRule {
  public:
   AxisRule(const Operation& op, const Layouts& layouts, const RankProgram& program, const Axis& axis)
       : op_(op), layouts_(layouts), program_(program), axis_(axis) {}
 
-  /// Group through which a debt on the axis passes, if one does.
+  /// The group that passes a debt on the axis, if there is one.
   std::optional<int> debt() const {
     bool split = false;
     for_each_operand(op_, [&](ArrayId a, const Subscripts&) { split = split || stored_split(a) >= 0; });
@@ -39,7 +39,7 @@ class AxisRule {
     return std::nullopt;
   }
 
-  /// True when some operand in the group owes on the axis.
+  /// True if an operand in the group owes on the axis.
   bool group_owes(std::size_t group) const {
     const std::vector<ArrayId>& members = op_.linear[group];
     return std::any_of(members.begin(), members.end(), [&](ArrayId a) {
@@ -47,7 +47,8 @@ class AxisRule {
     });
   }
 
-  /// The first index of `row` on which an operand is stored, or a result wanted, split by the axis.
+  /// The first index of `row` on which an operand is stored split by the axis, or a result is
+  /// wanted so.
   std::optional<int> from_row(const std::vector<std::string>& row) const {
     for (const std::string& name : row) {
       const auto found = std::find(op_.indices.begin(), op_.indices.end(), name);
@@ -103,7 +104,7 @@ class AxisRule {
   const Axis& axis_;
 };
 
-/// Enumerates what the axes do, axis by axis, and then the orders of axes that share an index.
+/// Enumerates what the axes do, axis by axis; then the orders of axes on one index.
 class Enumeration {
  public:
   Enumeration(const Operation& op, const Layouts& layouts, const RankProgram& program)
@@ -137,7 +138,7 @@ class Enumeration {
     }
   }
 
-  /// All orders of the axes on index `i` and those after it; the axes arrive in mesh order.
+  /// All orders of the axes on index `i` and later indices. Axes arrive in mesh order.
   void permute(std::size_t i) {
     if (i == current_.splits.size()) {
       all_.push_back(current_);

@@ -92,7 +92,8 @@ class Checker {
     for (const Axis& axis : program_.mesh.axes()) check_axis(phase, axis);
   }
 
-  /// Every operand and result with an index must be cut along it alike, axes in the same order.
+  /// Every operand and result with an index must be cut along it in the same way, axes in the same
+  /// order.
   void check_index_orders(const Phase& phase) const {
     const Operation& op = program_.operation_of(*step_);
     if (step_->splits.size() != op.indices.size()) refuse("does not say what splits each index");
@@ -113,7 +114,8 @@ class Checker {
     for (std::size_t k = 0; k < phase.results.size(); ++k) check(step_->results[k], phase.result_subscripts[k]);
   }
 
-  /// One axis does one thing: split one index, or carry a debt through a group in which the operation is linear.
+  /// One axis does one thing: it splits one index, or carries a debt through a linear group of the
+  /// operation.
   void check_axis(const Phase& phase, const Axis& axis) const {
     const Operation& op = program_.operation_of(*step_);
     int split = -1;
@@ -154,7 +156,8 @@ class Checker {
                        [&](const Subscripts& s) { return std::find(s.begin(), s.end(), index) != s.end(); });
   }
 
-  /// The owing operands must be exactly those members of one linear group that this phase reads, each read once.
+  /// The owing operands must be exactly the members of one linear group that this phase reads, each
+  /// read once.
   static bool passes(const Operation& op, const Phase& phase, const std::set<ArrayId>& owing) {
     return std::any_of(op.linear.begin(), op.linear.end(), [&](const std::vector<ArrayId>& group) {
       std::set<ArrayId> members;
@@ -223,7 +226,7 @@ class Checker {
     return sharding.dims[static_cast<std::size_t>(dim)];
   }
 
-  /// A reshard may change every dim but must name every axis of every dim that changes; debts stay as they are.
+  /// A reshard may change every dim, and must name all axes of the dims that change. Debts stay.
   void check_reshard(Sharding& made) const {
     const Sharding& goal = layout(step_->results[0]);
     for (std::size_t d = 0; d < made.dims.size(); ++d) {

@@ -10,13 +10,13 @@
 namespace shardline {
 namespace {
 
-/// A single-axis step and what it costs.
+/// A step over one axis, and its cost.
 struct Move {
   Conversion conversion;
   Index wire = 0;
 };
 
-/// All single steps that may lead from one layout towards a wanted one.
+/// All single steps that may lead from a layout towards the goal.
 class Moves {
  public:
   Moves(const AbstractMesh& mesh, const Shape& shape, const Sharding& at, const Sharding& goal)
@@ -49,7 +49,7 @@ class Moves {
       const Axis axis = axes.back();
       Sharding gathered = at_;
       gathered.dims[d].pop_back();
-      if (!starts_with(goal_.dims[d], axes)) {  // never undo what the goal wants
+      if (!starts_with(goal_.dims[d], axes)) {  // never undo a part of the goal
         push(StepKind::all_gather, {axis}, static_cast<int>(d), -1, gathered, ring(elements(gathered), {axis}));
       }
       for (std::size_t e = 0; e < at_.dims.size(); ++e) {
@@ -93,7 +93,8 @@ class Moves {
     }
   }
 
-  /// Block intersection over every axis of every dim that changes: uneven nesting shifts the inner blocks too.
+  /// Intersects blocks over every axis of every dim that changes. Uneven nesting shifts inner
+  /// blocks too.
   void reshard() {
     std::set<Axis> moved;
     for (std::size_t d = 0; d < at_.dims.size(); ++d) {
@@ -113,7 +114,8 @@ class Moves {
   std::vector<Move> moves_;
 };
 
-/// Appends `next` to `path`, as part of the last step when both are one collective over several axes.
+/// Appends `next` to `path`. Merges it with the last step if both are one collective over several
+/// axes.
 void append_merged(std::vector<Conversion>& path, const Conversion& next, const AbstractMesh& mesh) {
   if (!path.empty() && path.back().kind == next.kind) {
     Conversion& last = path.back();
@@ -146,7 +148,7 @@ void append_merged(std::vector<Conversion>& path, const Conversion& next, const 
   path.push_back(next);
 }
 
-/// How a layout was reached in the search.
+/// How the search reached a layout.
 struct Reached {
   ConversionCost cost;
   Conversion last;
@@ -164,7 +166,7 @@ ConversionPath path_to(const std::map<Sharding, Reached>& reached, const Shardin
   return path;
 }
 
-/// Dijkstra over layouts; ties go to the layout reached first.
+/// Dijkstra over layouts. Ties go to the layout that was reached first.
 ConversionPath shortest_path(const AbstractMesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to) {
   using Entry = std::tuple<ConversionCost, int, Sharding>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;

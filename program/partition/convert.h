@@ -9,7 +9,7 @@
 
 namespace shardline {
 
-/// One step from a layout to another.
+/// One step from one layout to another.
 struct Conversion {
   StepKind kind = StepKind::slice;
   Axes axes;  ///< major first
@@ -18,7 +18,7 @@ struct Conversion {
   Sharding result;
 };
 
-/// What a conversion costs: elements leaving the busiest rank, then the number of steps.
+/// The cost of a conversion: elements that leave the busiest rank, then the number of steps.
 struct ConversionCost {
   Index wire = 0;
   int steps = 0;
@@ -36,14 +36,15 @@ struct ConversionPath {
   bool possible = true;
 };
 
-/// Finds the cheapest sequence of steps between two layouts of an array: gather and append only the minor axis of
-/// a dim, all_to_all from minor to minor, slice, reduce, owe; anything else is one reshard. Equal costs are settled by
-/// order, so every rank finds the same path. Neighbouring steps of one kind and dim become one over several axes.
+/// Finds the cheapest steps between two layouts of an array. It gathers or appends only the minor
+/// axis of a dim, moves it with all_to_all from minor to minor, slices, reduces and owes;
+/// everything else is one reshard. Equal costs are decided by order, so every rank finds the same
+/// path. Neighbouring steps of one kind and dim merge into one over several axes.
 class Converter {
  public:
   explicit Converter(const AbstractMesh& mesh) : mesh_(mesh) {}
 
-  /// The path is not possible when it would have to invent what no rank holds: partial maxima of a reduced array.
+  /// A path is impossible if no rank holds its values: partial maxima of a reduced array.
   const ConversionPath& plan(const Shape& shape, const Sharding& from, const Sharding& to);
 
  private:

@@ -9,7 +9,8 @@
 
 namespace shardline {
 
-/// May a gathered copy be used again outside the region that made it? `regather` frees it, `keep` holds on to it.
+/// May a gathered copy be reused outside the region that made it? `regather` frees it, `keep` keeps
+/// it.
 enum class Reuse : std::uint8_t { regather, keep };
 
 struct Policy {
@@ -20,21 +21,21 @@ struct Policy {
 /// What each mesh axis does in one operation.
 struct Assignment {
   std::vector<Axes> splits;   ///< by index of the operation; several axes major first
-  std::map<Axis, int> debts;  ///< axis -> group of Operation::linear through which its debt passes
+  std::map<Axis, int> debts;  ///< axis -> group of Operation::linear that passes its debt
 };
 
-/// What an operation needs of an operand of a phase, and what it makes of a result, under an assignment.
+/// The layouts that an assignment requires of a phase's operand and produces for its result.
 Sharding required_layout(const Program& program, const Operation& op, const Phase& phase, std::size_t operand,
                          const Assignment& assignment, const AbstractMesh& mesh);
 Sharding produced_layout(const Program& program, const Operation& op, const Phase& phase, std::size_t result,
                          const Assignment& assignment, const AbstractMesh& mesh);
 
-/// The versions of every array while a program is partitioned.
+/// The versions of every array during partitioning.
 class Layouts {
  public:
   Layouts(const RankProgram& program, Policy policy) : program_(program), policy_(policy) {}
 
-  /// Versions that rest: one for most arrays.
+  /// Stored versions: one for most arrays.
   std::vector<VersionId> stored(ArrayId array) const;
   /// Versions that an operation in `region` may start from.
   std::vector<VersionId> visible(ArrayId array, Region region) const;
@@ -44,8 +45,8 @@ class Layouts {
   void add(ArrayId array, VersionId version) { versions_[array].push_back(version); }
   void drop(ArrayId array, VersionId version);
 
-  /// The layout in which `array` must come to rest once made, if any: the declared one; for a gradient its primal's
-  /// stored layout, where a debt in `natural` may stay on axes over which the primal is whole.
+  /// The final layout of `array`, if it has one: the declared one; for a gradient the stored layout
+  /// of its primal. Then a debt in `natural` may stay on axes that do not shard the primal.
   std::optional<Sharding> wanted(ArrayId array, const Sharding* natural) const;
 
  private:

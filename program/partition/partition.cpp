@@ -10,7 +10,7 @@
 namespace shardline {
 namespace {
 
-/// `sharding` without the axes of size 1, which move nothing.
+/// `sharding` without the axes of size 1.
 Sharding without_trivial_axes(const Sharding& sharding, const AbstractMesh& mesh) {
   const auto filtered = [&](const Axes& axes) {
     Axes result;
@@ -27,7 +27,7 @@ Sharding without_trivial_axes(const Sharding& sharding, const AbstractMesh& mesh
 /// Builds a RankProgram one operation at a time.
 class Partitioner {
  public:
-  /// `converter` is of the same mesh; what it has found serves every partitioner that shares it.
+  /// `converter` is for the same mesh. Partitioners that share it share its paths.
   Partitioner(Program program, const AbstractMesh& mesh, const Declaration& declaration, Converter& converter)
       : converter_(converter), layouts_(result_, declaration.policy) {
     result_.program = std::move(program);
@@ -56,7 +56,7 @@ class Partitioner {
   const RankProgram& program() const { return result_; }
   const Layouts& layouts() const { return layouts_; }
 
-  /// Emits operation `number` under an assignment; false when some layout cannot be reached.
+  /// Emits operation `number` under an assignment. False if some layout is impossible.
   bool emit(int number, const Assignment& assignment) {
     operation_ = number;
     const Operation& op = result_.program.operations[static_cast<std::size_t>(number)];
@@ -70,7 +70,7 @@ class Partitioner {
   struct Mark {
     std::size_t versions = 0;
     std::size_t steps = 0;
-    std::map<ArrayId, std::vector<VersionId>> arrays;  ///< empty for arrays that are not there yet
+    std::map<ArrayId, std::vector<VersionId>> arrays;  ///< empty for arrays that do not exist yet
   };
 
   Mark mark(int number) const {
@@ -82,7 +82,7 @@ class Partitioner {
     return mark;
   }
 
-  /// Undoes what was emitted since.
+  /// Undoes everything since the mark.
   void roll_back(const Mark& mark) {
     result_.versions.resize(mark.versions);
     result_.steps.resize(mark.steps);
@@ -126,7 +126,7 @@ class Partitioner {
     return true;
   }
 
-  /// Brings a fresh result to the layout it must rest in.
+  /// Brings a new result to its final layout.
   bool settle(ArrayId array, Region region) {
     const VersionId made = layouts_.all(array).back();
     const Sharding natural = result_.version(made).sharding;
@@ -140,8 +140,8 @@ class Partitioner {
     return true;
   }
 
-  /// The version of `array` in layout `needed`, made from the visible version from which that costs least; -1 when
-  /// no version can become it.
+  /// The version of `array` in layout `needed`, made from the visible version with the lowest cost.
+  /// -1 if no version can become it.
   VersionId convert_nearest(ArrayId array, const Sharding& needed, Region region) {
     const Shape& shape = result_.program.array(array).shape;
     VersionId nearest = -1;
@@ -155,7 +155,7 @@ class Partitioner {
     return best == nullptr ? -1 : follow(array, nearest, *best, region);
   }
 
-  /// Emits the steps of a path, reusing versions that are already there.
+  /// Emits the steps of a path. Reuses existing versions.
   VersionId follow(ArrayId array, VersionId from, const ConversionPath& path, Region region) {
     VersionId at = from;
     for (const Conversion& conversion : path.steps) {
@@ -185,7 +185,7 @@ class Partitioner {
     return made;
   }
 
-  /// A paid debt replaces every version that still owes it, for ever.
+  /// After a debt is paid, the versions that still owe it are dropped for good.
   void drop_owed(ArrayId array, const Axes& paid) {
     const std::vector<VersionId> versions = layouts_.all(array);
     for (const VersionId v : versions) {
@@ -195,7 +195,7 @@ class Partitioner {
     }
   }
 
-  /// The version in which an output rests; a debt still owed on one without a declared layout is paid here.
+  /// The final version of an output. Pays a remaining debt if there is no declared layout.
   VersionId final_version(ArrayId array) {
     const auto wanted = result_.wanted.find(array);
     const auto declared = result_.declared.find(array);
@@ -214,7 +214,7 @@ class Partitioner {
   RankProgram result_;
   Converter& converter_;
   Layouts layouts_;
-  int operation_ = -1;  ///< being emitted; -1 at the end
+  int operation_ = -1;  ///< in progress; -1 at the end
 };
 
 /// The search over a chain of operations.
@@ -246,17 +246,17 @@ class ChainSearch {
   }
 
  private:
-  /// What tells ways to the same point apart: the layout of the array that the next operation reads, or what the axes
-  /// do in the last operation.
+  /// Ways with equal keys lead to the same point. The key is the layout of the array that the next
+  /// operation reads, or what the axes do in the last operation.
   using Key = std::tuple<Sharding, std::vector<Axes>, std::map<Axis, int>>;
 
-  /// Assignments of the first operations and what these take.
+  /// The assignments of the first operations, and their price.
   struct Way {
     std::vector<Assignment> assignments;
     ProgramPrice price;
   };
 
-  /// A partitioner that has gone this way.
+  /// A partitioner after the operations of a way.
   class Replay : public Partitioner {
    public:
     Replay(ChainSearch& search, const Way& way)
@@ -307,8 +307,7 @@ class ChainSearch {
   ReshardMemo reshards_;
 };
 
-/// Refuses a program of which the search would not be exact: an array that two operations read, and one that is read
-/// later than by the next.
+/// Checks that the search is exact: only one operation reads each array, and it is the next one.
 void check_chain(const Program& program) {
   const std::vector<Operation>& operations = program.operations;
   std::map<ArrayId, std::size_t> read;

@@ -7,18 +7,18 @@ namespace {
 
 constexpr Index kAlignment = 64;
 
-/// Conversions whose two sides ranks can read from each other.
+/// Conversions in which ranks can read both sides from each other.
 bool reads_peers(StepKind kind) {
   return kind == StepKind::all_gather || kind == StepKind::reduce_scatter || kind == StepKind::all_reduce ||
          kind == StepKind::all_to_all;
 }
 
-/// The storage that versions share, and how long it is in use.
+/// Storage that several versions share, and its lifetime.
 struct Storage {
   Index bytes = 0;
   int made = 0;           ///< action
   int freed = 0;          ///< last action
-  VersionId holder = -1;  ///< the last version that has taken it
+  VersionId holder = -1;  ///< the latest version in this storage
   bool communicated = false;
   bool input = false;
 };
@@ -43,7 +43,7 @@ class Planner {
   }
 
  private:
-  /// A key of storages_ that no version has.
+  /// A key of storages_ that is no version.
   static VersionId bundle_key(int action) { return -1 - action; }
   static Index rounded(Index bytes) { return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment); }
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
@@ -63,7 +63,7 @@ class Planner {
 
   void visit(int at) {
     const Action& action = liveness_.schedule().actions[static_cast<std::size_t>(at)];
-    if (action.kind != ActionKind::wait) {  // else they were made when they were started
+    if (action.kind != ActionKind::wait) {  // else the `start` made them
       for (const int number : action.steps) make_results(number, at);
     }
     if (action.kind == ActionKind::start && action.steps.size() > 1) bundle(action, at);
@@ -89,7 +89,7 @@ class Planner {
     }
   }
 
-  /// Room for all_reduces that travel together.
+  /// Room for all_reduces that travel as one.
   void bundle(const Action& action, int at) {
     Storage& storage = storages_[bundle_key(at)];
     for (const int number : action.steps) storage.bytes += bytes_of(step(number).operands[0]);
@@ -132,7 +132,7 @@ class Planner {
 
   const RankProgram& program_;
   const Liveness& liveness_;
-  std::vector<VersionId> root_;            ///< by version: whose storage it lies in
+  std::vector<VersionId> root_;            ///< by version: the version that owns its storage
   std::map<VersionId, Storage> storages_;  ///< by root, or by bundle_key()
 };
 

@@ -6,15 +6,15 @@
 
 namespace shardline {
 
-/// Several arrays of one element type side by side in one buffer, so that one collective moves them all.
+/// Several arrays of one element type, packed into one buffer, so one collective moves them all.
 
-/// Elements of all of them together.
+/// The number of elements of all arrays together.
 Index bundle_size(const std::vector<const Tensor*>& parts);
 
-/// Copies the arrays into `bundle`, a tensor of bundle_size() elements, one after the other.
+/// Copies the arrays into `bundle`, a tensor of bundle_size() elements, one after another.
 void pack_bundle(const std::vector<const Tensor*>& parts, Tensor& bundle);
 
-/// Copies them back out, in the same order.
+/// Copies them back, in the same order.
 void unpack_bundle(const Tensor& bundle, const std::vector<Tensor*>& parts);
 
 }  // namespace shardline

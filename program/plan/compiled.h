@@ -15,19 +15,20 @@
 
 namespace shardline {
 
-/// What a rank program is compiled with.
+/// Options of compile().
 struct CompileOptions {
-  /// How the program is scheduled by `prices`. None: every step begins and ends at its place, and `prices` do not
-  /// matter.
+  /// How `prices` schedule the program. None: every step begins and ends at its place, and `prices`
+  /// are not used.
   std::optional<ScheduleOptions> scheduling = {};
-  roofline::Hardware prices = {};  ///< that decide. They must be equal on all ranks and from one run to the next.
-  /// What the steps are expected to take. None: nothing is predicted.
+  roofline::Hardware prices = {};  ///< used for decisions. They must be equal on all ranks and in every run.
+  /// Prices for the expected time of the steps. None: nothing is predicted.
   std::optional<roofline::Hardware> predictions = {};
 };
 
-/// A rank program with all that running, pricing and explaining it needs. Each part is made when it is first asked for,
-/// and once, so one thread at a time may ask. Pure data: it knows no MPI. Its parts refer to each other, so it stays
-/// where it was made. An Executor notes the predictions when it is made; later ones do not reach its trace.
+/// A rank program with everything for running, pricing and explaining it. Each part is made once,
+/// at its first use, so only one thread may use it at a time. Pure data, no MPI. Its parts refer to
+/// each other, so it does not move. An Executor copies the predictions when it is made; later ones
+/// do not reach its trace.
 class Compiled {
  public:
   Compiled(RankProgram program, CompileOptions options);
@@ -35,23 +36,25 @@ class Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   const RankProgram& program() const { return program_; }
-  /// The order of the steps, with what is in flight and what is fused.
+  /// The order of the steps; collectives in flight; fused steps.
   const ProgramSchedule& schedule() const;
-  /// When buffers may go.
+  /// When buffers are freed.
   const Liveness& liveness() const;
-  /// Where arrays lie in shared memory.
+  /// The places of arrays in shared memory.
   const ArenaPlan& arena() const;
 
-  /// Gives the predictions later, as after a measurement. Throws Error when the program has some.
+  /// Sets the predictions later, for example after a measurement. Throws Error if there are some
+  /// already.
   void predict_by(roofline::Hardware predictions);
   bool predicts() const { return options_.predictions.has_value(); }
-  /// Throws Error when there are none.
+  /// Throws Error if there are none.
   const roofline::Hardware& predictions() const;
-  /// Of every step, by the predictions. Throws Error when there are none.
+  /// One per step, from the predictions. Throws Error if there are none.
   const std::vector<StepEstimate>& estimates() const;
-  /// Changes estimates, where the program stands for another one. Throws Error when time() was asked for before.
+  /// Changes the estimates, for a program that stands for another one. Throws Error after a call of
+  /// time().
   void amend_estimates(const std::function<void(std::vector<StepEstimate>&)>& amend);
-  /// Of one run, by the predictions. Throws Error when there are none.
+  /// The predicted time of one run. Throws Error if there are no predictions.
   const ScheduledTime& time() const;
 
  private:
@@ -64,8 +67,8 @@ class Compiled {
   mutable std::optional<ScheduledTime> time_;
 };
 
-/// The seam between planning and running. `program` must have passed check(). What chooses among rank programs, or
-/// rewrites one, comes before.
+/// The step from planning to running. `program` must have passed check(). Code that chooses or
+/// rewrites rank programs runs before it.
 std::shared_ptr<Compiled> compile(RankProgram program, CompileOptions options);
 
 }  // namespace shardline

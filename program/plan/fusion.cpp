@@ -31,7 +31,7 @@ class Finder {
 
   DType dtype(ArrayId array) const { return program_.program.array(array).dtype; }
 
-  /// Nothing but one step touches `version` once it is made.
+  /// True if only one step reads `version`.
   bool read_once(VersionId version) const {
     int reads = 0;
     for (const Step& step : program_.steps) {
@@ -55,7 +55,7 @@ class Finder {
     return true;
   }
 
-  /// True when every axis of the collective splits a dim of the result.
+  /// True if every axis of the collective splits a dim of the result.
   bool made_on_one_rank(const Subscripts& result) const {
     return std::all_of(step_.axes.begin(), step_.axes.end(), [&](const Axis& axis) {
       return std::any_of(result.begin(), result.end(),

@@ -35,7 +35,7 @@ Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
   }
 }
 
-/// True when whatever else reads `v` has ended before step `number` begins.
+/// True if every other reader of `v` has ended before step `number` begins.
 bool Liveness::replaceable(VersionId v, int number) const {
   const auto i = static_cast<std::size_t>(v);
   if (kept_[i] && !state_[i]) return false;
@@ -69,20 +69,20 @@ std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const 
     if (counted && !counted(v)) return 0.0;
     return local_bytes(program_, v, rank).value;
   };
-  const auto bundled = [&](const Action& action) {  // the buffer in which all_reduces travel together
+  const auto bundled = [&](const Action& action) {  // the buffer of all_reduces that travel as one
     double sum = 0;
     for (const int number : action.steps) sum += bytes(program_.steps[static_cast<std::size_t>(number)].operands[0]);
     return action.steps.size() > 1 ? sum : 0.0;
   };
-  double live = 0;  // in 64 bits, bytes of arrays that no machine can hold would overflow
+  double live = 0;  // a double: 64 bits would overflow for arrays that no machine can hold
   for (const auto& [array, version] : program_.inputs) live += bytes(version);
   std::map<Pass, Bytes> most{{Pass::forward, Bytes(live)}};
-  std::vector<bool> owns(program_.versions.size(), true);  // false once another version has taken the storage
+  std::vector<bool> owns(program_.versions.size(), true);  // false once another version has its storage
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
     const Action& action = schedule_.actions[i];
     if (action.kind == ActionKind::start) live += bundled(action);
     for (const int number : action.steps) {
-      if (action.kind == ActionKind::wait) break;  // its results were there from the start
+      if (action.kind == ActionKind::wait) break;  // the `start` made its results
       const Step& step = program_.steps[static_cast<std::size_t>(number)];
       for (std::size_t k = 0; k < step.results.size(); ++k) {
         const VersionId taken = storage_taken(number, k);

@@ -10,26 +10,27 @@
 
 namespace shardline {
 
-/// When a scheduled program frees its buffers. A version is freed after the last action that touches it. Inputs, and
-/// versions that rest at the end, are kept. A few results take over the storage of an operand that nothing reads later.
+/// When a scheduled program frees its buffers: after the last action that touches a version. Inputs
+/// and final versions are kept. A few results take over the storage of an operand that no later
+/// step reads.
 class Liveness {
  public:
   Liveness(const RankProgram& program, const ProgramSchedule& schedule);
 
-  /// Versions whose buffers are not needed once action `number` is done.
+  /// Versions whose buffers are free once action `number` is done.
   const std::vector<VersionId>& freed_after(int number) const { return freed_[static_cast<std::size_t>(number)]; }
 
-  /// The operand whose storage result `result` of step `number` takes, or -1 for storage of its own: the parameter and
-  /// the moments of adamw, the array of an all_reduce.
+  /// The operand whose storage result `result` of step `number` takes, or -1 for its own storage.
+  /// It is used for the parameter and moments of adamw, and for the array of an all_reduce.
   VersionId storage_taken(int number, std::size_t result) const;
 
-  /// Which versions are counted; empty for all.
+  /// Selects the versions to count; empty: all.
   using Counted = std::function<bool(VersionId)>;
 
   /// Most bytes of arrays that `rank` holds at once.
   Bytes peak(Index rank, const Counted& counted = {}) const;
 
-  /// The same while the steps of each pass run.
+  /// The same for the steps of each pass.
   std::map<Pass, Bytes> peaks(Index rank, const Counted& counted = {}) const;
 
   const ProgramSchedule& schedule() const { return schedule_; }

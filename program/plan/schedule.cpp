@@ -11,7 +11,7 @@
 namespace shardline {
 namespace {
 
-/// Fills in which action begins and which ends every step.
+/// Fills in the begin action and the end action of every step.
 ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops panel = kPanelFlops) {
   ProgramSchedule schedule{.actions = std::move(actions),
                            .begins = std::vector<int>(steps, -1),
@@ -54,7 +54,7 @@ class Scheduler {
   }
 
  private:
-  /// What all_reduces must share to travel together: axes, operation, element type and wire.
+  /// All_reduces travel as one only if these are equal: axes, operation, element type and wire.
   using BundleKey = std::tuple<Axes, ReduceOp, DType, collectives::Wire>;
 
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
@@ -94,7 +94,7 @@ class Scheduler {
     }
   }
 
-  /// Collectives that make what a computation reads or read what it makes.
+  /// Collectives that make an operand of the computation, or read its result.
   std::vector<int> neighbours(int computation) const {
     std::vector<int> all;
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
@@ -106,8 +106,8 @@ class Scheduler {
     return all;
   }
 
-  /// What is saved: a collective matmul takes the longer of the two and one panel of the shorter, or where moving needs
-  /// the cores both.
+  /// The time that fusion saves. A collective matmul takes the longer part plus one panel of the
+  /// shorter part. If moving needs the cores, it takes both parts.
   Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) const {
     const Seconds cut = in_panels(computation.price.time, hardware_.polled);
     const Seconds apart = moving + computation.price.time;
@@ -115,16 +115,17 @@ class Scheduler {
     return apart - (std::max(moving, cut) + one_panel(cut, moving, options_.panel, computation.flops));
   }
 
-  // What starts early, and what is bundled.
+  // Early starts and bundles.
 
-  /// A gather of a parameter that the program finds there, over links that move it beside other work.
+  /// A gather of a parameter that is an input of the program, over links that move it beside other
+  /// work.
   bool starts_early(int number) const {
     const Step& s = step(number);
     return overlaps(number) && options_.distance > 0 && s.kind == StepKind::all_gather &&
            program_.array_of(s.operands[0]).role == Role::parameter && !producer_.contains(s.operands[0]);
   }
 
-  /// A reduction of a parameter's gradient, which nothing reads before the update.
+  /// A reduction of a parameter's gradient. Nothing reads it before the update.
   bool ends_late(int number) const {
     const Array& array = program_.array_of(step(number).operands[0]);
     return overlaps(number) && options_.distance > 0 && array.role == Role::gradient &&
@@ -147,7 +148,7 @@ class Scheduler {
 
   void enter_region(int region) {
     const std::vector<std::vector<int>> in_flight = in_flight_;
-    for (const std::vector<int>& steps : in_flight) {  // what holds gradients must not pile up
+    for (const std::vector<int>& steps : in_flight) {  // memory with gradients must not pile up
       if (number_[static_cast<std::size_t>(steps.back())] + options_.distance < region) wait_for(steps.back());
     }
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
@@ -204,7 +205,7 @@ class Scheduler {
     in_flight_.push_back(std::move(steps));
   }
 
-  /// Starts what waits for company with `number`.
+  /// Starts the pending bundle of `number`.
   void flush(int number) {
     const auto found = pending_.find(key_of(number));
     std::vector<int> steps = std::move(found->second);
@@ -214,7 +215,7 @@ class Scheduler {
     if (!overlaps(first)) wait_for(first);
   }
 
-  /// The version is there after this: what makes it has been started and waited for.
+  /// Makes the version ready: starts its producer, if needed, and waits for it.
   void make_ready(VersionId version) {
     const auto producer = producer_.find(version);
     if (producer == producer_.end()) return;
@@ -226,7 +227,7 @@ class Scheduler {
     wait_for(producer->second);
   }
 
-  /// Nothing when the step is not in flight.
+  /// Does nothing if the step is not in flight.
   void wait_for(int number) {
     const auto found = std::find_if(in_flight_.begin(), in_flight_.end(), [&](const std::vector<int>& steps) {
       return std::find(steps.begin(), steps.end(), number) != steps.end();
@@ -239,13 +240,13 @@ class Scheduler {
   const RankProgram& program_;
   const roofline::Hardware& hardware_;
   const ScheduleOptions& options_;
-  std::vector<int> number_;                        ///< by step: number of its region, counted as the program goes
-  std::map<VersionId, int> producer_;              ///< step
-  std::map<int, int> partner_;                     ///< steps that are fused
+  std::vector<int> number_;                        ///< by step: number of its region, in program order
+  std::map<VersionId, int> producer_;              ///< the step that makes a version
+  std::map<int, int> partner_;                     ///< the other step of a fusion
   std::map<int, Fusion> fusions_;                  ///< by computation
   std::set<int> begun_;                            ///< steps started, fused or bundled
-  std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for company
-  std::vector<std::vector<int>> in_flight_;        ///< in the order in which they were started
+  std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for more to bundle
+  std::vector<std::vector<int>> in_flight_;        ///< in the order of their starts
   std::vector<Action> actions_;
 };
 

@@ -11,60 +11,63 @@
 
 namespace shardline {
 
-/// What a rank does next with steps of its program.
+/// The next thing that a rank does.
 enum class ActionKind : std::uint8_t {
-  run,    ///< one step, begun and ended
-  start,  ///< one collective, or several all_reduces as one: begun and left in flight
-  wait,   ///< the same steps as a `start` before: ended
-  fuse,   ///< a collective matmul: a collective and the computation that it feeds or that feeds it, in order
+  run,    ///< begin and end one step
+  start,  ///< begin one collective, or several all_reduces as one, and leave it in flight
+  wait,   ///< end the steps of an earlier `start`
+  fuse,   ///< a collective matmul: a collective and the computation next to it, in order
 };
 
 struct Action {
   ActionKind kind = ActionKind::run;
-  std::vector<int> steps;  ///< numbers of steps
-  bool polls = false;      ///< of a computation: collectives are in flight, which move only when they are polled
+  std::vector<int> steps;  ///< step numbers
+  bool polls = false;      ///< for a computation: collectives are in flight, and move only when they are polled
   bool operator==(const Action&) const = default;
 };
 
-/// The steps of a per-rank program in the order in which a rank begins and ends them. Pure data, equal on all ranks.
+/// The order in which a rank begins and ends the steps of its program. Pure data, equal on all
+/// ranks.
 struct ProgramSchedule {
   std::vector<Action> actions;
   std::vector<int> begins;             ///< by step: the action that begins it
   std::vector<int> ends;               ///< by step: the action that ends it
-  Flops panel = kPanelFlops;           ///< of matrix products beside which collectives move
-  std::map<int, Fusion> fusions = {};  ///< by the number of a `fuse`: how its two steps become one
+  Flops panel = kPanelFlops;           ///< work of one panel of a matrix product beside collectives
+  std::map<int, Fusion> fusions = {};  ///< by the action number of a `fuse`: how its two steps become one
 };
 
-/// True when a step is one half of a collective matmul.
+/// True if the step is half of a collective matmul.
 inline bool is_fused(const ProgramSchedule& schedule, std::size_t step) {
   return schedule.actions[static_cast<std::size_t>(schedule.begins[step])].kind == ActionKind::fuse;
 }
 
-/// How freely a program is scheduled.
+/// How freely a program may be scheduled.
 struct ScheduleOptions {
-  /// Collectives go on while the ranks compute, over axes where moving leaves the cores free.
+  /// Collectives run while the ranks compute, on axes where moving data leaves the cores free.
   bool overlap = true;
-  /// Regions (a layer of a pass) by which a gather of a parameter starts before the region that reads it, and after
-  /// which a reduction of a gradient must have ended. More hides more and holds more memory.
+  /// Regions (a region is a layer of a pass). A gather of a parameter starts up to this many
+  /// regions before its reader. A reduction of a gradient ends at most this many regions after its
+  /// own. A larger distance hides more and holds more memory.
   int distance = 1;
-  /// All_reduces of at most so many bytes over the same axes travel together. 0: each alone.
+  /// All_reduces of at most this many bytes each, over the same axes, travel as one. 0: each alone.
   Index bundle_bytes = Index{64} << 10;
-  /// Which collectives next to a matrix product are fused with it: none, those that the price favours, or all that can
-  /// be.
+  /// Which collectives beside a matrix product are fused with it: none, those with a better price,
+  /// or all possible.
   enum class Fuse : std::uint8_t { never, priced, always } fuse = Fuse::priced;
-  Flops panel = kPanelFlops;  ///< work between two polls of a product beside which collectives move
+  Flops panel = kPanelFlops;  ///< work between two polls of a product beside collectives
 };
 
-/// Every step begun and ended at its place.
+/// Every step begins and ends at its place.
 ProgramSchedule in_order(const RankProgram& program);
 
-/// Starts gathers of parameters early, ends reductions where their results are first read, bundles small all_reduces
-/// and fuses collectives with matrix products, as `options` allow and the prices of `hardware` say. These must be equal
-/// on all ranks and from one run to the next, since what is bundled and fused decides the order of sums.
+/// Starts gathers of parameters early. Ends reductions where a step first reads their results.
+/// Bundles small all_reduces. Fuses collectives with matrix products. `options` and the prices of
+/// `hardware` decide. They must be equal on all ranks and in every run, because bundles and fusions
+/// decide the order of sums.
 ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware,
                          const ScheduleOptions& options);
 
-/// True when the links that `step` moves over leave the cores free meanwhile.
+/// True if the links of `step` leave the cores free while data moves.
 bool frees_cores(const Step& step, const roofline::Hardware& hardware);
 
 }  // namespace shardline

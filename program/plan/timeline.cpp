@@ -55,8 +55,8 @@ class Timeline {
     wait_until(carry(number, price(number), false));
   }
 
-  /// Several steps that travel as one take what the longest of them takes alone: they are small, so that the latency,
-  /// which they have once, is nearly all of it.
+  /// Several steps that travel as one take as long as the longest of them. They are small, so
+  /// almost all of their time is latency, and they have it once.
   void start(const std::vector<int>& steps) {
     Seconds longest;
     for (const int number : steps) longest = std::max(longest, price(number));
@@ -64,8 +64,8 @@ class Timeline {
     for (const int number : steps) done_[static_cast<std::size_t>(number)] = end;
   }
 
-  /// Puts a collective on its links, with or without something computed `beside` it, from which moving takes its share
-  /// of the core; when it ends.
+  /// Puts a collective on its links and returns when it ends. If something is computed `beside` it,
+  /// moving takes its share of the core.
   Seconds carry(int number, Seconds time, bool beside) {
     result_.moving += time;
     if (!frees_cores(step(number), hardware_)) {
@@ -113,7 +113,7 @@ class Timeline {
   const std::vector<StepEstimate>& estimates_;
   const roofline::Hardware& hardware_;
   std::vector<Seconds> done_;            ///< by step
-  std::map<std::string, Seconds> free_;  ///< by resource: when it may carry the next
+  std::map<std::string, Seconds> free_;  ///< by resource: when it is free again
   Seconds now_;
   ScheduledTime result_;
 };

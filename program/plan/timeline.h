@@ -8,20 +8,21 @@
 
 namespace shardline {
 
-/// When a step is at work. A computation: while the rank computes. A collective: from when its link takes it up. Of
-/// several collectives that travel as one, the first stands for all.
+/// The working time of a step. A computation works while the rank computes. A collective works from
+/// the moment when its link takes it. If several collectives travel as one, the first stands for
+/// all.
 struct ScheduledSpan {
   int step = -1;
   Seconds begin;
   Seconds end;
 };
 
-/// What one run of a program takes when every step takes its price.
+/// The time of one run of a program, if every step takes its price.
 struct ScheduledTime {
   Seconds total;
-  Seconds moving;   ///< all collectives, one after the other
-  Seconds exposed;  ///< the rank waits for them, or moves data with its own core and can do nothing else
-  std::vector<ScheduledSpan> spans = {};  ///< in the order in which a rank begins them, links later
+  Seconds moving;                         ///< all collectives, one after the other
+  Seconds exposed;                        ///< waiting for them, or moving data with its own core and unable to compute
+  std::vector<ScheduledSpan> spans = {};  ///< in the order in which a rank begins them; a link may begin later
 };
 
 /// Walks a schedule by these rules.

@@ -14,8 +14,9 @@
 namespace shardline {
 namespace {
 
-/// The matrix products that an einsum of two operands consists of; without extents when it is none. Neither is one of
-/// which an extent is 1: the kernel takes it position by position, as fast as it walks the larger operand.
+/// The matrix products in an einsum of two operands; no extents if there are none. An extent of 1
+/// makes it no matrix product: the kernel then computes it position by position, as fast as it
+/// walks the larger operand.
 roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) {
   roofline::Work work;
   if (phase.kernel->form != KernelForm::product || phase.operands.size() != 2) return work;
@@ -29,7 +30,7 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) 
   for (int index = 0; index < static_cast<int>(ranges.size()); ++index) {
     const bool in_a = has(a, index);
     const bool in_b = has(b, index);
-    if (in_a && in_b && has(out, index)) continue;  // a product for each position
+    if (in_a && in_b && has(out, index)) continue;  // one product per position
     if (!in_a && !in_b) continue;
     const std::size_t part = in_a && in_b ? 2 : in_a ? 0 : 1;
     extents[part] *= ranges[static_cast<std::size_t>(index)].size();
@@ -44,8 +45,8 @@ class Estimator {
   Estimator(const RankProgram& program, const roofline::Hardware& hardware, ReshardMemo* memo)
       : program_(program), hardware_(hardware), memo_(memo) {}
 
-  /// `distances`: bytes touched since the memory of each operand and result was last used; without any, it is where the
-  /// step leaves it.
+  /// `distances`: bytes touched since the last use of the memory of each operand and result. Empty:
+  /// the step itself used it last.
   StepEstimate operator()(const Step& step, const std::vector<Bytes>& distances) const {
     return step.kind == StepKind::compute ? computation(step, distances) : conversion(step, distances);
   }
@@ -55,7 +56,7 @@ class Estimator {
   Index elements(VersionId v) const { return element_count(local_shape(program_, v, 0)); }
   Bytes bytes(VersionId v) const { return local_bytes(program_, v, 0); }
 
-  /// `bytes`: of each operand, then of each result.
+  /// `bytes`: each operand, then each result.
   static std::vector<roofline::Touch> touches(const std::vector<Bytes>& bytes, const std::vector<Bytes>& distances) {
     const Bytes all = std::accumulate(bytes.begin(), bytes.end(), Bytes());
     std::vector<roofline::Touch> touches;
@@ -83,7 +84,8 @@ class Estimator {
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
   }
 
-  /// Operands in bf16 of a product in f32 are first copied into f32: read as they are, written, and read again.
+  /// A product in f32 first copies its bf16 operands to f32: it reads them, writes the copy and
+  /// reads the copy.
   void add_widening(const Step& step, const Phase& phase, roofline::Work& work) const {
     const Index item = element_size(step.results[0]);
     for (const VersionId v : step.operands) {
@@ -127,7 +129,7 @@ class Estimator {
 
 std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware) {
   const Estimator estimator(program, hardware, nullptr);
-  const std::vector<std::vector<Bytes>> distances = hardware.caches.empty()  // then nothing depends on them
+  const std::vector<std::vector<Bytes>> distances = hardware.caches.empty()  // then they do not matter
                                                         ? std::vector<std::vector<Bytes>>(program.steps.size())
                                                         : reuse_distances(program);
   std::vector<StepEstimate> result;

@@ -8,27 +8,27 @@
 
 namespace shardline {
 
-/// What one step takes on the busiest rank, and its price.
+/// The cost of one step on the busiest rank, and its price.
 struct StepEstimate {
   Flops flops;
-  /// Of a computation: operands and results; of a slice or an owe: read and written; of a collective: the larger side
-  /// on one rank.
+  /// A computation: operands and results. A slice or owe: reads and writes. A collective: the
+  /// larger side on one rank.
   Bytes bytes;
-  Bytes wire_bytes;  ///< leaving the busiest rank
+  Bytes wire_bytes;  ///< bytes that leave the busiest rank
   roofline::Price price;
 };
 
-/// Prices every step for rank 0, which holds the largest blocks, in runs of the program one after another: what caches
-/// still hold follows from reuse_distances(). Needs no MPI. Throws Error when an axis that moves has no link in
-/// `hardware`.
+/// Prices every step for rank 0, which has the largest blocks. The program runs again and again;
+/// reuse_distances() tells what the caches still hold. Needs no MPI. Throws Error if a moving axis
+/// has no link in `hardware`.
 std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware);
 
-/// The price of one step of `program` by itself: its arrays are where they would be if it ran again and again. `memo`:
+/// The price of one step alone. Its arrays are where repeated runs of this step leave them. `memo`:
 /// see moved().
 StepEstimate estimate(const RankProgram& program, const Step& step, const roofline::Hardware& hardware,
                       ReshardMemo* memo = nullptr);
 
-/// Index ranges that `rank` holds in a computation.
+/// The index ranges of `rank` in a computation.
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);
 
 }  // namespace shardline

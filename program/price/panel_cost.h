@@ -7,24 +7,26 @@
 
 namespace shardline {
 
-/// Work of one panel of a matrix product that runs beside collectives: about ten milliseconds of a core. That is short
-/// enough for a link with some buffers, which then never waits for the next poll. It is long enough for the product,
-/// which loses little speed when it is cut.
+/// Work of one panel of a matrix product beside collectives: about ten milliseconds of a core. This
+/// is short enough for a link with some buffers: it never waits for the next poll. It is long
+/// enough for the product: cutting costs little speed.
 inline constexpr Flops kPanelFlops{1e9};
-/// The share of its speed that a product keeps when it is cut into such panels.
+/// The share of its speed that a product keeps when it is cut into these panels.
 inline constexpr double kPanelEfficiency = 0.95;
 
-/// Rows of a panel of `panel` in a product of `flops` over `rows` rows.
+/// Rows of one panel of work `panel`, in a product of `flops` over `rows` rows.
 inline Index panel_rows(Flops panel, Flops flops, Index rows) {
   if (flops <= panel || rows <= 1) return std::max<Index>(rows, 1);
   return std::max<Index>(1, static_cast<Index>(static_cast<double>(rows) * (panel / flops)));
 }
 
-/// What a product of this price takes beside collectives: it is cut into panels where they must be polled.
+/// The time of a product beside collectives. If they must be polled, the product is cut into
+/// panels.
 inline Seconds in_panels(Seconds product, bool polled) { return polled ? product / kPanelEfficiency : product; }
 
-/// The time that a fused collective and product take beyond the longer of the two: one panel of the shorter. At the
-/// beginning or at the end one of them has nothing to run beside. The product of `flops` is cut into panels of `panel`.
+/// The time of a fused collective and product beyond the longer of the two: one panel of the
+/// shorter. At the beginning or at the end one of them has nothing to run beside. The product of
+/// `flops` is cut into panels of `panel`.
 inline Seconds one_panel(Seconds product_in_panels, Seconds moving, Flops panel, Flops flops) {
   return std::min(product_in_panels, moving) / std::max(1.0, flops / panel);
 }

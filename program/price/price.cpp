@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kCores = "cores";
 
-/// Seconds of work on each resource of a machine, one operation at a time.
+/// Seconds of work on each resource of a machine, for one operation.
 class Loads {
  public:
   explicit Loads(const roofline::Hardware& hardware) : hardware_(hardware) {}
@@ -20,7 +20,7 @@ class Loads {
       busy_[kCores] += time;
       return;
     }
-    std::map<std::string, double> used;  // links by the resource that carries them; what they take of a core
+    std::map<std::string, double> used;  // links by resource; their share of a core
     for (const Axis& axis : step.axes) {
       const roofline::Link& link = hardware_.link(axis);
       double& share = used[link.resource.empty() ? "axis " + axis : link.resource];
@@ -54,7 +54,7 @@ class Loads {
   const roofline::Hardware& hardware_;
   Seconds math_;
   std::map<std::string, Seconds> moving_;  ///< by link resource
-  std::map<std::string, Seconds> busy_;    ///< by resource, links that keep the cores busy counted as cores
+  std::map<std::string, Seconds> busy_;    ///< by resource; links that keep the cores busy count as cores
 };
 
 /// The operation that a step is or serves.
@@ -108,7 +108,7 @@ ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimat
     price.comms += loads.comms();
     price.total += loads.total();
   }
-  if (program.program.operations.empty()) price.total = price.sum;  // each step converts what the last one made
+  if (program.program.operations.empty()) price.total = price.sum;  // each step converts the result of the last one
   price.cores = all.cores();
   price.links = all.links();
   price.limiter = limiter_of(program, price, first);
@@ -122,7 +122,7 @@ Seconds ProgramPrice::busiest_link() const {
 }
 
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b) {
-  // In single precision, in which sums of the same terms in another order are equal.
+  // Single precision: sums of the same terms in another order become equal.
   const auto key = [](const ProgramPrice& p) {
     return std::pair(static_cast<float>(p.total.value), static_cast<float>(p.sum.value));
   };

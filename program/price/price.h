@@ -11,19 +11,19 @@
 
 namespace shardline {
 
-/// What a program, or one operation of it with its conversions, takes on the busiest rank.
+/// The time on the busiest rank of a program, or of one operation with its conversions.
 struct ProgramPrice {
   Seconds math;   ///< computations, and conversions that move nothing between ranks
-  Seconds comms;  ///< the busiest link: axes on one resource add, on different ones overlap
-  Seconds total;  ///< the busiest resource of each operation, one operation after the other
-  Seconds sum;    ///< of all steps, nothing overlapped
-  Seconds cores;  ///< of all steps: how long the cores are busy, with computing and with moving that needs them
-  std::map<std::string, Seconds> links;  ///< of all steps, what moves over each link, by what carries it
-  Bytes wire_bytes;                      ///< of all conversions, each on the rank that sends most
+  Seconds comms;  ///< the busiest link: axes on one resource add, axes on different resources overlap
+  Seconds total;  ///< the busiest resource of each operation; operations run one after another
+  Seconds sum;    ///< all steps without overlap
+  Seconds cores;  ///< all steps: time of the cores for computing and for moving that needs them
+  std::map<std::string, Seconds> links;  ///< all steps: time of each link, by resource
+  Bytes wire_bytes;                      ///< all conversions, each on the rank that sends most
   Flops flops;                           ///< on the busiest rank
   std::vector<StepEstimate> steps;       ///< in order
 
-  /// Of the longer of math and busiest_link(): what binds the largest share of it.
+  /// What binds the largest share of the longer of math and busiest_link().
   roofline::Limiter limiter = roofline::Limiter::latency;
 
   Seconds busiest_link() const;
@@ -44,7 +44,7 @@ ProgramPrice price(const RankProgram& program, const roofline::Hardware& hardwar
 ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
                    std::size_t first = 0);
 
-/// True when `a` is the better one: the lower total, then the lower sum. Differences of rounding count as ties.
+/// True if `a` is better: the lower total, then the lower sum. Rounding differences count as ties.
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b);
 
 }  // namespace shardline

@@ -31,12 +31,12 @@ class Walk {
   }
 
  private:
-  /// Updated state stands where the run after finds it.
+  /// Updated state lies where the next run finds it.
   VersionId place(VersionId v) const { return places_[static_cast<std::size_t>(v)]; }
 
   Bytes bytes(VersionId v) const { return local_bytes(program_, v, 0); }
 
-  /// Which versions no later step reads and nothing keeps, by step.
+  /// By step: the versions that no later step reads and nothing keeps.
   void find_last_readers() {
     std::vector<int> last(program_.versions.size(), -1);
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
@@ -50,7 +50,7 @@ class Walk {
     }
   }
 
-  /// Of the memory that a result will take.
+  /// The reuse distance of the memory that a result will take.
   Bytes distance_of_room(VersionId v) {
     if (place(v) != v) return distance(v);
     std::vector<Bytes>& rooms = freed_[bytes(v)];
@@ -71,10 +71,10 @@ class Walk {
   }
 
   const RankProgram& program_;
-  std::vector<VersionId> places_;                  ///< by version: the one whose storage it takes in the end
-  std::map<VersionId, Bytes> last_;                ///< by place: bytes touched before its last use began
+  std::vector<VersionId> places_;                  ///< by version: the version whose storage it takes in the end
+  std::map<VersionId, Bytes> last_;                ///< by place: bytes touched before its last use
   std::vector<std::vector<VersionId>> last_read_;  ///< by step
-  std::map<Bytes, std::vector<Bytes>> freed_;      ///< by size: when memory that is free was last used
+  std::map<Bytes, std::vector<Bytes>> freed_;      ///< by size: the last use of free memory
   Bytes touched_;
 };
 
@@ -82,7 +82,7 @@ class Walk {
 
 std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program) {
   Walk walk(program);
-  walk.run();  // what the run before has left
+  walk.run();  // the state after the run before
   return walk.run();
 }
 

@@ -10,7 +10,8 @@
 namespace shardline {
 namespace {
 
-/// The blocks of a dim over the axes of a conversion, as rank 0's group has them, which are the largest.
+/// The blocks of a dim over the axes of a conversion, in rank 0's group, which has the largest
+/// ones.
 struct Cuts {
   Index whole = 0;
   Index largest = 0;
@@ -23,7 +24,7 @@ Cuts cuts(const RankProgram& program, const Step& step, Index whole) {
           nested_block(whole, step.axes, mesh, mesh.coordinates(mesh.ranks() - 1)).size()};
 }
 
-/// Elements of an array of `shape` for each of dim `dim`.
+/// Elements of an array of `shape` per position of dim `dim`.
 Index beside(const Shape& shape, int dim) {
   Index all = 1;
   for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
@@ -32,8 +33,8 @@ Index beside(const Shape& shape, int dim) {
   return all;
 }
 
-/// True when blocks of `dim` are no runs of memory: a dim before it has several positions, and some block is neither
-/// empty nor the whole.
+/// True if blocks of `dim` are not contiguous: an outer dim has several positions, and some block
+/// is neither empty nor whole.
 bool scattered(const Shape& shape, int dim, Index largest_block) {
   const bool inner = std::any_of(shape.begin(), shape.begin() + dim, [](Index n) { return n > 1; });
   return inner && largest_block < shape[static_cast<std::size_t>(dim)];
@@ -62,7 +63,7 @@ Moved of_reduce_scatter(const RankProgram& program, const Step& step) {
   return moved;
 }
 
-/// A reduce_scatter of chunks of the flat array, then their all_gather.
+/// A reduce_scatter of chunks of the flat array, then an all_gather of the chunks.
 Moved of_all_reduce(const RankProgram& program, const Step& step) {
   const Index ranks = program.mesh.size(step.axes);
   const Index elements = element_count(local_shape(program, step.operands[0], 0));
@@ -99,10 +100,10 @@ Moved of_all_to_all(const RankProgram& program, const Step& step) {
   return most;
 }
 
-/// The largest mesh on which every message of a reshard is counted.
+/// The largest mesh for which every message of a reshard is counted.
 constexpr Index kMostPlanned = 64;
 
-/// Elements of all boxes but the one at `own`.
+/// Elements of all boxes except the one at `own`.
 Index elements_of(const std::vector<collectives::Box>& boxes, Index own) {
   Index elements = 0;
   for (std::size_t q = 0; q < boxes.size(); ++q) {
@@ -111,7 +112,7 @@ Index elements_of(const std::vector<collectives::Box>& boxes, Index own) {
   return elements;
 }
 
-/// What `rank` does in a reshard, message by message.
+/// The work of `rank` in a reshard, message by message.
 Moved planned(const Shape& shape, const Sharding& from, const Sharding& to, const AbstractMesh& mesh, Index rank) {
   const collectives::ReshardPlan plan = collectives::reshard_plan(shape, from, to, mesh, rank);
   const auto copied = [&](const std::vector<collectives::Box>& boxes, const collectives::Box& array) {
@@ -128,7 +129,8 @@ Moved planned(const Shape& shape, const Sharding& from, const Sharding& to, cons
           .packed = copied(plan.sends, plan.held) + copied(plan.receives, plan.wanted)};
 }
 
-/// What `rank` receives in a reshard: what it wants and does not hold. All ranks together send as much.
+/// The elements that `rank` receives in a reshard: it wants them and does not hold them. All ranks
+/// together send as many.
 Moved received(const Shape& shape, const Sharding& from, const Sharding& to, const AbstractMesh& mesh, Index rank) {
   const std::vector<Range> held = box(shape, from, mesh, rank);
   const std::vector<Range> wanted = box(shape, to, mesh, rank);
@@ -141,7 +143,7 @@ Moved received(const Shape& shape, const Sharding& from, const Sharding& to, con
   return {.sent = all - kept, .received = all - kept, .kept = kept, .packed = 2 * (all - kept)};
 }
 
-/// On a large mesh, of which the plans are many and long, some ranks stand for all.
+/// A large mesh has many long plans, so a sample of ranks stands for all.
 Moved of_reshard(const RankProgram& program, const Step& step) {
   const Version& from = program.version(step.operands[0]);
   const Version& to = program.version(step.results[0]);

@@ -19,8 +19,8 @@ class Reading {
  public:
   Reading(const std::vector<DimNames>& operands, const DimNames& result) : operands_(operands), result_(result) {}
 
-  /// Dims that the products from that with operand `number` on make, when the left factor has the dims `left`; nothing
-  /// when `must_sum` and some product sums over none.
+  /// The dims of the products from operand `number` on, if the left factor has the dims `left`.
+  /// Nothing if `must_sum` and some product sums over no dim.
   std::optional<std::vector<DimNames>> from(std::size_t number, const DimNames& left, bool must_sum) {
     if (!must_sum) return read(number, left, false);
     const std::pair state(number, std::set<std::string>(left.begin(), left.end()));
@@ -31,7 +31,7 @@ class Reading {
   }
 
  private:
-  /// from(), by going through the choices.
+  /// from(), by trying the choices.
   std::optional<std::vector<DimNames>> read(std::size_t number, const DimNames& left, bool must_sum) {
     const DimNames& right = operands_[number];
     DimNames shared;
@@ -55,7 +55,7 @@ class Reading {
 
   bool needed(const std::string& dim, std::size_t number) const { return has(result_, dim) || later(dim, number); }
 
-  /// The last product finds every dim of the result in its factors, and sums only over what both have.
+  /// The factors of the last product have every dim of the result. It sums only over dims of both.
   bool brings_all(const DimNames& left, const DimNames& right) const {
     const auto placed = [&](const DimNames& dims, const DimNames& other) {
       return std::all_of(dims.begin(), dims.end(), [&](const auto& d) { return has(result_, d) || has(other, d); });
@@ -64,7 +64,8 @@ class Reading {
            std::all_of(result_.begin(), result_.end(), [&](const auto& d) { return has(left, d) || has(right, d); });
   }
 
-  /// What the product with operand `number` makes when it sums over `summed` and whatever nothing needs.
+  /// The dims after the product with operand `number`. It sums over `summed` and over dims that
+  /// nothing needs.
   DimNames kept(std::size_t number, const DimNames& left, const DimNames& summed) const {
     DimNames dims;
     for (const DimNames* factor : {&left, &operands_[number]}) {
@@ -81,7 +82,7 @@ class Reading {
     return rest;
   }
 
-  /// The one reading in which the product sums over shared dims that a later operand brings again.
+  /// The only reading in which the product sums over shared dims that a later operand brings again.
   std::optional<std::vector<DimNames>> renewing(std::size_t number, const DimNames& left, const DimNames& shared) {
     DimNames again;
     std::copy_if(shared.begin(), shared.end(), std::back_inserter(again),
@@ -108,8 +109,8 @@ class Reading {
 
   const std::vector<DimNames>& operands_;
   const DimNames& result_;
-  /// By operand and dims of the left factor: from where no reading sums in every product. Without it a chain of n
-  /// elementwise products would be read in exponentially many ways.
+  /// By operand and dims of the left factor: starting points where no reading sums in every
+  /// product. Without this a chain of n elementwise products has exponentially many readings.
   std::set<std::pair<std::size_t, std::set<std::string>>> dead_ends_;
 };
 

@@ -24,11 +24,11 @@ bool names_dim(const DimNames& dims, const std::string& dim) {
 
 std::string text_of(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
 
-/// The arrays of a product, their axes those of the mesh.
+/// The arrays of a product, with axes of the mesh.
 struct Arrays {
   std::vector<ParsedArray> operands;
   ParsedArray result;
-  std::vector<DimNames> made;  ///< dims of what each product makes
+  std::vector<DimNames> made;  ///< dims of the result of each product
 
   std::vector<const ParsedArray*> all() const {
     std::vector<const ParsedArray*> arrays;
@@ -89,7 +89,8 @@ void check_dims(const Arrays& arrays) {
   }
 }
 
-/// True when operand `number` owes on `axis` or has it on a dim that is summed over, so that the result may owe on it.
+/// True if operand `number` owes on `axis`, or has it on a summed dim. Then the result may owe on
+/// it.
 bool may_leave_debt(const Arrays& arrays, std::size_t number, const Axis& axis) {
   const ParsedArray& array = arrays.operands[number];
   if (contains(array.sharding.unreduced, axis)) return true;
@@ -97,7 +98,8 @@ bool may_leave_debt(const Arrays& arrays, std::size_t number, const Axis& axis) 
   return dim >= 0 && summed_in_chain(arrays.made, number, array.dims[static_cast<std::size_t>(dim)]);
 }
 
-/// What a conversion leaves owed: sums may be owed anew, of maxima a part of what the operand owes.
+/// The legal debts after a conversion: new sums may be owed. Of maxima only those that the operand
+/// owes.
 void check_debts_of_conversion(const ParsedArray& operand, const ParsedArray& result) {
   const Sharding& from = operand.sharding;
   const Sharding& to = result.sharding;
@@ -144,7 +146,7 @@ void check_sizes(const Arrays& arrays, const std::map<std::string, Index>& sizes
   }
 }
 
-/// `dims` as they were written, letters of several dims in one word (`*_{JK}`) each by itself.
+/// `dims` as written. A word of several one-letter dims (`*_{JK}`) is split into its letters.
 std::set<std::string> dims_meant(const std::vector<std::string>& written, const Arrays& arrays) {
   std::set<std::string> dims;
   for (const std::string& word : written) {
@@ -156,7 +158,7 @@ std::set<std::string> dims_meant(const std::vector<std::string>& written, const 
   return dims;
 }
 
-/// `·_LOCAL` leaves a sum over sharded positions owed.
+/// `·_LOCAL` leaves the sum over a sharded dim owed.
 void check_local(const Arrays& arrays) {
   require(arrays.operands.size() == 2, "LOCAL stands in a product of two arrays; here are {}", arrays.operands.size());
   const ParsedArray& a = arrays.operands[0];
@@ -173,7 +175,7 @@ void check_local(const Arrays& arrays) {
   }
 }
 
-/// What was written below `*` is what the product sums over.
+/// Checks that each product sums over the dims written below its `*`.
 void check_times(const std::vector<ParsedTimes>& times, const Arrays& arrays) {
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i].local) check_local(arrays);
@@ -189,7 +191,7 @@ void check_times(const std::vector<ParsedTimes>& times, const Arrays& arrays) {
   }
 }
 
-/// "T1", or the next such name that no array has.
+/// "T1", or the next name of this form that no array has.
 std::string intermediate_name(const Arrays& arrays, int& number) {
   std::string name;
   do {
@@ -312,7 +314,8 @@ class ProductCases {
     return names_dim(factor(0).dims, dim) && names_dim(factor(1).dims, dim) && !names_dim(made.dims, dim);
   }
 
-  /// The dim that the axis shards of an operand, or of an array on the way as it was made; empty when there is none.
+  /// The dim that the axis shards in an operand, or in an array between products as it is made.
+  /// Empty if there is none.
   std::string dim_on(ArrayId id, const Axis& axis) const {
     const auto declared = declared_.find(id);
     const auto made = std::find_if(program_.versions.begin(), program_.versions.end(),
@@ -322,7 +325,7 @@ class ProductCases {
     return dim < 0 ? std::string() : program_.program.array(id).dims[static_cast<std::size_t>(dim)];
   }
 
-  const std::map<ArrayId, Sharding>& declared_;  ///< as written, axes of size 1 included
+  const std::map<ArrayId, Sharding>& declared_;  ///< as written, including axes of size 1
   const RankProgram& program_;
   const Operation& op_;
 };

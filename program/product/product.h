@@ -15,58 +15,63 @@ struct ProductTypes {
   DType products = DType::f32;  ///< as computed and reduced
 };
 
-/// Those of CPUs for operands in `dtype`: bf16 operands are multiplied, and their products reduced, in f32.
+/// The types on CPUs, for operands in `dtype`. bf16 operands are multiplied, and their products reduced, in f32.
 ProductTypes cpu_types(DType dtype);
 
-/// A product of sharded arrays on a mesh, `A[I, J_X] * B[J_X, K] -> C[I, K]`, with the layouts in which its arrays
-/// rest: what the partitioner starts from. More than two operands are multiplied from left to right. A product of one
-/// operand is a conversion, `A[I_X, J] -> A[I, J]`: nothing is computed, and the result is the operand.
+/// A product of sharded arrays on a mesh, `A[I, J_X] * B[J_X, K] -> C[I, K]`, with the layouts of
+/// its arrays: the input of the partitioner. More than two operands are multiplied from left to
+/// right. A product of one operand is a conversion, `A[I_X, J] -> A[I, J]`: it computes nothing,
+/// and the result is the operand.
 struct Product {
   AbstractMesh mesh;
-  Program program;  ///< a chain of einsums of two operands each; what they make on the way is called T1, T2, ...
+  Program program;  ///< a chain of einsums of two operands each; the arrays between them are T1, T2, ...
   Declaration declaration;
   std::vector<ArrayId> operands;  ///< as written
   ArrayId result = -1;
-  std::string wire = {};  ///< that was written for the reduction of a conversion, `... over wire hop`
+  std::string wire = {};  ///< the wire in the text of a conversion's reduction, `... over wire hop`
 
   bool converts() const { return program.operations.empty(); }
-  /// In which it is computed.
+  /// The element type of the products.
   DType dtype() const { return program.dtype; }
-  /// Of an operand.
+  /// The sharding of an operand.
   const Sharding& sharding(ArrayId array) const { return declaration.layouts.at(array); }
   const Sharding& result_sharding() const { return converts() ? declaration.wanted.at(result) : sharding(result); }
   /// "A[I, J_X] * B[J_X, K] -> C[I, K]"
   std::string to_string() const;
-  /// Ways to compute it, best first, see partition_all(). Throws Error when there is none, and UsageError when a
-  /// reduction goes over another wire than was written.
+  /// Ways to compute it, best first, see partition_all(). Throws Error if there is none. Throws
+  /// UsageError if a reduction uses another wire than the text says.
   std::vector<Candidate> candidates(const roofline::Hardware& hardware) const;
 };
 
-/// Reads "I=1024, J=512"; throws UsageError naming what is not a size, a dim given twice or a size that is not
-/// positive.
+/// Reads "I=1024, J=512". Throws UsageError with the item for: no size, a repeated dim, a size that
+/// is not positive.
 std::map<std::string, Index> parse_sizes(const std::string& text);
 
-/// Makes the product or conversion that was written; chain_dims() tells which dims its arrays on the way have. One
-/// operand without a result stays as it is. Throws UsageError, which names array, dim or axis and what is legal: on no
-/// result of several operands, an array or an axis that occurs twice, an unknown axis, a conversion to another name or
-/// other dims, a collective that does not make its result, a subscript of `*` that is not what the product sums over, a
-/// dim that only one operand has and the result lacks, a dim of the result that no operand has, a dim without a size, a
-/// size without a dim, an array too large to count, a chain that can be read in two ways, a product with a debt of
-/// maxima, and a debt wanted of the result on an axis on which no operand owes or has a contracted dim.
+/// Makes the product or conversion of the text. chain_dims() gives the dims of the arrays between
+/// products. One operand without a result stays as it is. Throws UsageError with array, dim or
+/// axis, and what is legal, for: several operands without a result; a repeated array or axis; an
+/// unknown axis; a conversion to another name or other dims; a collective that does not make its
+/// result; a subscript of `*` that the product does not sum over; a dim of one operand only that
+/// the result lacks; a dim of the result in no operand; a dim without a size, or a size without a
+/// dim; an array too large to count; a chain with two readings; a product with a debt of maxima; a
+/// result that owes on an axis on which no operand owes or has a contracted dim.
 Product make_product(const ParsedProduct& parsed, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh,
                      const ProductTypes& types = {});
 
-/// Which of the four cases of a sharded product (book section 3) an axis is.
+/// Which of the four cases of a sharded product (book section 3) holds for an axis.
 struct AxisCase {
   Axis axis;
   int number = 1;          ///< 1 to 4
-  std::string reason;      ///< one clause: what makes it so
-  std::string makes = {};  ///< of a chain: the array that the product makes; empty for a product of two operands
+  std::string reason;      ///< one clause with the reason
+  std::string makes = {};  ///< in a chain: the result of the product; empty for two operands
 };
 
-/// For each product of two factors and each axis of the mesh: case 3 where both factors have it on the same contracted
-/// dim, else 2 where one has it on a contracted dim, else 4 where it shards a free dim of both, else 1. A free dim is
-/// one that only one factor has. Operands count as they are stored, an array on the way as `program` makes it.
+/// One case per product of two factors and per mesh axis. Case 3: the axis shards the same
+/// contracted dim of both factors. Case 2: it shards a contracted dim of one. Case 4: it shards a
+/// free dim of both, that is a dim of one factor only. Else case 1. Operands count with their
+/// stored layout, arrays between products with their layout in `program`.
 std::vector<AxisCase> cases(const Product& product, const RankProgram& program);
 
+/// The element types of a product with operands stored in `dtype`. bf16 operands are multiplied in
+/// f32, and their products are reduced in f32.
 }  // namespace shardline

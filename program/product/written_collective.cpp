@@ -9,7 +9,7 @@
 namespace shardline {
 namespace {
 
-/// What a collective does to each of its axes.
+/// What a collective does with each of its axes.
 struct Effect {
   const char* name;
   bool gathers;  ///< removes it from a dim
@@ -26,7 +26,7 @@ constexpr std::array kEffects = {
 
 std::string written_text(const ParsedArray& array) { return to_string(array.name, array.dims, array.sharding); }
 
-/// Where an array has an axis: the number of the dim, -1 for none, -2 where it owes on it.
+/// Where an array has an axis: the number of the dim; -1 for nowhere; -2 if it owes on it.
 int place_of(const Sharding& sharding, const Axis& axis) {
   return contains(sharding.unreduced, axis) ? -2 : sharding.dim_of(axis);
 }
@@ -67,7 +67,7 @@ class Written {
     return collective_.name + (collective_.subscript.empty() ? "" : "_" + to_string(collective_.subscript));
   }
 
-  /// The last of several names is a dim where it is the name of one and of no axis.
+  /// The last of several names is a dim if a dim has this name and no axis has it.
   void read_subscript() {
     axes_ = resolve(collective_.subscript, mesh_);
     if (collective_.subscript.size() > 1 && !mesh_.has(axes_.back())) {
@@ -100,7 +100,7 @@ class Written {
             written(), written_text(operand_));
   }
 
-  /// The operand after the collective; `dim` gets the axes where the collective shards one.
+  /// The operand after the collective. If the collective shards a dim, `dim` gets the axes.
   ParsedArray after(const Effect& effect, int dim) const {
     ParsedArray array = operand_;
     Sharding& sharding = array.sharding;
@@ -131,7 +131,7 @@ class Written {
     return made;
   }
 
-  /// A reshard changes dims in any way over all axes of those that change.
+  /// A reshard changes dims in any way, over all axes of the dims that change.
   ParsedArray resharded() const {
     require(result_.has_value(), "{} of {} may make many layouts: give the result", written(), written_text(operand_));
     std::set<Axis> moved;

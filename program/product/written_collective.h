@@ -4,10 +4,11 @@
 
 namespace shardline {
 
-/// What the collective that was written makes of its operand, whose axes are those of the mesh: `AllGather_X` removes X
-/// from a dim, `ReduceScatter_{X,J}` pays the debt on X and shards J. Without a subscript it is over the axes that lie
-/// differently in the result, and where no result is given either, over all that it can remove. Throws UsageError when
-/// the collective cannot do that to the operand, or does not make the `result` that was written.
+/// The result of a written collective on its operand, whose axes are those of the mesh.
+/// `AllGather_X` removes X from a dim. `ReduceScatter_{X,J}` pays the debt on X and shards J.
+/// Without a subscript it is over the axes that lie differently in the result; without a result
+/// either, over all axes that it can remove. Throws UsageError if the collective cannot act so on
+/// the operand, or does not make the written `result`.
 ParsedArray result_of(const ParsedCollective& collective, const ParsedArray& operand,
                       const std::optional<ParsedArray>& result, const AbstractMesh& mesh);
 

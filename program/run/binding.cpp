@@ -14,7 +14,8 @@ std::vector<bool> read_versions(const RankProgram& program) {
   return read;
 }
 
-/// The version that rests in the state after a run, which must be as the state holds it.
+/// The final version that replaces the input in the state. It must match the description in the
+/// state.
 std::optional<VersionId> updated_version(const Compiled& compiled, ArrayId input, const StateArray& held) {
   const RankProgram& program = compiled.program();
   for (const auto& [before, after] : program.program.updates) {

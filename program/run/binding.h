@@ -9,17 +9,17 @@
 
 namespace shardline {
 
-/// An input of a program that is found in a state.
+/// A program input that lives in a state.
 struct BoundInput {
   ArrayId input = -1;
   VersionId arrives = -1;
   std::size_t number = 0;            ///< in the state
-  std::optional<VersionId> updated;  ///< what takes its place after a run
-  bool is_read = false;              ///< by some step; else the program only writes it
+  std::optional<VersionId> updated;  ///< its successor after a run
+  bool is_read = false;              ///< some step reads it; else the program only writes it
 };
 
-/// The inputs of a program that `state` holds, by name. Throws Error with both descriptions when they disagree on an
-/// array, and when the state lacks one that is_state().
+/// The inputs of a program that `state` holds, by name. Throws Error with both descriptions if they
+/// disagree on an array. Throws Error if the state lacks an input that is_state().
 std::vector<BoundInput> bind_inputs(const Compiled& compiled, const State& state);
 
 }  // namespace shardline

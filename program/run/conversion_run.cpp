@@ -19,7 +19,7 @@ std::vector<Range> slice_ranges(const Shape& shape, const Step& step, const Abst
   return ranges;
 }
 
-/// Coordinate 0 of every axis keeps the value, the others hold zero.
+/// Coordinate 0 of every axis keeps the value. The others hold zero.
 void owe(const Step& step, const AbstractMesh& mesh, Index rank, const Tensor& in, Tensor& out) {
   if (out.bytes() == 0) return;
   if (mesh.position_in_group(rank, step.axes) == 0) {

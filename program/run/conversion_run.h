@@ -6,12 +6,12 @@
 
 namespace shardline {
 
-/// Collective over the axes of `step`, a conversion between ranks: begins it. `in` and `out` are this rank's blocks of
-/// its operand and its result; they may share storage in an all_reduce.
+/// Starts `step`, a conversion between ranks. Collective over the axes of `step`. `in` and `out`
+/// are this rank's blocks of operand and result. They may share storage in an all_reduce.
 collectives::Handle start_conversion(collectives::Engine& engine, const RankProgram& program, const Step& step,
                                      const Tensor& in, Tensor& out);
 
-/// A conversion that moves nothing between ranks: slice or owe.
+/// A conversion that moves nothing between ranks: a slice or an owe.
 void run_local_conversion(const RankProgram& program, const Step& step, Index rank, const Tensor& in, Tensor& out);
 
 }  // namespace shardline

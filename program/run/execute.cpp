@@ -21,8 +21,8 @@
 namespace shardline {
 namespace {
 
-/// Over the printed program, its schedule, the sizes and types of its arrays and the constants of its
-/// operations: enough to see that two ranks derived different ones.
+/// A hash over the printed program, its schedule, the sizes and types of its arrays, and the
+/// constants of its operations. It shows whether two ranks derived different programs.
 std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule) {
   std::string text;
   for (const std::string& line : lines(program)) text += line + "\n";
@@ -73,7 +73,7 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
   take_arena();
 }
 
-/// The input of the state that `array` is, or that it takes the place of; null when there is none.
+/// The state input that `array` is or replaces. Null if there is none.
 const BoundInput* Executor::find_bound(ArrayId array) const {
   const auto final_version = program_.finals.find(array);
   const auto found = std::find_if(bound_.begin(), bound_.end(), [&](const BoundInput& each) {
@@ -90,11 +90,12 @@ void Executor::take_arena() {
   arena_ = engine_.arena()->try_allocate(DType::i64, {plan_.bytes / size_of(DType::i64)});
 }
 
-/// Collective over the mesh: `block`, copied to the arena unless it is there or there is no room.
+/// Collective over the mesh: `block`, copied to the arena, unless it lies there or there is no
+/// room.
 Tensor Executor::in_arena(VersionId input, Tensor block) {
   const std::shared_ptr<collectives::Arena>& arena = engine_.arena();
   if (arena == nullptr || !plan_.inputs.contains(input) || arena->contains(block)) return block;
-  at(input) = Tensor();  // its room may be had again
+  at(input) = Tensor();  // frees its room in the arena
   std::optional<Tensor> room = arena->try_allocate(block.dtype(), block.shape());
   if (!room) return block;
   if (block.bytes() > 0) std::memcpy(room->data(), block.data(), static_cast<std::size_t>(block.bytes()));
@@ -171,7 +172,7 @@ void Executor::run() {
   for (const ArrayId input : given_) {
     SHARDLINE_CHECK(set_[input], "input {} is not set", program_.program.array(input).name);
   }
-  // An exception leaves nothing in flight that outlives it: handles are silent only while it unwinds.
+  // An exception must leave nothing in flight. Handles are silent only while it unwinds.
   const struct Landing {
     std::map<int, Flight>& flights;
     collectives::Engine& engine;
@@ -196,7 +197,7 @@ void Executor::record(const Span& span, std::vector<TimeRange> parts) {
   if (recording_ != nullptr) recording_->add(span, std::move(parts));
 }
 
-/// Since `begin` the rank has done nothing but start a collective or wait for it.
+/// Since `begin` the rank has only started a collective or waited for it.
 void Executor::record_wait(int label, Seconds begin) {
   if (recording_ != nullptr) recording_->add({label, {begin, now()}});
 }
@@ -333,7 +334,8 @@ void Executor::fuse(const Action& action, int number) {
   record({.label = fusion.computation, .begin = begin, .end = computed}, std::move(times.computing));
 }
 
-/// Storage for the results of a step: its own, or that of an operand which nothing needs any more.
+/// Makes storage for the results of a step: new storage, or that of an operand that is no longer
+/// needed.
 void Executor::make_results(int number) {
   for (const PreparedResult& result : prepared_[static_cast<std::size_t>(number)].made) {
     if (result.takes != nullptr) {
@@ -356,7 +358,7 @@ void Executor::release(int action) {
   for (const VersionId v : liveness_.freed_after(action)) at(v) = Tensor();
 }
 
-/// Until the end of the run the arrays of the state are versions of the program.
+/// During a run the arrays of the state are versions of the program.
 void Executor::take_state() {
   if (state_ == nullptr) return;
   state_->use_room(this);
@@ -369,7 +371,7 @@ void Executor::replace_state() {
   for (const BoundInput& each : bound_) {
     if (each.updated) state_->replace(each.number, at(*each.updated));
   }
-  for (const BoundInput& each : bound_) {  // the state alone holds them between runs
+  for (const BoundInput& each : bound_) {  // between runs only the state holds them
     at(each.arrives) = Tensor();
     if (each.updated) at(*each.updated) = Tensor();
   }
@@ -382,7 +384,7 @@ void Executor::replace_state() {
         engine_.arena() != nullptr && (engine_.arena()->contains(state) || engine_.arena()->contains(updated));
     if (!shared) {
       state = updated;
-    } else if (state.bytes() > 0) {  // each place of the arena is for its own version
+    } else if (state.bytes() > 0) {  // each place in the arena belongs to one version
       std::memcpy(state.data(), updated.data(), static_cast<std::size_t>(state.bytes()));
     }
     updated = state;

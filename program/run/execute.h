@@ -17,53 +17,56 @@
 
 namespace shardline {
 
-/// Runs a compiled program on the ranks of a mesh as its schedule says, and times every step. Buffers are freed after
-/// their last use; updated state takes the place of the old, in the executor or, when it is bound to a State, there.
-/// What collectives read and write lies in the engine's arena, if it has one with room for it (see ArenaPlan), so that
-/// ranks of a node read it from each other. While collectives are in flight the engine is polled between steps and
-/// between the panels of matrix products.
+/// Runs a compiled program on the ranks of a mesh in the order of its schedule, and times every
+/// step. Frees buffers after their last use. Updated state replaces the old state: in the executor,
+/// or in a bound State. The arrays of collectives lie in the engine's arena, if it has room for
+/// them (see ArenaPlan), so ranks of a node read them from each other. While collectives are in
+/// flight, the engine is polled between steps and between panels of matrix products.
 class Executor {
  public:
-  /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule over the ranks,
-  /// throws Error when they differ, and compares the ranks' clocks. What the program predicts stands beside the
-  /// measured times.
+  /// Collective over the mesh of `engine`: compares a hash of the printed program and its schedule
+  /// over the ranks, and throws Error if they differ. Also compares the ranks' clocks. The trace
+  /// shows predictions beside measured times.
   Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine);
-  /// The same on the mesh of `state`, which must outlive the executor. Inputs that the state holds are found there by
-  /// name at every run, and their updates are left there. Throws Error with both descriptions when program and state
-  /// disagree on an array, and when the state lacks one that the program takes for state.
+  /// The same on the mesh of `state`, which must outlive the executor. Every run finds its inputs
+  /// in the state by name, and leaves their updates there. Throws Error with both descriptions if
+  /// program and state disagree on an array. Throws Error if the state lacks an array that is state
+  /// of the program.
   Executor(std::shared_ptr<const Compiled> compiled, State& state);
 
-  /// Gives this rank's block of an input that is not in the state; its storage is shared, and overwritten when the
-  /// input is state that is updated, unless it must be copied to the arena. Collective over the mesh where the input is
-  /// communicated. Throws Error when dtype or shape are not those of the block.
+  /// Sets this rank's block of an input that is not in the state. Its storage is shared, and
+  /// overwritten if the program updates this input, unless it must be copied to the arena.
+  /// Collective over the mesh if the input is communicated. Throws Error if dtype or shape are
+  /// wrong.
   void set(ArrayId input, Tensor block);
-  /// Gives an input that every rank holds whole, a scalar.
+  /// Sets a scalar input, which every rank holds.
   void set_scalar(ArrayId input, double value);
-  /// This rank's block of an input, or of an output after run(). Throws Error when another executor on the same state
-  /// has run since and the output lay in the room that they share.
+  /// This rank's block of an input, or of an output after run(). Throws Error if the output lay in
+  /// the shared room and another executor on the same state has run since.
   const Tensor& get(ArrayId array) const;
   double get_scalar(ArrayId array) const;
 
-  /// Collective over the mesh. Every input must have been set, but for arrays of the state that the program only
-  /// writes. Afterwards each updated state stands in its input.
+  /// Collective over the mesh. Every input must be set, except arrays of the state that the program
+  /// only writes. Afterwards each input holds its updated state.
   void run();
 
   const Compiled& compiled() const { return *compiled_; }
-  /// One label per step and one span per step and run. The span of a collective reaches from where this rank entered
-  /// it to where it left, which for one in flight is from its start to where the rank saw that it was done; it is
-  /// exposed as long as the rank waited for it or started and polled collectives since it last waited. The span of a
-  /// computation beside them lasts as long as the rank computed. Clocks are compared when the executor is made and in
-  /// align().
+  /// One label per step, and one span per step and run. The span of a collective goes from this
+  /// rank's entry to its exit. In flight: from its start until the rank saw its end. It is exposed
+  /// while the rank waited for it, and while it started and polled collectives since the last wait.
+  /// The span of a computation beside collectives counts only the time of computing. Clocks are
+  /// compared in the constructor and in align().
   const Trace& trace() const { return trace_; }
-  /// Collective over the mesh: compares the clocks of the ranks once more, so that their drift over the spans recorded
-  /// since the last time is known.
+  /// Collective over the mesh: compares the ranks' clocks again. So the drift over the spans since
+  /// the last time is known.
   void align() { trace_.align(compare_clocks(engine_.mesh())); }
   void forget_times() { trace_.clear_spans(); }
-  /// Notes the details of every run from now on in `recording`, which must outlive it; null: no more.
+  /// Notes the details of every run from now on in `recording`, which must outlive the executor.
+  /// Null stops it.
   void set_recording(Recording* recording) { recording_ = recording; }
 
  private:
-  /// A collective that was started, or several as one.
+  /// A collective in flight, or several as one.
   struct Flight {
     collectives::Handle handle;
     Seconds begin;
@@ -96,20 +99,20 @@ class Executor {
   DType dtype(VersionId v) const { return program_.array_of(v).dtype; }
 
   std::shared_ptr<const Compiled> compiled_;
-  const RankProgram& program_;  ///< this and the next four are parts of compiled_
+  const RankProgram& program_;  ///< the next four references are parts of compiled_ too
   const ProgramSchedule& schedule_;
   const Liveness& liveness_;
   const ArenaPlan& plan_;
   collectives::Engine& engine_;
-  State* state_;  ///< or null: what a run updates is kept here
+  State* state_;  ///< null: this executor keeps updated state
   std::vector<BoundInput> bound_;
-  std::vector<ArrayId> given_;  ///< inputs that set() must give
+  std::vector<ArrayId> given_;  ///< inputs that set() must provide
   Index rank_;
-  std::optional<Tensor> arena_;         ///< room for the places of plan_
+  std::optional<Tensor> arena_;         ///< memory for the places of plan_
   std::vector<Tensor> values_;          ///< by version
   std::vector<PreparedStep> prepared_;  ///< by step
-  std::map<int, Flight> flights_;       ///< by the first of their steps
-  Seconds served_;                      ///< spent on collectives in flight since one was last waited for
+  std::map<int, Flight> flights_;       ///< by their first step
+  Seconds served_;                      ///< time on collectives in flight since the last wait
   std::map<ArrayId, bool> set_;
   Trace trace_;
   Recording* recording_ = nullptr;

@@ -11,19 +11,19 @@
 namespace shardline {
 namespace {
 
-/// `items` with that of `dim` first.
+/// `items` with item `dim` moved to the front.
 template <class T>
 std::vector<T> with_first(std::vector<T> items, int dim) {
   std::rotate(items.begin(), items.begin() + dim, items.begin() + dim + 1);
   return items;
 }
 
-/// True when an array of this shape lies in memory as it does with `dim` first.
+/// True if the array has the same memory order with `dim` first.
 bool lies_first(const Shape& shape, int dim) {
   return std::all_of(shape.begin(), shape.begin() + dim, [](Index n) { return n == 1; });
 }
 
-/// 0, 1, ..., one for each dim.
+/// 0, 1, ..., one number per dim.
 Subscripts numbered(const Shape& shape) {
   Subscripts subscripts;
   for (std::size_t d = 0; d < shape.size(); ++d) subscripts.push_back(static_cast<int>(d));
@@ -45,7 +45,7 @@ class FusedRun {
     call_.operand_subscripts = phase.operand_subscripts;
     call_.result = &at(work.results[0]);
     call_.result_subscripts = phase.result_subscripts[0];
-    // Rank 0 holds the largest blocks: every rank cuts as it does.
+    // Rank 0 has the largest blocks. Every rank cuts as rank 0 does.
     const std::vector<Range> ranges = index_ranges(program, work, 0);
     const kernels::Cost cost =
         phase_cost(program.program, program.operation_of(work), static_cast<std::size_t>(work.phase), ranges);

@@ -7,7 +7,8 @@
 
 namespace shardline {
 
-/// The kernels of all operations on arrays of a few hundred kilobytes in f32 or f64, for a calibration to time.
+/// The kernels of all operations on arrays of a few hundred kilobytes, in f32 or f64. A calibration
+/// times them.
 std::vector<roofline::KernelSample> kernel_samples(DType dtype);
 
 }  // namespace shardline

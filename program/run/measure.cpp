@@ -47,7 +47,7 @@ std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::
 
 namespace {
 
-/// Collective over the mesh: by label, what each rank spent on all its spans.
+/// Collective over the mesh: by label, the time of each rank in all its spans.
 std::vector<std::vector<Seconds>> times_of_ranks(const Trace& trace, const mpi::Communicator& comm) {
   std::vector<double> own(trace.labels().size(), 0);
   for (const Span& span : trace.spans()) own[static_cast<std::size_t>(span.label)] += (span.end - span.begin).value;
@@ -70,7 +70,7 @@ void sort_worst_first(std::vector<KindSummary>& kinds) {
   });
 }
 
-/// Which ranks spent most and least.
+/// Finds the ranks with the most and the least time.
 void compare_ranks(const std::vector<Seconds>& of_rank, KindSummary& kind) {
   if (of_rank.empty()) return;
   const auto [least, most] = std::minmax_element(of_rank.begin(), of_rank.end());

@@ -8,36 +8,39 @@
 
 namespace shardline {
 
-/// The times that the ranks measured for one span, as one. A computation takes as long as on its slowest rank. A
-/// collective takes from the last entry to the last exit over the ranks of its axes, in the slowest such group.
+/// The times of one span on all ranks, joined into one. A computation takes the time of its slowest
+/// rank. A collective takes the time from the last entry to the last exit over the ranks of its
+/// axes, in the slowest group.
 struct JointTime {
   Seconds taken;        ///< equal on every rank; of all operations that ran as one
-  Seconds last_entry;   ///< of a collective: when the last of this rank's group entered, by rank 0's clock
-  Index last_rank = 0;  ///< which one that was; the lowest such rank of the mesh
+  Seconds last_entry;   ///< for a collective: the last entry in this rank's group, by rank 0's clock
+  Index last_rank = 0;  ///< the mesh rank of that entry; the lowest if there are several
 };
 
-/// Collective over the mesh of `engine`; every rank must have recorded spans of the same labels in the same order.
-/// `clock` is the one by which this rank did. Never negative, since the rank that enters last leaves later than that.
+/// Collective over the mesh of `engine`. Every rank must have spans of the same labels in the same
+/// order. `clock` is the clock of this rank's spans. Times are never negative: the rank that enters
+/// last leaves later.
 std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::vector<Span>& spans,
                                    const ClockAlignment& clock, collectives::Engine& engine);
 
-/// The times that the ranks measured for one label, over all its spans.
+/// The measured times of one label, over all its spans.
 struct Measured {
   int count = 0;                      ///< spans
-  Seconds total;                      ///< of all spans together
-  Seconds exposed;                    ///< of the rank that waited longest, all spans together
-  std::vector<Seconds> of_rank = {};  ///< all spans together, as each rank of the mesh saw them
+  Seconds total;                      ///< sum over all spans
+  Seconds exposed;                    ///< of the rank that waited longest, sum over all spans
+  std::vector<Seconds> of_rank = {};  ///< on each rank of the mesh, sum over all spans
 };
 
-/// Collective over the mesh of `engine`: joint_times() of the trace's spans, summed by label; operations that ran as
-/// one share its time. Those of collectives may be wrong by twice the uncertainty of the clocks. Equal on every rank.
+/// Collective over the mesh of `engine`: joint_times() of the trace's spans, summed by label.
+/// Operations that ran as one share its time. Times of collectives may be wrong by twice the clock
+/// uncertainty. Equal on every rank.
 std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine);
 
-/// How far collectives went on beside computation.
+/// How far collectives ran beside computation.
 struct Overlap {
-  Seconds in_flight;  ///< while any collective was in flight, on the rank where that was longest
-  Seconds alone;      ///< what they are predicted to take one after the other with nothing beside them
-  Seconds exposed;    ///< spent on waiting, starting and polling, on the rank that spent most
+  Seconds in_flight;  ///< time with a collective in flight, on the rank with the longest
+  Seconds alone;      ///< predicted time of all collectives, one after another, with nothing beside them
+  Seconds exposed;    ///< time for waiting, starting and polling, on the rank with the most
   /// Share of the communication that was hidden, on the rank with the smallest share. It is the smaller of two values:
   /// - 1 - exposed / in_flight. A rank that only waits hides nothing.
   /// - 1 - exposed / alone. Time in a queue, or before the next poll, does not count as hidden.
@@ -47,7 +50,7 @@ struct Overlap {
 /// Collective over the mesh of `engine`, over all spans of the trace.
 Overlap measure_overlap(const Trace& trace, collectives::Engine& engine);
 
-/// Operations of one kind and axis together.
+/// The operations of one kind and axis, summed.
 struct KindSummary {
   std::string kind;
   std::string axis;
@@ -58,24 +61,25 @@ struct KindSummary {
   Seconds measured;
   Seconds exposed;
   Seconds predicted;
-  Seconds math;          ///< of the predicted time: FLOPs over what each operation can reach,
+  Seconds math;          ///< parts of the predicted time: FLOPs over the reachable FLOP/s,
   Seconds memory;        ///< bytes over memory bandwidth,
-  Seconds comms;         ///< and between ranks
-  std::string limiter;   ///< that of the largest share of the predicted time
-  int slowest_rank = 0;  ///< the rank that spent most time on them
+  Seconds comms;         ///< and time between ranks
+  std::string limiter;   ///< the limiter of the largest share of the predicted time
+  int slowest_rank = 0;  ///< the rank with the most time in them
   Seconds slowest;       ///< its time
-  Seconds fastest;       ///< the time of the rank that spent least
+  Seconds fastest;       ///< the time of the fastest rank
   double ratio() const { return predicted.value > 0 ? measured.value / predicted.value : 0; }
 };
 
-/// Operations below this share of the measured time are listed apart: their ratios say little.
+/// Operations below this share of the measured time are listed last: their ratios say little.
 inline constexpr double kSmallShare = 0.01;
 
-/// Sums by kind and axis, worst first: of those that take at least kSmallShare of the measured time the largest ratio
-/// first, then likewise the others.
+/// Sums by kind and axis, worst first. Operations with at least kSmallShare of the measured time
+/// come first, sorted by ratio, largest first. Then the others, sorted in the same way.
 std::vector<KindSummary> summarise(const std::vector<Label>& labels, const std::vector<Measured>& measured);
 
-/// The table of summaries, in their order: count, bytes, FLOPs, measured, predicted, ratio and limiter by kind.
+/// The table of the summaries, in order: count, bytes, FLOPs, measured, predicted, ratio and
+/// limiter by kind.
 std::string table(const std::vector<KindSummary>& summaries);
 
 }  // namespace shardline

@@ -80,7 +80,7 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
   for (std::size_t i = 0; i < measured.size(); ++i) steps.push_back({executor.trace().labels()[i], measured[i]});
   const ArraySpec spec = array_spec(result, sizes, mesh, product.dtype());
   Tensor local = executor.get(product.result);
-  if (engine.arena() != nullptr) local = local.clone();  // the arena's memory is not for keeping
+  if (engine.arena() != nullptr) local = local.clone();  // memory of the arena cannot be kept
   return {DistTensor::from_local(engine.mesh(), spec, std::move(local)), std::move(steps)};
 }
 

@@ -12,31 +12,33 @@
 
 namespace shardline {
 
-/// The array written as "A[I_X, J]" on a mesh, its dims of the sizes given. Throws UsageError as the parser does, on an
-/// axis that the mesh does not have and on a dim without a size.
+/// The array written as "A[I_X, J]" on a mesh, with the given dim sizes. Throws UsageError as the
+/// parser does, for an axis that the mesh lacks, and for a dim without a size.
 ArraySpec array_spec(const std::string& text, const std::map<std::string, Index>& sizes, const AbstractMesh& mesh,
                      DType dtype = DType::f32);
 
-/// The built-in prices by which programs for these ranks are chosen, axes being within a node or across nodes as the
-/// ranks lie (see roofline::cpu_machine()). Equal on every rank. Collective over the mesh.
+/// The built-in prices that choose programs for these ranks. Axes are within a node or across
+/// nodes, as the ranks lie (see roofline::cpu_machine()). Equal on every rank. Collective over the
+/// mesh.
 roofline::Hardware cpu_hardware(const Mesh& mesh, DType dtype);
 
-/// One step of a program that was run: what it is and was predicted to take, and what it took.
+/// One step of a program after a run: its description, its prediction and its measured time.
 struct TimedStep {
   Label label;
   Measured measured;
 };
 
-/// A product and how it came about.
+/// A product, and the steps that made it.
 struct Multiplied {
   DistTensor result;
   std::vector<TimedStep> steps;  ///< the derived program, in order
 };
 
-/// The product of two arrays of one dtype, laid out as `result` asks ("C[I_X, K]"): dims of the same name are the same,
-/// and those that the result lacks are summed over. Derives the program that is cheapest by cpu_hardware(), runs it
-/// once and prices its steps on `hardware`. Collective over the mesh of `engine`, on which both operands must lie.
-/// Throws UsageError as make_product() does and when sizes of a dim disagree.
+/// The product of two arrays of one dtype, laid out as `result` asks ("C[I_X, K]"). Dims with the
+/// same name are the same; dims that the result lacks are summed over. Derives the cheapest program
+/// by cpu_hardware(), runs it once, and prices its steps on `hardware`. Collective over the mesh of
+/// `engine`; both operands must lie on it. Throws UsageError as make_product() does, and if sizes
+/// of a dim disagree.
 Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const DistTensor& b, const std::string& result,
                     const roofline::Hardware& hardware);
 

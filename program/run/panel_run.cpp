@@ -21,7 +21,7 @@ std::vector<TimeRange> run_panels(collectives::Engine& engine, const Program& pr
   const Phase& einsum = op.phases[phase];
   const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
   const Subscripts& dims = call.result_subscripts;
-  // bf16 operands are widened whole in every call.
+  // Every call widens whole bf16 operands.
   const bool widens = std::any_of(operands.begin(), operands.end(),
                                   [&](const Tensor* operand) { return operand->dtype() != result.dtype(); });
   if (dims.empty() || widens) {
@@ -29,7 +29,8 @@ std::vector<TimeRange> run_panels(collectives::Engine& engine, const Program& pr
     return {};
   }
   const auto rows_of = [&](int index) { return rank_0[static_cast<std::size_t>(index)].size(); };
-  // The outermost dim of more than one row: panels are whole pieces of the result, and products of many rows.
+  // The outermost dim with more than one row. So panels are contiguous parts of the result, and
+  // their products have many rows.
   const auto outer = std::find_if(dims.begin(), dims.end(), [&](int index) { return rows_of(index) > 1; });
   if (outer == dims.end()) {
     run_einsum(call);

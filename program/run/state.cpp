@@ -97,7 +97,7 @@ void State::replace(std::size_t number, const Tensor& updated) {
   if (of.placed) {
     copy_elements(updated, of.block);
   } else if (engine_.arena() != nullptr && engine_.arena()->contains(updated)) {
-    // The place of `updated` is for its own version.
+    // The place of `updated` belongs to its own version.
     if (of.block.data() == nullptr) of.block = Tensor(updated.dtype(), updated.shape());
     copy_elements(updated, of.block);
   } else {

@@ -13,14 +13,15 @@
 
 namespace shardline {
 
-/// What lives longer than a run of a program: named arrays on the mesh of an engine, each in one sharding. Executors
-/// that are bound to a state find their inputs here and leave updated arrays here. One of them runs at a time. What
-/// the programs communicate lies in the engine's arena, if it has one with room for it: each array at one place for
-/// all programs, and one room for what the running program makes itself.
+/// Arrays that live longer than one run of a program. They have names, and lie on the mesh of an
+/// engine, each in one sharding. Executors bound to a state find their inputs here and leave
+/// updated arrays here. One executor runs at a time. Communicated arrays lie in the engine's arena,
+/// if it has room: each array at one place for all programs, and one room for the arrays that the
+/// running program makes.
 class State {
  public:
-  /// Collective over the mesh of `engine`, which must outlive the state. Takes the places in the arena; no array has
-  /// elements yet.
+  /// Collective over the mesh of `engine`, which must outlive the state. Takes the places in the
+  /// arena. No array has elements yet.
   State(collectives::Engine& engine, const StatePlan& plan);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -28,36 +29,40 @@ class State {
   collectives::Engine& engine() const { return engine_; }
   bool contains(const std::string& name) const { return numbers_.contains(name); }
   std::vector<std::string> names() const;
-  /// What the array is. Throws Error, as all that follow, when the state has none of this name.
+  /// The description of an array. This and the following functions throw Error if the state has no
+  /// array of this name.
   const StateArray& array(const std::string& name) const { return slot(name).array; }
   /// False until set(), fill() or a program has given elements.
   bool is_set(const std::string& name) const { return slot(name).is_set; }
-  /// This rank's block; throws Error when it is not set.
+  /// This rank's block. Throws Error if it is not set.
   const Tensor& block(const std::string& name) const { return block(number(name)); }
 
-  /// Gives this rank's block. Its storage is shared, and overwritten by programs, unless it is copied to the arena.
-  /// Throws Error when dtype or shape are not those of the block.
+  /// Sets this rank's block. Its storage is shared, and programs overwrite it, unless it is copied
+  /// to the arena. Throws Error if dtype or shape are wrong.
   void set(const std::string& name, Tensor block);
-  /// Gives this rank's block from the logical array: `element` gives the element at a row-major index, for those of
-  /// the block alone.
+  /// Sets this rank's block from the logical array. `element` gives the element at a row-major
+  /// index; it is called only for elements of the block.
   void fill(const std::string& name, const DistTensor::Element& element);
   void fill_zeros(const std::string& name);
-  /// Collective over the mesh: the whole array on every rank. Throws Error when replicas differ in a bit.
+  /// Collective over the mesh: the whole array on every rank. Throws Error if replicas differ in a
+  /// bit.
   Tensor gather(const std::string& name) const;
 
   // For executors.
 
-  /// The memory in which programs place what they make themselves, when it holds `bytes`; programs share it.
+  /// The memory for arrays that programs make, if it has `bytes`. Programs share it.
   std::optional<Tensor> room(Index bytes) const;
-  /// The number by which the following know an array. Throws Error when the state has none of this name.
+  /// The number of an array, for the functions below. Throws Error if the state has no array of
+  /// this name.
   std::size_t number(const std::string& name) const;
-  /// This rank's block; throws Error when it is not set.
+  /// This rank's block. Throws Error if it is not set.
   const Tensor& block(std::size_t number) const;
-  /// This rank's block, or room for one in the arena that nothing has written, or an empty tensor.
+  /// This rank's block; or its unwritten place in the arena; or an empty tensor.
   const Tensor& storage(std::size_t number) const { return slots_[number].block; }
-  /// `updated` is this rank's block from now on. Copies where one of both lies in the arena, else shares storage.
+  /// Makes `updated` this rank's block. Copies if one of the two lies in the arena, else shares
+  /// storage.
   void replace(std::size_t number, const Tensor& updated);
-  /// Notes which executor has used the room last.
+  /// Notes the executor that used the room last.
   void use_room(const void* user) { room_user_ = user; }
   bool last_used_room(const void* user) const { return room_user_ == user; }
 
@@ -65,7 +70,7 @@ class State {
   struct Slot {
     StateArray array;
     Tensor block;
-    bool placed = false;  ///< in the arena, for good
+    bool placed = false;  ///< in the arena, permanently
     bool is_set = false;
   };
 

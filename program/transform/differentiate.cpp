@@ -9,7 +9,7 @@
 namespace shardline {
 namespace {
 
-/// Reverse mode over a program that grows while it runs.
+/// Reverse mode over a program that grows during the walk.
 class Reverse final : public Gradients {
  public:
   Reverse(Program& program, const std::map<ArrayId, ArrayId>& seeds, const std::vector<ArrayId>& wanted)
@@ -20,7 +20,7 @@ class Reverse final : public Gradients {
   }
 
   void run() {
-    // The operations are copied: those appended below move the vector that holds them.
+    // These are copies: the appends below move the vector of operations.
     for (const Operation& op : path_) {
       program_.region = {Pass::backward, op.region.layer};
       const ArrayId upstream = total(op.results[0]);
@@ -28,7 +28,7 @@ class Reverse final : public Gradients {
     }
   }
 
-  /// The gradient of `array`, adding its contributions when that is not done yet; -1 when there are none.
+  /// The gradient of `array`; adds its contributions if that is not done yet. -1 if there are none.
   ArrayId total(ArrayId array) {
     const auto done = totals_.find(array);
     if (done != totals_.end()) return done->second;
@@ -46,8 +46,8 @@ class Reverse final : public Gradients {
   Program& program() override { return program_; }
   bool needed(ArrayId array) const override { return needed_.count(array) > 0; }
 
-  /// An array for the next contribution to the gradient of `primal`. One of several is no gradient yet: it may stay
-  /// owed until it has been added to the others.
+  /// An array for the next contribution to the gradient of `primal`. One of several contributions
+  /// is not a gradient yet: it may stay owed until the sum.
   ArrayId contribution(ArrayId primal) override {
     const std::string name = "d" + program_.array(primal).name;
     if (uses_[primal] == 1) return gradient_array(primal, name);
@@ -62,15 +62,16 @@ class Reverse final : public Gradients {
   }
 
  private:
-  /// Arrays that depend on a wanted one. Only first results carry a gradient: the others are saved for the backward
-  /// pass.
+  /// Arrays that depend on a wanted one. Only first results have a gradient. The other results are
+  /// saved for the backward pass.
   void find_needed() {
     for (const Operation& op : program_.operations) {
       if (reads_needed(op)) needed_.insert(op.results[0]);
     }
   }
 
-  /// The operations between the seeds and the wanted arrays, last first, and how often each array is read on the way.
+  /// The operations between seeds and wanted arrays, last first, and the number of reads of each
+  /// array among them.
   void find_path(const std::map<ArrayId, ArrayId>& seeds) {
     std::set<ArrayId> live;
     for (const auto& [array, seed] : seeds) {

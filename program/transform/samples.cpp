@@ -20,7 +20,7 @@ const OperationKind& kind_named(const std::string& name) {
   throw Error("there is no operation " + name);
 }
 
-/// Appends the derivative in every input of floating-point numbers.
+/// Appends the derivative for every floating-point input.
 void append_derivative(Program& program, ArrayId result) {
   std::vector<ArrayId> wanted;
   for (const ArrayId input : program.inputs) {
@@ -31,7 +31,8 @@ void append_derivative(Program& program, ArrayId result) {
   differentiate(program, {{result, seed}}, wanted);
 }
 
-/// Numbers between 0 and 1 that are all different; a scalar lies between 1 and 2, as a count of steps must.
+/// Different numbers between 0 and 1. A scalar lies between 1 and 2, because it may be a step
+/// count.
 Tensor numbers(const Array& array) {
   const CounterRng rng(1, array.name);
   Tensor values(DType::f64, array.shape);
@@ -93,7 +94,7 @@ std::vector<SampledKernel> sampled_kernels(DType dtype) {
   std::set<const Kernel*> known;
   for (const OperationKind& kind : operation_kinds()) {
     const auto run = std::make_shared<SampleRun>(std::string(kind.name), dtype);
-    run->run_all();  // so that every kernel is timed on arrays as its operation makes them
+    run->run_all();  // so every kernel is timed on arrays that its operation made
     const std::vector<Operation>& operations = run->program().operations;
     for (std::size_t i = 0; i < operations.size(); ++i) {
       for (std::size_t p = 0; p < operations[i].phases.size(); ++p) {

@@ -10,11 +10,11 @@
 
 namespace shardline {
 
-/// The sample of a kind of operation with arrays in memory: the operation and its derivative as one program, whose
-/// phases one rank can run in order on whole arrays.
+/// The sample of a kind of operation, with arrays in memory. The operation and its derivative form
+/// one program. One rank can run its phases in order on whole arrays.
 class SampleRun {
  public:
-  /// Throws Error when there is no such kind.
+  /// Throws Error if there is no such kind.
   SampleRun(const std::string& kind, DType dtype);
 
   const Program& program() const { return program_; }
@@ -22,17 +22,17 @@ class SampleRun {
   void run(std::size_t operation, std::size_t phase);
   /// Runs all phases of all operations in order.
   void run_all();
-  /// What an array holds.
+  /// The elements of an array.
   Tensor& array(ArrayId id) { return arrays_.at(static_cast<std::size_t>(id)); }
   kernels::Cost cost(std::size_t operation, std::size_t phase) const;
 
  private:
   Program program_;
   std::vector<Tensor> arrays_;              ///< by array
-  std::vector<std::vector<Range>> ranges_;  ///< by operation: all of each index
+  std::vector<std::vector<Range>> ranges_;  ///< by operation: the whole range of each index
 };
 
-/// Every kernel of every kind of operation, once, in elements of `dtype` (f32 or f64).
+/// Every kernel of every kind of operation, once, with elements of `dtype` (f32 or f64).
 struct SampledKernel {
   const Kernel* kernel = nullptr;
   std::shared_ptr<SampleRun> run;  ///< shared by the kernels of an operation

@@ -8,14 +8,15 @@
 
 namespace shardline {
 
-/// A fault found while running: a broken contract, a failed MPI call, a wrong result. Ends the whole job.
+/// A fault at run time: a broken contract, a failed MPI call, a wrong result. It ends the whole
+/// job.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Something the caller gave is not legal. The message is one line that says what was given and what is legal;
-/// a command ends with exit code 2.
+/// The caller gave something illegal. The message is one line: what was given, and what is legal.
+/// The command ends with exit code 2.
 class UsageError : public Error {
  public:
   using Error::Error;
@@ -40,7 +41,8 @@ void require(bool ok, fmt::format_string<Args...> text, Args&&... args) {
 
 }  // namespace shardline
 
-/// Checked in every build: throws shardline::Error with the place and the formatted message (give the values in it).
+/// Checked in every build. Throws shardline::Error with the place and the message, which should
+/// show the values.
 #define SHARDLINE_CHECK(condition, ...)                                                                            \
   do {                                                                                                             \
     if (!(condition)) ::shardline::detail::fail_check(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \

@@ -8,7 +8,7 @@
 namespace shardline {
 namespace {
 
-/// The finaliser of SplitMix64: a bijection whose output bits each depend on all input bits.
+/// The finaliser of SplitMix64: a bijection. Every output bit depends on all input bits.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;

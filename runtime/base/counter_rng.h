@@ -7,8 +7,8 @@
 
 namespace shardline {
 
-/// A counter-based generator: element i is a pure function of (seed, name, i), so any rank can make any element of an
-/// array and every mesh sees the same values.
+/// A counter-based generator. Element i depends on (seed, name, i) only. So any rank can make any
+/// element, and the values are the same on every mesh.
 class CounterRng {
  public:
   CounterRng(std::uint64_t seed, std::string_view name);
@@ -17,7 +17,7 @@ class CounterRng {
   std::uint64_t bits(Index i) const;
   /// Uniform in [0, 1), 53 bits.
   double uniform(Index i) const;
-  /// Standard normal (Box-Muller on two streams of element `i`).
+  /// Standard normal, by Box-Muller on two streams of element `i`.
   double normal(Index i) const;
   /// Uniform integer in [0, n); n > 0. The bias is below n / 2^64.
   Index below(Index i, Index n) const;

@@ -9,7 +9,8 @@
 
 namespace shardline {
 
-/// Element types. bf16 is a storage type: arithmetic on it is done in f32. int8 is only priced: no array holds it.
+/// Element types. bf16 is for storage: arithmetic on it uses f32. int8 has a price only: no array
+/// holds it.
 enum class DType : std::uint8_t { f32, f64, bf16, i32, i64, int8 };
 
 /// True for the types that hold whole numbers only.
@@ -21,7 +22,7 @@ Index size_of(DType dtype);
 /// "f32", "f64", "bf16", "i32", "i64", "int8"
 std::string_view name_of(DType dtype);
 
-/// The upper half of an IEEE f32; converts by rounding to nearest, ties to even; NaN stays NaN.
+/// The upper half of an IEEE f32. Conversion rounds to nearest, ties to even. NaN stays NaN.
 struct BFloat16 {
   std::uint16_t bits = 0;
 

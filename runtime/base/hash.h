@@ -5,7 +5,7 @@
 
 namespace shardline {
 
-/// FNV-1a of 64 bits: enough to see that two texts differ, no protection against anybody who wants them to agree.
+/// FNV-1a of 64 bits. It shows that two texts differ. It is no protection against an attacker.
 std::uint64_t hash_of(std::string_view text);
 
 }  // namespace shardline

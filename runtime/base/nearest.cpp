@@ -6,7 +6,7 @@
 namespace shardline {
 namespace {
 
-/// Letters to add, drop and change (Levenshtein), row by row.
+/// The Levenshtein distance: letters to add, drop and change. Computed row by row.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

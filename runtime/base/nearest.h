@@ -6,8 +6,8 @@
 
 namespace shardline {
 
-/// Of `names`, those that `text` was most likely meant to be: fewest letters added, dropped and changed first, at most
-/// three.
+/// At most three of `names`: those nearest to `text`. The distance counts letters added, dropped
+/// and changed.
 std::vector<std::string> nearest(std::string_view text, const std::vector<std::string>& names);
 
 }  // namespace shardline

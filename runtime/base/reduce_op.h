@@ -4,8 +4,8 @@
 
 namespace shardline {
 
-/// How partial results of ranks combine: `{U_X}` owes a sum, `{Max_X}` a maximum. An average, which collectives give,
-/// is a sum divided once by the number of ranks; no sharding owes it.
+/// How the partial results of ranks combine. `{U_X}` owes a sum, `{Max_X}` a maximum. Collectives
+/// also give an average: the sum, divided once by the number of ranks. No sharding owes an average.
 enum class ReduceOp : std::uint8_t { sum, max, avg };
 
 /// "sum", "max", "avg"

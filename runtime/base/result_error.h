@@ -4,8 +4,8 @@
 
 namespace shardline {
 
-/// What a command made is wrong, not finite or cannot be written. The message is one line; a command ends with exit
-/// code 1. Ranks that agree on it throw it all.
+/// The result of a command is wrong, not finite, or cannot be written. The message is one line, the
+/// exit code is 1. If the ranks agree on the error, all of them throw it.
 class ResultError : public Error {
  public:
   using Error::Error;

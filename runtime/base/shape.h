@@ -20,7 +20,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// Number of elements of a shape (1 for a scalar). Throws Error when it does not fit 63 bits or an extent is negative.
+/// Number of elements of a shape (1 for a scalar). Throws Error if it does not fit 63 bits, or if
+/// an extent is negative.
 Index element_count(const Shape& shape);
 
 /// "[4, 8]"

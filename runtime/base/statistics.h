@@ -9,7 +9,7 @@
 
 namespace shardline {
 
-/// The middle value, or the mean of the two in the middle. Throws Error when there are none.
+/// The middle value, or the mean of the two middle values. Throws Error if there are no values.
 template <class T>
 T median(std::vector<T> values) {
   SHARDLINE_CHECK(!values.empty(), "no median of no values");
@@ -18,8 +18,8 @@ T median(std::vector<T> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) * 0.5;
 }
 
-/// The smallest value that at least the share `q` of the values, above 0 and at most 1, does not exceed (nearest rank).
-/// Throws Error when there are no values.
+/// The smallest value v such that at least the share `q` of the values are <= v (nearest rank); 0 <
+/// q <= 1. Throws Error if there are no values.
 template <class T>
 T quantile(std::vector<T> values, double q) {
   SHARDLINE_CHECK(!values.empty() && q > 0 && q <= 1, "no quantile {} of {} values", q, values.size());

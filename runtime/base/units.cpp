@@ -13,7 +13,7 @@ std::string scaled(double value, const char* unit) {
   constexpr int kNone = 3;
   if (value == 0) return fmt::format("0 {}", unit);
   if (!std::isfinite(value)) return fmt::format("{} {}", value, unit);
-  // 999.5 of a unit is shown as 1.00 of the next.
+  // 999.5 of a unit prints as 1.00 of the next unit.
   int step = static_cast<int>(std::floor(std::log10(std::abs(value) * (1000 / 999.5)) / 3));
   step = std::min(std::max(step, -kNone), static_cast<int>(kPrefixes.size()) - 1 - kNone);
   const double shown = value / std::pow(1000.0, step);
@@ -21,7 +21,7 @@ std::string scaled(double value, const char* unit) {
   return fmt::format("{:.{}f} {}{}", shown, decimals, kPrefixes.at(static_cast<std::size_t>(step + kNone)), unit);
 }
 
-/// Counts have no fractions of a unit: 12 B, 1.50 kB.
+/// A count below 1000 has no decimals: 12 B, but 1.50 kB.
 std::string counted(double value, const char* unit) {
   return std::abs(value) < 999.5 ? fmt::format("{:.0f} {}", value, unit) : scaled(value, unit);
 }

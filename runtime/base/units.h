@@ -5,7 +5,8 @@
 
 namespace shardline {
 
-/// A physical quantity: a double that does not mix with other quantities. Decimal units: 1 GB = 1e9 B.
+/// A physical quantity: a double that does not mix with other quantities. Units are decimal: 1 GB =
+/// 1e9 B.
 template <class Tag>
 struct Quantity {
   double value = 0;

@@ -7,7 +7,8 @@
 
 namespace shardline {
 
-/// A contiguous row-major array that somebody else owns. `T` may be const. Pointers may be null when the view is empty.
+/// A contiguous row-major array with another owner. `T` may be const. The pointer may be null if
+/// the view is empty.
 template <class T>
 struct View {
   T* data = nullptr;
@@ -17,7 +18,7 @@ struct View {
   T& operator[](Index i) const { return data[i]; }
   T* begin() const { return data; }
   T* end() const { return data + size(); }
-  // NOLINTNEXTLINE(google-explicit-constructor): a view passes for its read-only form.
+  // NOLINTNEXTLINE(google-explicit-constructor): a view converts to its read-only form.
   operator View<const T>() const requires(!std::is_const_v<T>) { return {data, shape}; }
 };
 

@@ -8,7 +8,8 @@
 
 namespace shardline {
 
-/// Calls body with a value of the C++ type of `dtype` and returns what it gives. Throws Error for int8.
+/// Calls body with a value of the C++ type of `dtype`, and returns its result. Throws Error for
+/// int8.
 template <class Body>
 auto with_type(DType dtype, Body body) {
   switch (dtype) {
@@ -28,7 +29,7 @@ auto with_type(DType dtype, Body body) {
   throw Error("nothing is computed in int8");
 }
 
-/// `value` as an element of type T; bf16 by way of f32.
+/// `value` as an element of type T. bf16 is rounded through f32.
 template <class T>
 T from_double(double value) {
   if constexpr (std::is_same_v<T, BFloat16>) {

@@ -8,9 +8,10 @@
 namespace shardline {
 namespace {
 
-/// The columns that stand after a CPU's name; guest time, which follows, is in `user` and `nice` already.
+/// The columns after a CPU's name. Guest time follows them; it is already part of `user` and
+/// `nice`.
 enum Column { kUser, kNice, kSystem, kIdle, kDisk, kInterrupts, kSoftInterrupts, kStolen, kColumns };
-constexpr int kLeastColumns = kIdle + 1;  // of the oldest kernels
+constexpr int kLeastColumns = kIdle + 1;  // in the oldest kernels
 
 std::optional<CpuTimes> times_of(std::istringstream& columns, Seconds tick) {
   std::array<double, kColumns> counts{};
@@ -52,10 +53,10 @@ CpuTimes between(const CpuTimes& begin, const CpuTimes& end) {
 
 std::optional<double> share_of_others(const CpuUse& use) {
   constexpr Seconds kShortest{0.2};
-  constexpr double kLeastCounted = 0.5;  // of the time, by counters that work
+  constexpr double kLeastCounted = 0.5;  // share of the time, if the counters work
   const Seconds all = use.elapsed * static_cast<double>(use.cpus);
   if (use.cpus == 0 || use.elapsed < kShortest || use.times.counted < kLeastCounted * all) return std::nullopt;
-  // Linux knows idle time exactly; busy time it samples.
+  // Linux counts idle time exactly. It samples busy time.
   const Seconds others = std::max(all - use.times.idle - use.own, use.times.stolen);
   return std::clamp(others / all, 0.0, 1.0);
 }

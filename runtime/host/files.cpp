@@ -19,7 +19,7 @@ namespace {
 
 std::string words_of(int error) { return std::generic_category().message(error); }
 
-/// Where a file written to `path` really goes: behind symbolic links, which a rename would replace.
+/// The real place of a file written to `path`: behind symbolic links, which a rename would replace.
 std::string target_of(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return place_behind_links(path).string();
@@ -28,7 +28,7 @@ std::string target_of(const std::string& path) {
   return std::filesystem::canonical(path).string();
 }
 
-/// Opens a file beside `path` that was not there before; its name goes to `name`. Negative when it cannot.
+/// Creates a new file beside `path`, and stores its name in `name`. Negative if it cannot.
 int open_beside(const std::string& path, std::string& name) {
   constexpr int kTries = 100;
   int descriptor = -1;
@@ -40,12 +40,12 @@ int open_beside(const std::string& path, std::string& name) {
   return descriptor;
 }
 
-/// What could not be done with the file, and why.
+/// The failed action on the file, and the reason.
 std::string failure_text(const std::string& path, const char* action) {
   return fmt::format("{}: cannot be {}: {}", path, action, words_of(errno));
 }
 
-/// So that the name itself survives a power cut. Not every file system can; then the name is as safe as it gets.
+/// Makes the name survive a power cut, if the file system supports it.
 void sync_folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -54,7 +54,7 @@ void sync_folder_of(const std::string& path) {
   ::close(descriptor);
 }
 
-/// Closes itself.
+/// A file descriptor that closes itself.
 struct Descriptor {
   int number = -1;
 
@@ -66,14 +66,14 @@ struct Descriptor {
   }
 };
 
-/// What something is that is not a regular file.
+/// The kind of something that is not a regular file.
 const char* kind_of(mode_t mode) {
   return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/// Throws UsageError when the file has more than `most` bytes.
+/// Throws UsageError if the file has more than `most` bytes.
 std::string read_at_most(const std::string& path, std::int64_t most) {
-  // Without O_NONBLOCK opening a pipe waits until somebody writes to it.
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   if (file.number < 0 && errno == ENOENT) usage_error("{}: no such file", path);
   require(file.number >= 0, "{}: cannot be opened: {}", path, words_of(errno));
@@ -111,7 +111,7 @@ void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {
 }
 
 std::filesystem::path place_behind_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // that Linux follows
+  constexpr int kMostLinks = 40;  // the limit of Linux
   std::filesystem::path place = path;
   std::error_code error;
   for (int links = 0; std::filesystem::is_symlink(place, error); ++links) {

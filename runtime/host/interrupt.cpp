@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 
-/// When the first signal came, by CLOCK_MONOTONIC in ns; 0: none did. Set by the handler, which may do little else.
+/// Time of the first signal, by CLOCK_MONOTONIC in ns; 0: none. The handler sets it, and may do
+/// little else.
 std::atomic<std::int64_t> asked_at{0};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -29,7 +30,7 @@ std::int64_t monotonic() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Once a signal has come.
+/// Call it only after a signal.
 bool overdue() { return static_cast<double>(monotonic() - asked_at) > Interruption::kPatience * 1e9; }
 
 extern "C" void shardline_ask_to_stop(int signal) {

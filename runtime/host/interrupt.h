@@ -4,16 +4,18 @@
 
 namespace shardline {
 
-/// While one lives, SIGINT and SIGTERM end nothing: they ask this process to stop, which it does where it can do so in
-/// order. Another signal after kPatience ends it as if there were no handler; within that time it is taken for the same
-/// one, as launcher and terminal may both send it. One at a time.
+/// While an Interruption lives, SIGINT and SIGTERM only ask this process to stop; it stops at a
+/// safe point. A second signal within kPatience counts as the same one, because launcher and
+/// terminal may both send it. A later signal acts as if there were no handler. Only one
+/// Interruption at a time.
 class Interruption {
  public:
-  /// Open MPI's launcher kills a rank a second after it has asked it to stop.
+  /// Open MPI's launcher asks a rank to stop and kills it one second later.
   static constexpr double kPatience = 0.3;  // seconds
 
-  /// `overdue` is called once, on the thread that calls attend(), when the signal is kPatience old and the process
-  /// still has not stopped: the launcher will soon end it by force. It must not throw.
+  /// `overdue` is called once, if the signal is kPatience old and the process has not stopped: the
+  /// launcher will soon kill it. The call comes from the thread that calls attend(). It must not
+  /// throw.
   explicit Interruption(std::function<void()> overdue = {});
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
@@ -21,7 +23,7 @@ class Interruption {
 
   /// True once this process was asked to stop.
   static bool asked();
-  /// To be called now and then by what may take long or wait for others; costs next to nothing.
+  /// Code that takes long or waits for others calls this now and then. The cost is negligible.
   static void attend();
 };
 

@@ -10,13 +10,13 @@
 namespace shardline {
 namespace {
 
-/// The variables of a launcher.
+/// The environment variables of a launcher.
 struct Launcher {
-  const char* size;  ///< number of processes; null where the launcher does not give it
+  const char* size;  ///< number of processes; null if the launcher does not give it
   const char* rank;  ///< number of this process
   const char* name;
-  bool outer = false;  ///< it may have started one of the others, and counts only without them
-  bool local = false;  ///< it gives the processes of this node: one there says nothing of others
+  bool outer = false;  ///< it may have started one of the others; counts only without them
+  bool local = false;  ///< it gives the processes of this node; 1 says nothing about other nodes
 };
 
 constexpr std::array<Launcher, 11> kLaunchers{{
@@ -33,13 +33,13 @@ constexpr std::array<Launcher, 11> kLaunchers{{
     {.size = "SLURM_STEP_NUM_TASKS", .rank = "SLURM_PROCID", .name = "srun", .outer = true},
 }};
 
-/// Nothing where the variable is not set or is no number.
+/// Nothing if the variable is not set or is not a number.
 std::optional<int> number(const Variables& variables, const char* name) {
   const char* text = name == nullptr ? nullptr : variables(name);
   return text == nullptr ? std::nullopt : whole_number<int>(text);
 }
 
-/// How many processes a launcher says that it has started.
+/// The number of processes that a launcher says it started.
 struct Claim {
   const Launcher* launcher = nullptr;
   int ranks = 0;
@@ -47,8 +47,8 @@ struct Claim {
   bool reports = false;
 };
 
-/// Nothing where the launcher says nothing. Some need not give the size, but the number of a process shows that there
-/// are at least as many before it, of which the first cannot know.
+/// Nothing if the launcher says nothing. Some launchers do not give the size. But the number of a
+/// process shows that there are at least as many before it. The first process cannot know.
 std::optional<Claim> claim_of(const Launcher& launcher, const Variables& variables) {
   const std::optional<int> rank = number(variables, launcher.rank);
   if (const std::optional<int> size = number(variables, launcher.size)) {

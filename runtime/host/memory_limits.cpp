@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-/// "max" and "unlimited" are no limit; nothing where the text is no number either.
+/// "max" and "unlimited" mean no limit. Nothing if the text is no number either.
 std::optional<double> amount(const std::string& text) {
   if (text == "max" || text == "unlimited") return kUnlimited;
   std::istringstream stream(text);
@@ -37,13 +37,14 @@ std::optional<double> amount(const std::string& text) {
   return stream >> value ? std::optional(value) : std::nullopt;
 }
 
-/// What a file of one number says.
+/// The content of a file with one number.
 std::optional<double> amount_in(const std::string& path) {
   const std::vector<std::string> lines = lines_of(path);
   return lines.empty() ? std::nullopt : amount(lines[0]);
 }
 
-/// The number after a key in a file of lines "key value" or "key: value kB"; in the file's own unit.
+/// The number after `key` in a file with lines "key value" or "key: value kB", in the unit of the
+/// file.
 std::optional<double> value_of(const std::string& path, const std::string& key) {
   for (const std::string& line : lines_of(path)) {
     const std::vector<std::string> words = words_of(line);
@@ -60,26 +61,27 @@ void add_machine(const std::string& root, std::vector<MemoryBound>& bounds) {
   const std::string path = root + "/proc/meminfo";
   const std::optional<double> total = value_of(path, "MemTotal:");
   if (!total) return;
-  // Kernels before 3.14 do not say what is available.
+  // Kernels before 3.14 do not give the available memory.
   const double available =
       value_of(path, "MemAvailable:")
           .value_or(value_of(path, "MemFree:").value_or(*total) + value_of(path, "Cached:").value_or(0));
   bounds.push_back(bound("free memory", kKibi * *total, kKibi * available));
 }
 
-/// Where a hierarchy of control groups can be seen, and where in it the process is.
+/// A hierarchy of control groups: where it is mounted, and where the process is in it.
 struct Hierarchy {
   bool unified = false;  ///< cgroup v2
   std::string mount;     ///< folder, below the root that stands for "/"
-  std::string group;     ///< of the process, relative to it: "/slurm/job_7"; empty for the mount itself
+  std::string group;     ///< of the process, relative to the mount: "/slurm/job_7"; empty for the mount itself
 };
 
-/// True when `wanted` is among the entries of "rw,memory,...".
+/// True if `wanted` is an entry of "rw,memory,...".
 bool has_entry(const std::string& list, const std::string& wanted) {
   return ("," + list + ",").find("," + wanted + ",") != std::string::npos;
 }
 
-/// The group of the process in the hierarchy, from /proc/self/cgroup; lines are "number:controllers:path".
+/// The group of the process in the hierarchy, from /proc/self/cgroup. Lines are
+/// "number:controllers:path".
 std::optional<std::string> group_path(const std::string& root, bool unified) {
   for (const std::string& line : lines_of(root + "/proc/self/cgroup")) {
     const std::size_t first = line.find(':');
@@ -91,8 +93,8 @@ std::optional<std::string> group_path(const std::string& root, bool unified) {
   return std::nullopt;
 }
 
-/// What of `path` lies below `top`; empty where it is `top` itself, or where it cannot be reached from there: a
-/// process may be in a group outside of its cgroup namespace ("/../other").
+/// The part of `path` below `top`. Empty if it is `top` itself, or not below it: a process may be
+/// in a group outside its cgroup namespace ("/../other").
 std::string below(const std::string& path, const std::string& top) {
   std::string rest = path;
   if (top != "/") {
@@ -104,7 +106,7 @@ std::string below(const std::string& path, const std::string& top) {
   return rest;
 }
 
-/// Spaces and the like stand as \040 in mountinfo.
+/// mountinfo writes spaces and similar characters as \040.
 std::string unescaped(const std::string& text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -115,8 +117,8 @@ std::string unescaped(const std::string& text) {
   return result;
 }
 
-/// The hierarchies that may bound memory, as they are mounted. Lines of mountinfo are "id parent device root mount
-/// options [more]... - type source super-options".
+/// The mounted hierarchies that may bound memory. Lines of mountinfo are "id parent device root
+/// mount options [more]... - type source super-options".
 std::vector<Hierarchy> hierarchies(const std::string& root) {
   std::vector<Hierarchy> found;
   for (const std::string& line : lines_of(root + "/proc/self/mountinfo")) {
@@ -132,11 +134,11 @@ std::vector<Hierarchy> hierarchies(const std::string& root) {
   return found;
 }
 
-/// What the files of a group say, each in its own words.
+/// The names of a group's files and keys.
 struct GroupFiles {
   std::vector<std::string> limits;
   std::string usage;
-  std::vector<std::string> page_cache;  ///< keys of memory.stat: what the system can give back
+  std::vector<std::string> page_cache;  ///< keys of memory.stat for memory that the system can give back
 };
 
 const GroupFiles& files_of(bool unified) {
@@ -161,11 +163,12 @@ void add_group(const Hierarchy& hierarchy, const std::string& group, std::vector
     bounds.back().id = id;
   };
   for (const std::string& file : files.limits) add(file, amount_in(folder + "/" + file));
-  // Version 1 knows the least limit of the groups above too, also of those that a container cannot see.
+  // Version 1 also knows the smallest limit of the groups above, even those that a container cannot
+  // see.
   if (!hierarchy.unified) add("hierarchical_memory_limit", value_of(stat, "hierarchical_memory_limit"));
 }
 
-/// Of the process's own group and those above it.
+/// Adds the process's own group and those above it.
 void add_groups(const Hierarchy& hierarchy, std::vector<MemoryBound>& bounds) {
   for (std::string group = hierarchy.group;; group.resize(group.rfind('/'))) {
     add_group(hierarchy, group, bounds);

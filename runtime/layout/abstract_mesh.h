@@ -12,31 +12,33 @@ namespace shardline {
 /// Position of a rank on every axis of a mesh, in mesh order.
 using Coordinates = std::vector<Index>;
 
-/// Named axes and their sizes, major first. Knows no MPI, so a program can be partitioned and priced for machines that
-/// are not there. Rank = row-major coordinate, last axis fastest.
+/// Named axes and their sizes, major first. It uses no MPI, so a program can be partitioned and
+/// priced for machines that do not exist here. Rank = row-major coordinate, last axis fastest.
 class AbstractMesh {
  public:
   /// A mesh of one rank and no axes.
   AbstractMesh() = default;
-  /// Throws UsageError on a repeated or illegal axis name (letters, digits and `_`, starting with a letter) or a size
-  /// below 1.
+  /// Throws UsageError if a name is repeated or illegal (letters, digits and `_`, starting with a
+  /// letter), or if a size is below 1.
   explicit AbstractMesh(const std::vector<std::pair<Axis, Index>>& axes);
-  /// Parses "X=2,Y=4", blanks allowed; throws UsageError that shows what was given, also beyond 2^24 ranks.
+  /// Parses "X=2,Y=4"; blanks are allowed. Throws UsageError with the text if it is wrong or has
+  /// more than 2^24 ranks.
   static AbstractMesh parse(const std::string& text);
 
   const Axes& axes() const { return names_; }
   bool has(const Axis& axis) const { return contains(names_, axis); }
-  /// Size of one axis; throws UsageError naming the axis and the mesh when there is no such axis.
+  /// Size of one axis. Throws UsageError with axis and mesh if there is no such axis.
   Index size(const Axis& axis) const;
   /// Product of the sizes of `axes` (1 for none).
   Index size(const Axes& axes) const;
   Index ranks() const { return ranks_; }
 
-  /// Position of `axis` in mesh order; throws UsageError when there is no such axis.
+  /// Position of `axis` in mesh order. Throws UsageError if there is no such axis.
   std::size_t position(const Axis& axis) const;
   Coordinates coordinates(Index rank) const;
   Index rank(const Coordinates& coordinates) const;
-  /// The ranks that differ from `rank` only on `axes`, ordered by their coordinates on `axes` as written (major first).
+  /// The ranks that differ from `rank` only on `axes`, ordered by coordinates on `axes` as written
+  /// (major first).
   std::vector<Index> group(Index rank, const Axes& axes) const;
   /// Position of `rank` within group(rank, axes).
   Index position_in_group(Index rank, const Axes& axes) const;

@@ -8,17 +8,20 @@
 
 namespace shardline {
 
-/// The block rule: a dim of size `n` over `parts`: the first n mod parts ranks hold ceil(n / parts), the rest
-/// floor(n / parts). Zero is legal.
+/// The block rule: a dim of size `n` is cut over `parts` ranks. The first n mod parts ranks hold
+/// ceil(n / parts), the rest hold floor(n / parts). Empty blocks are legal.
 Range block(Index n, Index parts, Index which);
 
-/// The block of a dim of size `n` over several axes of `mesh`, nested with the major axis first, for `coordinates`.
+/// The block that `coordinates` hold of a dim of size `n` over several axes of `mesh`, nested,
+/// major axis first.
 Range nested_block(Index n, const Axes& axes, const AbstractMesh& mesh, const Coordinates& coordinates);
 
-/// The blocks of a dim of size `n` for every position of the group over `axes` (major first), in that order.
+/// The blocks of a dim of size `n` for every position of the group over `axes` (major first), in
+/// order.
 std::vector<Range> nested_blocks(Index n, const Axes& axes, const AbstractMesh& mesh);
 
-/// What `rank` holds of an array of logical `shape`: one range per dim. Unreduced axes do not cut.
+/// The block of an array of logical `shape` on `rank`: one range per dim. Unreduced axes do not
+/// cut.
 std::vector<Range> box(const Shape& shape, const Sharding& sharding, const AbstractMesh& mesh, Index rank);
 
 /// Extents of box().

@@ -8,7 +8,8 @@
 namespace shardline {
 namespace {
 
-/// Elements of which all exponent bits are set are NaN or infinite. Whole numbers, so that the loop is vectorised.
+/// NaN and infinity have all exponent bits set. The test uses integers, so the compiler vectorises
+/// the loop.
 template <class Bits>
 bool any_exponent_full(const std::byte* data, Index count, Bits exponent) {
   constexpr Index kBlock = 4096;

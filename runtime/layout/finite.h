@@ -6,8 +6,8 @@
 
 namespace shardline {
 
-/// "NaN" when an element of the tensor is that, otherwise "infinity" when one is infinite, otherwise empty. One pass
-/// over its memory.
+/// "NaN" if any element is NaN; else "infinity" if any element is infinite; else empty. One pass
+/// over the memory.
 std::string_view non_finite(const Tensor& tensor);
 
 }  // namespace shardline

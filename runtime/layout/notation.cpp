@@ -15,16 +15,16 @@ bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0;
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// Characters (not bytes) of UTF-8 text.
+/// Counts characters, not bytes, of UTF-8 text.
 std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-/// What LaTeX and typesetting put where others put space.
+/// Spaces in LaTeX and in typeset text.
 constexpr std::array kSpaces = {"\\,", "\\;", "\\:", "\\!",    "\\ ",    "\\quad", "\\\\",
                                 "&",   "~",   "$",   "\u00A0", "\u2009", "\u202F"};
-/// What may stand around a name: `\mathbf{A}`, `**A**`.
+/// Decoration around a name: `\mathbf{A}`, `**A**`.
 struct Style {
   const char* begin;
   const char* end;
@@ -41,7 +41,8 @@ constexpr std::array kOpenDims = {"[", "\\left["};
 constexpr std::array kCloseDims = {"]", "\\right]"};
 constexpr const char* kLocal = "LOCAL";
 
-/// Recursive descent over the grammar of docs/notation.md, a function per rule. Every token skips the space before it.
+/// Recursive descent over the grammar of docs/notation.md: one function per rule. Every token skips
+/// the space before it.
 class Parser {
  public:
   explicit Parser(std::string text) : owned_(with_braces(std::move(text))), text_(owned_) {}
@@ -70,7 +71,7 @@ class Parser {
  private:
   enum class Name : std::uint8_t { required, optional };
 
-  /// Subscripts as web pages write them, "I<sub>X</sub>", in the form of LaTeX: "I_{X}".
+  /// Rewrites subscripts of web pages, "I<sub>X</sub>", as LaTeX: "I_{X}".
   static std::string with_braces(std::string text) {
     for (const auto& [tag, brace] : {std::pair<std::string, std::string>{"<sub>", "_{"}, {"</sub>", "}"}}) {
       for (std::size_t at = text.find(tag); at != std::string::npos; at = text.find(tag)) {
@@ -99,7 +100,8 @@ class Parser {
     return product;
   }
 
-  /// The name of a collective with its subscript; nothing, and nothing is taken, where an array stands.
+  /// The name and subscript of a collective. If an array stands here, returns nothing and consumes
+  /// nothing.
   std::optional<ParsedCollective> collective() {
     skip_space();
     const std::size_t begin = at_;
@@ -155,7 +157,7 @@ class Parser {
     return name;
   }
 
-  /// One array that is only moved keeps its name, so that it may be written once or not at all.
+  /// An array that is only moved keeps its name. So the text may give the name once or not at all.
   static void name_arrays(ParsedProduct& product) {
     ParsedArray& operand = product.operands[0];
     if (operand.name.empty() && product.result) operand.name = product.result->name;
@@ -185,7 +187,7 @@ class Parser {
     if (!take("\\}")) expect("}", "\"}\" after the axes owed on");
   }
 
-  /// A subscript: names of one letter each, or any names in braces. `noun` is "axis" or "dim".
+  /// A subscript: one-letter names, or any names in braces. `noun` is "axis" or "dim".
   std::vector<std::string> list(const std::string& noun) {
     std::vector<std::string> names;
     if (take("{")) {
@@ -228,7 +230,7 @@ class Parser {
 
   static std::string with_article(const std::string& noun) { return (noun == "axis" ? "an " : "a ") + noun; }
 
-  /// A word that may stand in bold or in LaTeX's text.
+  /// A word, perhaps in bold or in a LaTeX text style.
   std::string styled(const std::string& what, std::string_view more) {
     for (const Style& style : kStyles) {
       if (!take(style.begin)) continue;
@@ -253,13 +255,13 @@ class Parser {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  /// True where a name begins, in whatever style.
+  /// True if a name begins here, in any style.
   bool starts_name() const {
     return is_letter(peek()) ||
            std::any_of(kStyles.begin(), kStyles.end(), [&](const Style& style) { return is_next(style.begin); });
   }
 
-  /// True where the dims of an array begin.
+  /// True if the dims of an array begin here.
   bool starts_dims() const {
     return std::any_of(kOpenDims.begin(), kOpenDims.end(), [&](const char* token) { return is_next(token); });
   }
@@ -307,7 +309,7 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-/// The name of a mesh axis that `written` means by itself; empty when there is none.
+/// The mesh axis for `written` as a whole name; empty if there is none.
 Axis axis_named(const std::string& written, const AbstractMesh& mesh) {
   if (mesh.has(written)) return written;
   Axis upper = written;

@@ -10,14 +10,15 @@
 
 namespace shardline {
 
-/// How an array lies on a mesh: for each dim the axes that shard it (major first), and the axes over which partial
-/// results are still owed, `A[I_XY, J]{U_Z}`. A mesh axis that occurs nowhere replicates.
+/// How an array lies on a mesh. Each dim has the axes that shard it (major first). `unreduced` are
+/// the axes over which partial results are still owed: `A[I_XY, J]{U_Z}`. Any other mesh axis
+/// replicates.
 struct Sharding {
   std::vector<Axes> dims;
   Axes unreduced;                   ///< in mesh order once validated
-  ReduceOp reduce = ReduceOp::sum;  ///< what the unreduced axes owe; sum when there are none
+  ReduceOp reduce = ReduceOp::sum;  ///< what the unreduced axes owe; sum if there are none
 
-  /// Every dim whole, nothing owed.
+  /// Every dim is whole, and nothing is owed.
   static Sharding replicated(std::size_t rank) { return {std::vector<Axes>(rank), {}, ReduceOp::sum}; }
   /// True when `axis` shards a dim or is owed.
   bool uses(const Axis& axis) const;
@@ -26,9 +27,10 @@ struct Sharding {
   auto operator<=>(const Sharding&) const = default;
 };
 
-/// Checks `sharding` of array `name` with dims `dim_names` against the mesh and brings the unreduced axes into mesh
-/// order. Throws UsageError with array, dim, axis and mesh on an unknown axis, an axis used twice, an axis that both
-/// shards and is unreduced, an average that is owed, or a wrong number of dims.
+/// Checks `sharding` of array `name` with dims `dim_names` against the mesh, and sorts the
+/// unreduced axes into mesh order. Throws UsageError with array, dim, axis and mesh for: an unknown
+/// axis, an axis used twice, an axis that shards and is unreduced, an owed average, a wrong number
+/// of dims.
 Sharding validated(Sharding sharding, const std::string& name, const std::vector<std::string>& dim_names,
                    const AbstractMesh& mesh);
 

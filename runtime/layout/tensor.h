@@ -9,17 +9,17 @@
 
 namespace shardline {
 
-/// A contiguous row-major array in this rank's memory. Copying a Tensor shares its storage (clone() copies the
-/// elements), so that an operation in flight can co-own the buffers it reads and writes. Storage is aligned to 64 bytes
-/// and its elements are not initialised.
+/// A contiguous row-major array in this rank's memory. A copy shares the storage, so an operation
+/// in flight can co-own its buffers; clone() copies the elements. Storage is aligned to 64 bytes
+/// and not initialised.
 class Tensor {
  public:
   /// No storage, shape [0].
   Tensor() = default;
-  /// Throws Error when the shape is not legal and std::bad_alloc when there is not enough memory.
+  /// Throws Error if the shape is illegal, std::bad_alloc if memory is short.
   Tensor(DType dtype, Shape shape);
-  /// Elements that lie in `memory`, which holds at least as many bytes and lives as long as any Tensor over it. An
-  /// aliasing or non-owning pointer lends memory of the caller. Not counted by tensor_memory().
+  /// Elements in `memory`, which must be large enough and live as long as any Tensor over it. An
+  /// aliasing or non-owning pointer lends the caller's memory. tensor_memory() does not count it.
   Tensor(DType dtype, Shape shape, std::shared_ptr<std::byte> memory);
   static Tensor zeros(DType dtype, Shape shape);
 
@@ -31,10 +31,10 @@ class Tensor {
 
   std::byte* data() { return storage_.get(); }
   const std::byte* data() const { return storage_.get(); }
-  /// What keeps the elements alive.
+  /// The owner of the elements.
   std::shared_ptr<const std::byte> memory() const { return storage_; }
   std::shared_ptr<std::byte> memory() { return storage_; }
-  /// Typed access; throws Error when T is not this tensor's element type.
+  /// Typed access. Throws Error if T is not the element type.
   template <class T>
   View<T> view() {
     check_type(kDTypeOf<T>);
@@ -48,12 +48,13 @@ class Tensor {
 
   /// The same elements under another shape of equal size; shares the storage.
   Tensor reshaped(Shape shape) const;
-  /// Positions [begin, end) of dim 0; shares the storage. Throws Error when there is no dim or no such positions.
+  /// Rows [begin, end) of dim 0; shares the storage. Throws Error if the tensor is a scalar or
+  /// lacks these rows.
   Tensor rows(Range range) const;
   Tensor clone() const;
-  /// A copy with another element type (through f64; integers only to and from themselves).
+  /// A copy with another element type, through f64. Integers do not convert.
   Tensor as(DType dtype) const;
-  /// The elements of the block given by one range per dim, copied.
+  /// A copy of the block given by one range per dim.
   Tensor slice(const std::vector<Range>& ranges) const;
   /// Copies `block` into the place given by one range per dim.
   void assign(const std::vector<Range>& ranges, const Tensor& block);
@@ -69,10 +70,10 @@ class Tensor {
   std::shared_ptr<std::byte> storage_;
 };
 
-/// `memory`, counted as `bytes` of tensors from now until its last copy has gone.
+/// `memory`, counted as `bytes` of tensors until its last copy goes.
 std::shared_ptr<std::byte> counted(std::shared_ptr<std::byte> memory, Index bytes);
 
-/// Bytes of the elements of all tensors of this process, but for those over memory that was given and not counted().
+/// Bytes of all tensors of this process. Memory of the caller counts only if it is counted().
 struct TensorMemory {
   Index now = 0;
   Index peak = 0;  ///< since the start or the last reset_tensor_peak()

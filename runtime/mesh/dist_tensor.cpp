@@ -18,7 +18,7 @@ ArraySpec validated(ArraySpec spec, const AbstractMesh& mesh) {
   return spec;
 }
 
-/// The value that changes no result of `op`.
+/// The neutral element of `op`.
 template <class T>
 T neutral(ReduceOp op) {
   if (op == ReduceOp::sum) return T{};
@@ -29,7 +29,8 @@ T neutral(ReduceOp op) {
   }
 }
 
-/// Calls body(index within the block, row-major index in the whole) for every element of the block `ranges` of `shape`.
+/// Calls body(index in the block, row-major index in the whole) for every element of the block
+/// `ranges` of `shape`.
 template <class Body>
 void for_each_element(const Shape& shape, const std::vector<Range>& ranges, Body body) {
   Index count = 1;
@@ -77,7 +78,7 @@ void reduce_into(Tensor& sum, const Tensor& part, ReduceOp op) {
   throw Error(fmt::format("sums are not taken in {}", name_of(sum.dtype())));
 }
 
-/// The lowest rank whose part is a copy of that of a rank at `coordinates`.
+/// The lowest rank that holds a replica of the block at `coordinates`.
 Index first_replica(Coordinates coordinates, const Sharding& sharding, const AbstractMesh& mesh) {
   for (const Axis& axis : mesh.axes()) {
     if (!sharding.uses(axis)) coordinates[mesh.position(axis)] = 0;
@@ -122,7 +123,7 @@ Tensor DistTensor::gather() const {
       local_.size() == 0 ? "" : std::string(bytes, static_cast<std::size_t>(local_.bytes())));
 
   Tensor whole(spec_.dtype == DType::bf16 ? DType::f32 : spec_.dtype, spec_.shape);
-  // Ranks in ascending order meet the owed coordinates of every block in ascending order.
+  // Ascending ranks visit the owed coordinates of every block in ascending order.
   for (Index rank = 0; rank < axes.ranks(); ++rank) {
     const std::string& part = parts[static_cast<std::size_t>(rank)];
     const Index original = first_replica(axes.coordinates(rank), spec_.sharding, axes);

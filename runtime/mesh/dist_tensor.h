@@ -10,7 +10,7 @@
 
 namespace shardline {
 
-/// What an array on a mesh is, but for its elements.
+/// The description of an array on a mesh, without its elements.
 struct ArraySpec {
   std::string name;
   std::vector<std::string> dims;
@@ -19,19 +19,19 @@ struct ArraySpec {
   DType dtype = DType::f32;
 };
 
-/// This rank's part of a logical array that lies on a mesh under a sharding. Refers to the mesh, which must outlive it.
+/// This rank's block of a sharded logical array. It refers to the mesh, which must outlive it.
 class DistTensor {
  public:
   /// The element of a logical array at a row-major index.
   using Element = std::function<double(Index)>;
 
-  /// Fills this rank's block from the logical array that `element` describes. Where the array is owed, the ranks at
-  /// coordinate 0 of every owed axis hold the elements and the others what adds nothing: zero to a sum, the lowest
-  /// value to a maximum. Talks to nobody. Throws UsageError as validated() does, or when dims and shape differ in
-  /// number.
+  /// Fills this rank's block from the logical array that `element` describes. If the array is owed,
+  /// the ranks at coordinate 0 of every owed axis hold the elements. The other ranks hold the
+  /// neutral value: zero for a sum, the lowest value for a maximum. Does not communicate. Throws
+  /// UsageError as validated() does, or if dims and shape differ in number.
   static DistTensor make(const Mesh& mesh, ArraySpec spec, const Element& element);
-  /// Takes a block that this rank holds already. Throws Error that gives both when its dtype or shape is not what the
-  /// block rule gives this rank.
+  /// Takes the block that this rank already holds. Throws Error with both sides if dtype or shape
+  /// break the block rule.
   static DistTensor from_local(const Mesh& mesh, ArraySpec spec, Tensor local);
 
   const Mesh& mesh() const { return *mesh_; }
@@ -41,9 +41,9 @@ class DistTensor {
   Tensor& local() { return local_; }
   const Tensor& local() const { return local_; }
 
-  /// Collective over the mesh: the whole logical array on every rank, for inspection. Owed parts are reduced in the
-  /// order of their coordinates (bf16 in f32, rounded once). Throws Error when two ranks that should hold the same
-  /// elements do not hold the same bits.
+  /// Collective over the mesh: the whole logical array on every rank, for inspection. Owed parts
+  /// are reduced in the order of their coordinates (bf16 in f32, rounded once). Throws Error if two
+  /// replicas do not have the same bits.
   Tensor gather() const;
 
   /// "A[I_X, J]{U_Y}"

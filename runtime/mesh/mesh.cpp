@@ -14,7 +14,8 @@ mpi::Communicator duplicate_for(const AbstractMesh& axes, const mpi::Communicato
   return parent.duplicate();
 }
 
-/// Collective over `comm`: for every rank the lowest rank of its node. `node` are the ranks of this one's.
+/// Collective over `comm`: for every rank the lowest rank of its node. `node` has the ranks of this
+/// node.
 std::vector<int> nodes_of(const mpi::Communicator& comm, const mpi::Communicator& node) {
   const double lowest = node.min(comm.rank());
   std::vector<int> nodes;

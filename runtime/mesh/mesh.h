@@ -9,23 +9,24 @@
 
 namespace shardline {
 
-/// The ranks that differ from this one only on some axes, in the order in which the axes were written (major first).
+/// The ranks that differ from this one only on some axes, ordered as the axes were written (major
+/// first).
 struct Group {
   Axes axes;                                ///< as written
   const mpi::Communicator* comm = nullptr;  ///< lives as long as the mesh
   std::vector<int> ranks;                   ///< ranks[i] = rank within `comm` of position i
-  std::vector<Index> mesh_ranks;            ///< the same as ranks of the mesh
+  std::vector<Index> mesh_ranks;            ///< the same positions as ranks of the mesh
   int position = 0;                         ///< this rank's position
-  bool one_node = true;                     ///< all of them can share memory, as MPI tells
+  bool one_node = true;                     ///< all ranks can share memory, as MPI reports
   int size() const { return static_cast<int>(ranks.size()); }
 };
 
-/// An AbstractMesh whose ranks are those of a communicator. The communicator of an axis set is made at first use,
-/// collectively over its own ranks only, and cached.
+/// An AbstractMesh over the ranks of a communicator. The first use of an axis set makes its
+/// communicator, collectively over its own ranks only. Later uses share it.
 class Mesh {
  public:
-  /// Collective over `parent`, which is duplicated. Throws UsageError that gives both numbers when the product of the
-  /// axes is not the number of ranks.
+  /// Collective over `parent`, which is duplicated. Throws UsageError with both numbers if the
+  /// product of the axes is not the number of ranks.
   Mesh(AbstractMesh axes, const mpi::Communicator& parent);
 
   const AbstractMesh& axes() const { return axes_; }
@@ -34,15 +35,15 @@ class Mesh {
   const Coordinates& coordinates() const { return coordinates_; }
   /// All ranks of the mesh.
   const mpi::Communicator& comm() const { return comm_; }
-  /// By rank: the lowest rank of its node.
+  /// For every rank, the lowest rank of its node.
   const std::vector<int>& nodes() const { return nodes_; }
-  /// This rank's node has fewer cores than ranks of the mesh, which must take turns.
+  /// This rank's node has more ranks of the mesh than cores, so ranks take turns.
   bool crowded() const { return crowded_; }
-  /// Collective over `axes` when the axis set is used for the first time; any order of the same axes shares one
-  /// communicator. Throws UsageError on an unknown or repeated axis.
+  /// Collective over `axes` at the first use of the axis set. All orders of the same axes share one
+  /// communicator. Throws UsageError for an unknown or repeated axis.
   const Group& group(const Axes& axes) const;
-  /// group() over those of `axes` whose size is not 1; where there are none, of this rank alone and without a
-  /// communicator.
+  /// group() over those of `axes` whose size is not 1. If there are none: this rank alone, without
+  /// a communicator.
   const Group& moving_group(const Axes& axes) const;
 
  private:
@@ -53,7 +54,7 @@ class Mesh {
   bool crowded_ = false;
   mutable std::map<Axes, std::unique_ptr<mpi::Communicator>> comms_;  ///< by axes in mesh order
   mutable std::map<Axes, Group> groups_;                              ///< by axes as written
-  mutable std::map<Axes, Group> moving_groups_;                       ///< by axes as written, those of size 1 included
+  mutable std::map<Axes, Group> moving_groups_;                       ///< by axes as written, including axes of size 1
 };
 
 }  // namespace shardline

@@ -15,7 +15,7 @@
 namespace shardline::mpi {
 namespace {
 
-/// Owns an MPI group for as long as a communicator is being made from it.
+/// Owns an MPI group while a communicator is made from it.
 class RankGroup {
  public:
   explicit RankGroup(MPI_Group group) : group_(group) {}
@@ -152,7 +152,7 @@ std::vector<double> Communicator::all_gather(double value) const {
   return values;
 }
 
-// Reductions of single values fold in rank order on every rank: the library's own order may depend on the rank.
+// These reductions add in rank order on every rank. The order inside MPI may depend on the rank.
 double Communicator::sum(double value) const {
   const std::vector<double> values = all_gather(value);
   return std::accumulate(values.begin(), values.end(), 0.0);

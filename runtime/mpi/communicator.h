@@ -10,8 +10,9 @@
 
 namespace shardline::mpi {
 
-/// Owns an MPI communicator; moves, never copies. Making one is collective over its ranks; so is freeing it, which
-/// happens in the destructor on the normal path and is skipped while an exception unwinds or after MPI has ended.
+/// Owns an MPI communicator. It moves and never copies. To make one is collective over its ranks;
+/// so is to free it. The destructor frees it, but not while an exception unwinds or after MPI has
+/// ended.
 class Communicator {
  public:
   /// Collective over all ranks of the job: a duplicate of MPI_COMM_WORLD.
@@ -22,7 +23,7 @@ class Communicator {
   Communicator split(int color, int key) const;
   /// Collective over this communicator: ranks that can share memory.
   Communicator split_by_node() const;
-  /// Collective over `ranks` (ranks of this communicator, in their new order) only.
+  /// Collective over `ranks` only: ranks of this communicator, in their new order.
   Communicator subgroup(const std::vector<int>& ranks) const;
 
   Communicator(Communicator&& other) noexcept;
@@ -34,15 +35,16 @@ class Communicator {
   MPI_Comm get() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// The first of the next `count` tags of this communicator's sequence, wrapping below MPI's limit. Ranks that call
-  /// the same operations in the same order draw the same tags.
+  /// The first of the next `count` tags of this communicator. Tags wrap below MPI's limit. Ranks
+  /// that call the same operations in the same order get the same tags.
   int next_tag(int count = 1) const;
 
   /// Collective over this communicator.
   void barrier() const;
-  /// Collective over this communicator: the bytes of `root` on every rank, whatever their number.
+  /// Collective over this communicator: gives the bytes of `root` to every rank. Only `root` needs
+  /// to know the size.
   std::string broadcast(const std::string& bytes, int root) const;
-  /// Collective over this communicator: every rank's bytes, in rank order; each may bring another number of them.
+  /// Collective over this communicator: every rank's bytes, in rank order. The sizes may differ.
   std::vector<std::string> all_gather_bytes(const std::string& bytes) const;
   /// Collective over this communicator: every rank's value, in rank order.
   std::vector<double> all_gather(double value) const;
@@ -61,9 +63,9 @@ class Communicator {
   int tag_limit_ = 0;
 };
 
-/// Collective over `comm`: runs `body` on `root` alone; when it throws, every rank throws the same error (UsageError
-/// and ResultError stay what they are), so that a file that only one rank can fail to read ends all ranks alike.
-/// Returns what `body` gave, on every rank.
+/// Collective over `comm`: runs `body` on `root` alone and returns its result on every rank. If it
+/// throws, every rank throws the same error; UsageError and ResultError keep their type. So a file
+/// that only one rank fails to read ends all ranks in the same way.
 std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body);
 
 }  // namespace shardline::mpi

@@ -6,9 +6,10 @@
 
 namespace shardline::mpi {
 
-/// Collective over `node`, ranks of one node: the CPUs that they may use, together, by the numbers Linux gives them.
+/// Collective over `node`, ranks of one node: all CPUs that these ranks may use, by their Linux
+/// numbers.
 std::vector<int> cpus_of(const Communicator& node);
-/// Likewise: how many these are.
+/// Collective over `node`: the number of these CPUs.
 int cores_of(const Communicator& node);
 
 }  // namespace shardline::mpi

@@ -16,7 +16,7 @@ Index& limit() {
   return bytes;
 }
 
-/// `pieces` runs of `piece` bytes followed by `rest` bytes, without gaps.
+/// `pieces` runs of `piece` bytes, then `rest` bytes, without gaps.
 MPI_Datatype long_run(Index pieces, Index piece, Index rest) {
   MPI_Datatype run = MPI_DATATYPE_NULL;
   MPI_Datatype runs = MPI_DATATYPE_NULL;

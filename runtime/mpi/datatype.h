@@ -6,16 +6,18 @@
 
 namespace shardline::mpi {
 
-/// The most bytes that are described to MPI as a plain count: 2^30 unless set.
+/// Up to this many bytes a message is a plain count for MPI: 2^30 unless set.
 Index message_limit();
 
-/// Lowers or raises the limit for this process (1 to 2^30), so that a test reaches the path of large messages. The two
-/// ends of a message need not agree; the ranks of a collective of Communicator must.
+/// Sets the limit for this process (1 to 2^30), so that a test can reach the path of large
+/// messages. Two ends of a message may have different limits. The ranks of a collective of
+/// Communicator must have the same.
 void set_message_limit(Index bytes);
 
-/// `bytes` bytes, any 64-bit number of them, as MPI takes them: `count` elements of `type`. Up to message_limit() that
-/// is a count of MPI_BYTE; above, one element of a datatype made for it. MPI keeps the datatype of an operation in
-/// flight alive by itself, so this object is needed only until the operation is posted.
+/// `bytes` bytes, any 64-bit number, in the form that MPI takes: `count` elements of `type`. Up to
+/// message_limit() this is a count of MPI_BYTE; above, one element of a new datatype. MPI itself
+/// keeps the datatype of an operation in flight, so this object may go once the operation is
+/// posted.
 class ByteSpan {
  public:
   explicit ByteSpan(Index bytes);

@@ -18,10 +18,11 @@
 namespace shardline::mpi {
 namespace {
 
-/// How long a rank with an ending waits to learn that the others have one too, before it ends the job.
+/// A rank that threw waits this long for the other ranks to agree. Then it ends the job.
 constexpr std::chrono::seconds kAgreementTimeout{5};
 
-/// What a launcher is given to read the last words of a rank: when the job ends it may drop what it has not read.
+/// Time for the launcher to read the last output of a rank. At the end of a job it may drop unread
+/// output.
 constexpr std::chrono::milliseconds kReadingTime{200};
 
 constexpr int kFailure = 1;
@@ -33,16 +34,16 @@ struct Ending {
   int code = 0;
 };
 
-/// How the ranks of the job ended their work.
+/// How all ranks of the job ended their work.
 struct Outcome {
   bool all_ended = false;  ///< every rank has an Ending
-  int first = 0;           ///< lowest rank that has one; the number of ranks when none has
-  int code = 0;            ///< largest that a rank returned
+  int first = 0;           ///< lowest rank with an Ending; the number of ranks if there is none
+  int code = 0;            ///< largest code that a rank returned
 };
 
-/// Collective over `comm`. A rank that did not throw waits for the others, however long they work; a rank that threw
-/// (`ended`) instead of returning `code` gives up after kAgreementTimeout, when some rank must be waiting for it
-/// elsewhere, and gets nothing.
+/// Collective over `comm`. A rank that did not throw waits for the others without limit. A rank
+/// that threw (`ended`, no `code`) gives up after kAgreementTimeout and returns nothing: some other
+/// rank is then surely waiting for it elsewhere.
 std::optional<Outcome> agree(const Communicator& comm, bool ended, int code) {
   const std::array<int, 3> mine{ended ? 1 : 0, ended ? comm.rank() : comm.size(), -code};
   std::array<int, 3> least{};
@@ -59,7 +60,7 @@ std::optional<Outcome> agree(const Communicator& comm, bool ended, int code) {
   return Outcome{least[0] == 1, least[1], -least[2]};
 }
 
-/// Says it on standard error, if that can be written.
+/// Prints to standard error, if possible.
 void complain(const std::string& message) { std::fputs(fmt::format("shardline: {}\n", message).c_str(), stderr); }
 
 [[noreturn]] void end_job(int rank, const std::string& message, int code) {
@@ -71,14 +72,16 @@ void complain(const std::string& message) { std::fputs(fmt::format("shardline: {
   std::abort();
 }
 
-/// Collective over `comm`: what run_guarded() does once the body has ended without an Error of another kind.
+/// Collective over `comm`: the end of run_guarded(), if the body did not throw another kind of
+/// exception.
 int conclude(const Communicator& comm, int code, const std::optional<Ending>& ending) {
   const std::optional<Outcome> outcome = agree(comm, ending.has_value(), code);
   if (!outcome) end_job(comm.rank(), ending->message, ending->code);
   if (outcome->first == comm.size()) return outcome->code;
   if (!outcome->all_ended) {
     if (comm.rank() == outcome->first) end_job(comm.rank(), ending->message, ending->code);
-    // The first rank that threw prints and ends the job; this one must not get ahead of its message.
+    // The first rank that threw prints and ends the job. This rank must not end it before that
+    // message.
     std::this_thread::sleep_for(kAgreementTimeout);
     end_job(comm.rank(), fmt::format("rank {} ended the job", outcome->first), kFailure);
   }
@@ -98,7 +101,8 @@ Environment::Environment(int* argc, char*** argv) {
 }
 
 Environment::~Environment() {
-  // Finalizing waits for all ranks. A rank that leaves without it, by an exception, makes the launcher end the job.
+  // MPI_Finalize waits for all ranks. A rank that leaves by an exception skips it, and the launcher
+  // ends the job.
   if (std::uncaught_exceptions() == 0) MPI_Finalize();
 }
 
@@ -135,7 +139,8 @@ std::string library_version() {
 }  // namespace shardline::mpi
 
 #ifdef __SANITIZE_ADDRESS__
-// The address sanitizer asks for its options by this name. MPI libraries keep memory until the process ends, which in
-// programs that start MPI would be reported as leaks; programs that do not start it are checked for leaks.
+// The address sanitizer reads its options from this function. MPI libraries keep memory until the
+// process ends; the sanitizer would report it as leaks. Programs without MPI are still checked for
+// leaks.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif

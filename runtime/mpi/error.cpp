@@ -8,7 +8,8 @@
 namespace shardline::mpi {
 namespace {
 
-/// The rank of this process in the job, as text: MPI may not be running when the call that failed is its own start.
+/// The rank of this process in the job, as text. MPI may not run: MPI_Init itself can be the failed
+/// call.
 std::string world_rank() {
   int started = 0;
   int ended = 0;

@@ -4,7 +4,8 @@
 
 namespace shardline::mpi {
 
-/// Throws Error unless `code` is MPI_SUCCESS: call text, place, rank and MPI's own words.
+/// Throws Error unless `code` is MPI_SUCCESS. The message has the call, the place, the rank and
+/// MPI's text.
 void check(int code, const char* call, const char* file, int line);
 
 }  // namespace shardline::mpi

@@ -11,7 +11,7 @@
 namespace shardline::mpi {
 namespace {
 
-/// Buffers of messages that were given up: MPI may write to them until the process ends.
+/// Buffers of abandoned messages. MPI may write to them until the process ends.
 void keep_until_exit(std::shared_ptr<const void> owner) {
   static auto* kept = new std::vector<std::shared_ptr<const void>>();
   kept->push_back(std::move(owner));

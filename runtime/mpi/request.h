@@ -10,9 +10,10 @@
 
 namespace shardline::mpi {
 
-/// Bytes to send. `owner` keeps them alive while the message is in flight; when it is null the caller does.
+/// Bytes to send. `owner` keeps them alive while the message is in flight; if it is null, the
+/// caller must.
 struct SendBuffer {
-  const std::byte* data = nullptr;  ///< may be null when there are no bytes
+  const std::byte* data = nullptr;  ///< may be null if there are no bytes
   Index bytes = 0;
   std::shared_ptr<const void> owner;
 };
@@ -24,14 +25,15 @@ struct ReceiveBuffer {
   std::shared_ptr<const void> owner;
 };
 
-/// The other end of a message: a rank of the communicator and the tag both ends use.
+/// The other end of a message: a rank of the communicator, and the tag of both ends.
 struct Peer {
   int rank = 0;
   int tag = 0;
 };
 
-/// One message in flight; moves, never copies. Destroying it unfinished waits for it on the normal path. While an
-/// exception unwinds it does not wait: the buffer is kept until the process ends, since MPI may still use it.
+/// One message in flight. It moves and never copies. The destructor waits for an unfinished
+/// message, but not while an exception unwinds. Then the buffer is kept until the process ends,
+/// because MPI may still use it.
 class Request {
  public:
   /// Nothing in flight: done.
@@ -42,8 +44,8 @@ class Request {
   Request& operator=(const Request&) = delete;
   ~Request();
 
-  /// True once the message has arrived or its buffer may be used again; the buffer is then let go. Never blocks. Throws
-  /// Error when MPI reports a fault or a message of another size has arrived.
+  /// True once the message has arrived, or once a sent buffer is free again. The buffer is then
+  /// released. Never blocks. Throws Error for a fault of MPI or a message of another size.
   bool test();
   /// Blocks until test() would be true.
   void wait();
@@ -57,11 +59,11 @@ class Request {
   void abandon() noexcept;
 
   MPI_Request request_ = MPI_REQUEST_NULL;
-  Index expected_ = -1;  ///< bytes that a receive must bring; -1 for a send
+  Index expected_ = -1;  ///< bytes that a receive expects; -1 for a send
   std::shared_ptr<const void> owner_;
 };
 
-/// Starts to send to `to`. Messages of any size; a message to the own rank is legal.
+/// Starts to send to `to`. Any size is legal, and so is a message to the own rank.
 Request isend(const Communicator& comm, SendBuffer buffer, Peer to);
 
 /// Starts to receive from `from`.

@@ -18,24 +18,26 @@ namespace {
 
 constexpr Index kPage = 4096;
 
-/// Open MPI does not keep to the alignment of what it hands out; a page more leaves room to start on one.
+/// Open MPI does not keep the alignment of its memory. One more page leaves room to start on a
+/// page.
 Index with_slack(Index bytes) { return bytes + kPage; }
 
-/// Mappings start on pages, so a part lies alike within its first page on every rank, which rounds it up alike.
+/// Mappings start on pages. So a part has the same offset in its first page on every rank, and all
+/// ranks round alike.
 std::byte* on_page(void* memory) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   constexpr auto kMask = static_cast<std::uintptr_t>(kPage - 1);
   return static_cast<std::byte*>(memory) + (((address + kMask) & ~kMask) - address);
 }
 
-/// Where the MPI library makes the files behind shared windows: Open MPI (osc/sm) in /dev/shm unless told otherwise,
-/// MPICH in /dev/shm.
+/// Where the MPI library puts the files of shared windows: /dev/shm. Open MPI (osc/sm) can be told
+/// otherwise.
 std::string backing_directory() {
   const char* told = std::getenv("OMPI_MCA_osc_sm_backing_directory");
   return told != nullptr ? told : "/dev/shm";
 }
 
-/// 0 when the directory cannot be asked.
+/// 0 if the system does not tell.
 double free_bytes(const std::string& directory) {
   struct statvfs space {};
   if (statvfs(directory.c_str(), &space) != 0) return 0;
@@ -78,7 +80,7 @@ class Hints {
 SharedWindow::SharedWindow(const Communicator& all, Index bytes) : node_(all.split_by_node()), bytes_(bytes) {
   check_size(all, node_, bytes);
   const Hints hints;
-  hints.set("alloc_shared_noncontig", "true");  // each part may then lie near its own rank
+  hints.set("alloc_shared_noncontig", "true");  // each part may lie near its own rank
   void* own = nullptr;
   SHARDLINE_MPI(MPI_Win_allocate_shared(with_slack(bytes), 1, hints.get(), node_.get(), &own, &window_));
   SHARDLINE_MPI(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN));

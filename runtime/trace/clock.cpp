@@ -12,7 +12,8 @@
 namespace shardline {
 namespace {
 
-/// Round trips with one rank: the first make the connection, and some meet a rank that is not scheduled.
+/// Round trips with one rank. The first make the connection; some meet a rank that is not
+/// scheduled.
 constexpr int kRoundTrips = 24;
 
 void send(const mpi::Communicator& comm, mpi::Peer to, Seconds time) {
@@ -39,7 +40,7 @@ ClockReading ask(const mpi::Communicator& comm, mpi::Peer peer, const Clock& clo
   return best;
 }
 
-/// On the rank that is asked.
+/// On the asked rank: answers ask() of rank 0.
 void answer(const mpi::Communicator& comm, mpi::Peer peer, const Clock& clock) {
   for (int i = 0; i < kRoundTrips; ++i) {
     receive(comm, peer);

@@ -9,27 +9,27 @@
 
 namespace shardline {
 
-/// How much of a job's cores went to other work while it measured: other processes, and other virtual machines where
-/// the host tells. Cores are the CPUs that the ranks of a node may use.
+/// The share of a job's cores that went to other work during a measurement: other processes, and
+/// other virtual machines if the host tells. Cores are the CPUs that the ranks of a node may use.
 class OtherWork {
  public:
-  /// The node that was busiest with other work.
+  /// The node with the most other work.
   struct Node {
-    double share = 0;  ///< of its cores' time, from 0 to 1
+    double share = 0;  ///< of the time of its cores, from 0 to 1
     Index cores = 0;
-    Index nodes = 1;  ///< of the job
-    int rank = 0;     ///< the lowest that runs there
+    Index nodes = 1;  ///< nodes of the job
+    int rank = 0;     ///< the lowest rank on the node
   };
 
   /// Collective over `world`, which must outlive this.
   explicit OtherWork(const mpi::Communicator& world);
 
-  /// Collective over the ranks of the job: a stretch of measured work begins, or ends.
+  /// Collective over the ranks of the job: the begin and the end of a stretch of measured work.
   void begin();
   void end();
 
-  /// Over all stretches that have ended; equal on every rank. Nothing where no node can tell: the stretches are shorter
-  /// than 0.2 s together, or Linux shows no counters.
+  /// Over all stretches that have ended; equal on every rank. Nothing if no node can tell: the
+  /// stretches are shorter than 0.2 s together, or Linux shows no counters.
   const std::optional<Node>& busiest() const { return busiest_; }
 
  private:
@@ -47,7 +47,7 @@ class OtherWork {
   Index nodes_;
   Reading begun_;
   CpuUse use_;
-  bool counted_ = true;  ///< every reading so far had the counters
+  bool counted_ = true;  ///< every reading so far had counters
   std::optional<Node> busiest_;
 };
 

@@ -34,7 +34,7 @@ void Recording::begin_run() {
   sample_memory();
 }
 
-/// Before a run begins there are none but complete ones to forget.
+/// Called before a run begins, so all earlier runs are complete.
 void Recording::forget() {
   while (static_cast<Index>(runs_.size()) > limits_.runs || (runs_.size() > 1 && events_ > limits_.events)) {
     events_ -= runs_.front().events();

@@ -10,21 +10,22 @@
 
 namespace shardline {
 
-/// What one timed operation is; described once, however often it runs. What does not apply is zero or empty.
+/// One timed operation, described once, however often it runs. Fields that do not apply are zero or
+/// empty.
 struct Label {
   std::string name{};
   std::string kind{};     ///< such as "einsum" or "all_gather"
-  Axes axes{};            ///< of the mesh, that a collective goes over
-  std::string limiter{};  ///< what the prediction says binds it
+  Axes axes{};            ///< mesh axes that a collective goes over
+  std::string limiter{};  ///< the predicted bottleneck
   bool communicates = false;
-  bool fused = false;  ///< runs as one with its neighbour, panel by panel
-  Bytes bytes{};       ///< memory or buffer bytes the operation touches
+  bool fused = false;  ///< runs fused with its neighbour, panel by panel
+  Bytes bytes{};       ///< memory or buffer bytes that the operation touches
   Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};
   Seconds predicted{};
-  Seconds math{};    ///< of the prediction: FLOPs over what the operation can reach,
+  Seconds math{};    ///< predicted parts: FLOPs over the reachable FLOP/s,
   Seconds memory{};  ///< bytes over memory bandwidth,
-  Seconds comms{};   ///< and between ranks
+  Seconds comms{};   ///< and time between ranks
 };
 
 /// One run of an operation on one rank, in times of that rank's now().
@@ -32,11 +33,11 @@ struct Span {
   int label = 0;  ///< position in Trace::labels()
   Seconds begin{};
   Seconds end{};
-  Seconds exposed{};  ///< how long the rank really waited
-  int together = 1;   ///< operations that ran as one, each with a span of its own: they share the time equally
+  Seconds exposed{};  ///< time that the rank really waited
+  int together = 1;   ///< operations that ran as one; each has its own span, and they share the time equally
 };
 
-/// The spans of one rank, in the order in which they were recorded, and what is known of its clock.
+/// The spans of one rank in the order of recording, and the alignment of its clock.
 class Trace {
  public:
   /// Adds a label; returns its number.
@@ -51,7 +52,7 @@ class Trace {
   void clear_spans() { spans_.clear(); }
 
   void align(const ClockReading& reading) { clock_.add(reading); }
-  /// The clock by which the spans were timed.
+  /// The clock of the spans.
   const ClockAlignment& clock() const { return clock_; }
 
  private:

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Whether this machine can have a lab, and whose turn it is; sourced by scripts/lab.sh.
+# Finds out whether this machine can have a lab, and takes turns. scripts/lab.sh sources this file.
 
 state=/run/shardline-lab
 
@@ -9,7 +9,7 @@ refuse_machine() {
   exit 77
 }
 
-# attempt WHAT COMMAND...: prints "WHAT: error" and fails if the command does.
+# attempt WHAT COMMAND...: if the command fails, prints "WHAT: error" and fails.
 attempt() {
   local what=$1 error
   shift
@@ -20,7 +20,7 @@ attempt() {
 
 write_to() { echo "$2" >"$1"; }
 
-# Tries all that a lab is made of, in namespaces without names, of which nothing remains.
+# Tries all parts of a lab in namespaces without names. Nothing of them remains.
 try_parts() {
   attempt "no file systems can be mounted" mount -t tmpfs none /run &&
     attempt "no network namespace can be named" ip netns add other &&
@@ -31,7 +31,7 @@ try_parts() {
     attempt "no host name can be set" write_to /proc/sys/kernel/hostname shardlab
 }
 
-# Prints the first reason why there can be no lab here; nothing if there can.
+# Prints the first reason against a lab here; nothing if there is none.
 obstacle() {
   local tool version
   for tool in ip tc unshare flock; do
@@ -53,8 +53,9 @@ require_machine() {
   if [[ -n $reason ]]; then refuse_machine "there can be no lab here: $reason"; fi
 }
 
-# take_lock exclusive|shared: whoever makes or removes a lab has it alone. Held until this script ends, however it ends;
-# programs are started without it, so that a lab is free to be removed when only its script was killed.
+# take_lock exclusive|shared: one script at a time may make or remove a lab. The lock lasts until
+# this script ends, in any way. Programs start without it, so a lab can be removed even if only its
+# script was killed.
 take_lock() {
   local holder
   if ! { mkdir -p "$state" && exec {lock}>>"$state/lock"; } 2>/dev/null; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What mpirun starts its daemons with instead of ssh:  remote_shell.sh [OPTION...] ADDRESS COMMAND...
+# mpirun starts its daemons with this instead of ssh:  remote_shell.sh [OPTION...] ADDRESS
+# COMMAND...
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/torus.sh"
 

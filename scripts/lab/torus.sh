@@ -1,15 +1,18 @@
 # shellcheck shell=bash
-# Makes and removes the torus of scripts/lab.sh, which sources this file. Host I is the network namespace shardlab<I>:
+# Makes and removes the torus of scripts/lab.sh, which sources this file. Host I is namespace
+# shardlab<I>:
 #
 #   launch              198.18.0.<I+1>, a link of full speed to the bridge in the namespace shardlab-hub: starts programs
 #   torus               198.18.1.<I+1>, the one address that programs talk to, whatever link the packets take
 #   x_plus .. y_minus   the shaped links to the neighbours, without addresses; /32 routes send packets along them
 #
-# Everything is inside namespaces, so none of it can be confused with the machine's own interfaces and addresses.
+# Everything is inside namespaces, so it cannot collide with the machine's own interfaces and
+# addresses.
 
 hub=shardlab-hub
 
-# enter_host HOST COMMAND...: becomes the command, there, under the host's own name, by which Open MPI tells nodes apart.
+# enter_host HOST COMMAND...: runs the command there, under the host's name. Open MPI tells nodes
+# apart by it.
 enter_host() {
   local name
   name=$(host_name "$1")
@@ -22,7 +25,7 @@ host_name() { echo "shardlab$1"; }
 launch_address() { echo "198.18.0.$(($1 + 1))"; }
 torus_address() { echo "198.18.1.$(($1 + 1))"; }
 
-# What a namespace needs before it carries traffic: packets come in by another link than answers leave by.
+# Prepares a namespace for traffic: packets arrive by one link, and answers leave by another.
 add_namespace() {
   ip netns add "$1"
   ip -n "$1" link set lo up
@@ -43,7 +46,8 @@ add_host() {
   local name
   name=$(host_name "$1")
   add_namespace "$name"
-  # A bridge without ports is a place for an address that belongs to no link; not every kernel has dummy interfaces.
+  # A bridge without ports can hold an address that belongs to no link. Some kernels lack dummy
+  # interfaces.
   ip -n "$name" -batch - <<TEXT
 link add launch type veth peer name port$1 netns $hub
 addr add $(launch_address "$1")/24 dev launch
@@ -55,7 +59,8 @@ TEXT
   ip -n "$hub" link set "port$1" master launch up
 }
 
-# shape HOST INTERFACE RATE: what leaves by the interface is held to RATE, with a queue that does not drop.
+# shape HOST INTERFACE RATE: limits what leaves by the interface to RATE, with a queue that drops
+# nothing.
 shape() {
   ip -n "$1" link set "$2" up
   tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst 256kb limit 16mb
@@ -70,12 +75,14 @@ add_link() {
   shape "$to" "$1_minus" "$4"
 }
 
-# add_axis_links AXIS SIZE POSITION HOST NEXT RATE: the link in the plus direction of a host; an axis of size 2 has one.
+# add_axis_links AXIS SIZE POSITION HOST NEXT RATE: the plus link of a host; an axis of size 2 has
+# one link.
 add_axis_links() {
   if (($2 > 2 || ($2 == 2 && $3 == 0))); then add_link "$1" "$4" "$5" "$6"; fi
 }
 
-# short_way SIZE FROM TO: plus or minus, and the next position that way; plus where both ways are as long.
+# short_way SIZE FROM TO: plus or minus, and the next position that way; plus if both ways have
+# equal length.
 short_way() {
   local size=$1 from=$2 to=$3
   if ((size == 2 ? from == 0 : 2 * ((to - from + size) % size) <= size)); then
@@ -85,7 +92,8 @@ short_way() {
   fi
 }
 
-# add_routes ROWS COLUMNS HOST: a route to every other host, first along the rows of the mesh (x), then along the columns.
+# add_routes ROWS COLUMNS HOST: routes to every other host, first along mesh rows (x), then along
+# columns.
 add_routes() {
   local rows=$1 columns=$2 host=$3 other interface next
   local row=$((host / columns)) column=$((host % columns))
@@ -118,7 +126,7 @@ make_torus() {
 
 torus_namespaces() { ip netns list | awk '$1 ~ /^shardlab/ { print $1 }'; }
 
-# Ends every process in a namespace and waits until they are gone.
+# Ends every process in a namespace, and waits until all are gone.
 end_processes() {
   local attempt pids
   for attempt in {1..50}; do
@@ -131,8 +139,8 @@ end_processes() {
   echo "lab: processes in $1 do not end: ${pids//$'\n'/ }" >&2
 }
 
-# Removes whatever there is, also of a torus half made or half removed. The kernel takes a namespace apart some time after
-# its name is gone, so the links are removed first: their other ends go at once.
+# Removes everything, also of a half-made or half-removed torus. The kernel removes a namespace some
+# time after its name is gone. So the links go first: their other ends go at once.
 remove_torus() {
   local namespace link
   for namespace in $(torus_namespaces); do end_processes "$namespace"; done

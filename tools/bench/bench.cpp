@@ -19,8 +19,8 @@ using collectives::Algorithm;
 
 namespace {
 
-/// Collective over all ranks: what the arrays of one rank fill together, so that those of a node are twice its
-/// last-level cache.
+/// Collective over all ranks: the total size of one rank's arrays, so that those of a node are
+/// twice its last-level cache.
 Bytes cold_bytes(const Job& job, const BenchPlan& plan) {
   if (!plan.cold) return Bytes(0);
   return Bytes(2 * job.world().max(last_level_cache().value) / job.machine().ranks_per_node);
@@ -32,13 +32,13 @@ bool asks_for(const BenchPlan& plan, Algorithm algorithm) {
   });
 }
 
-/// Bytes on one rank for a row: of the arrays of our algorithms, and of those of the MPI library and of copies.
+/// Bytes on one rank for a row: for our algorithms; and for the MPI library and copies.
 struct Room {
   Index ours = 0;
   Index heap = 0;
 };
 
-/// For rows of `count` elements, the largest of all collectives.
+/// The largest room of all collectives, for rows of `count` elements.
 Room room_of(const Job& job, const BenchPlan& plan, Index count, Bytes cold) {
   Room room;
   for (const KindPlan& kind : plan.kinds) {
@@ -50,17 +50,17 @@ Room room_of(const Job& job, const BenchPlan& plan, Index count, Bytes cold) {
   return room;
 }
 
-/// What a rank takes for rows that need up to `room`.
+/// The memory of a rank for rows that need up to `room`.
 MemoryNeed need_of(const Room& room) {
   const Bytes ours(static_cast<double>(room.ours));
-  // What a collective may pack and keep of partial results is up to as much again.
+  // A collective may pack data and keep partial results: up to the same size again.
   return {.own = Bytes(static_cast<double>(room.heap)) + ours, .shared = ours};
 }
 
-/// The largest size of a row, a power of two, of which `fits` is true.
+/// The largest row size, a power of two, for which `fits` is true.
 std::string largest_that_fits(const Job& job, const BenchPlan& plan, Bytes refused, Bytes cold,
                               const std::function<bool(const MemoryNeed&)>& fits) {
-  constexpr Index kMost = Index{1} << 50;  // of which no arithmetic overflows
+  constexpr Index kMost = Index{1} << 50;  // no arithmetic overflows below this
   for (Index bytes = kMost; bytes >= size_of(plan.dtype); bytes /= 2) {
     if (Bytes(static_cast<double>(bytes)) >= refused) continue;
     if (!fits(need_of(room_of(job, plan, bytes / size_of(plan.dtype), cold)))) continue;
@@ -69,12 +69,14 @@ std::string largest_that_fits(const Job& job, const BenchPlan& plan, Bytes refus
   return "no size would fit";
 }
 
-/// Collective over all ranks: what the largest row needs. Refuses what cannot be had, before anything is allocated.
+/// Collective over all ranks: the need of the largest row. Refuses it before any allocation if it
+/// does not fit.
 Room room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
   const Index most = *std::max_element(plan.counts.begin(), plan.counts.end());
   const Bytes size(static_cast<double>(most) * static_cast<double>(size_of(plan.dtype)));
   constexpr Bytes kBeyondAnyMachine{1e15};
-  // An operand and a result, of which the gathered one at least is whole; beyond any machine the rest would overflow.
+  // Operand and result; at least the gathered one is whole. Beyond any machine the rest would
+  // overflow.
   const bool countable = size < kBeyondAnyMachine;
   Room room;
   for (const Index count : plan.counts) {
@@ -89,8 +91,9 @@ Room room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
   return room;
 }
 
-/// Collective over all ranks: memory for rows that need up to `room` on a rank. Ours lies in an arena, where ranks
-/// share a node and its shared memory has room; otherwise, unless `direct` was asked for by name, anywhere.
+/// Collective over all ranks: memory for rows that need up to `room` per rank. Ours lies in an
+/// arena if ranks share a node and its shared memory has room. Else it lies on the heap, unless
+/// `direct` was requested by name.
 BenchMemories allocate(Job& job, const BenchPlan& plan, const Room& room) {
   const Index word = size_of(DType::i64);
   const Shape ours{(room.ours + word - 1) / word};

@@ -13,8 +13,8 @@
 
 namespace shardline::tools {
 
-/// One collective on arrays of one size. `count` is the size in elements as nccl-tests means it: the gathered array of
-/// an all_gather or reduce_scatter, what one rank holds of the others.
+/// One collective on arrays of one size. `count` is the size in elements, as in nccl-tests: the
+/// gathered array of an all_gather or reduce_scatter; for the others the array of one rank.
 struct CaseSpec {
   collectives::Kind kind = collectives::Kind::all_gather;
   Axes axes;
@@ -27,35 +27,36 @@ struct CaseSpec {
 /// True for the collectives that combine elements.
 bool reduces(collectives::Kind kind);
 
-/// A collective that can be run on data whose result is known: operand and result of this rank, blocks by the block
-/// rule. An all_to_all moves the axes from the rows of an array, one for each position, to its columns, so that a rank
-/// sends every other a chunk of its row; a shift goes to the next position.
+/// A collective on data with a known result: this rank's operand and result, blocks by the block
+/// rule. An all_to_all moves the axes from the rows of an array (one per position) to its columns,
+/// so a rank sends every other rank a chunk of its row. A shift goes to the next position.
 class BenchCase {
  public:
-  /// Talks to nobody. The mesh must outlive it.
+  /// Does not communicate. The mesh must outlive it.
   BenchCase(const Mesh& mesh, CaseSpec spec);
 
   const CaseSpec& spec() const { return spec_; }
   Index positions() const { return positions_; }
   const Shape& operand_shape() const { return operand_shape_; }
   const Shape& result_shape() const { return result_shape_; }
-  /// Elements of the operand and of the result on the rank that holds most.
+  /// Elements of operand and result on the rank with the most.
   Index largest_operand() const { return largest_operand_; }
   Index largest_result() const { return largest_result_; }
 
   /// Fills the operand of this rank.
   void fill(Tensor& operand) const;
-  /// Elements of this rank's result that are not what they should be, by the formula of each element.
+  /// The number of wrong elements in this rank's result, by a formula per element.
   Index wrong(const Tensor& result) const;
   /// Collective over the axes.
   collectives::Handle start(collectives::Engine& engine, const Tensor& operand, Tensor& result,
                             const collectives::Options& options) const;
-  /// MPI's blocking collective on these arrays (collectives/native/native_call.h). `in_order` is that of
-  /// group_in_order(), and must outlive it. Calling it is collective over the axes.
+  /// MPI's blocking collective on these arrays (collectives/native/native_call.h). `in_order` comes
+  /// from group_in_order() and must outlive the call. To call it is collective over the axes.
   std::function<void()> native_call(const mpi::Communicator& in_order, const Tensor& operand, Tensor& result) const;
 
  private:
-  /// Elements that lie one after the other in the result: `place` there, those of `position` from `first` on.
+  /// Neighbouring elements of the result: `place` there, and their source, elements of `position`
+  /// from `first` on.
   struct Run {
     Range place;
     Index position = 0;

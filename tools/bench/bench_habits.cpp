@@ -11,7 +11,7 @@
 namespace shardline::tools {
 namespace {
 
-/// An option of another program, and what does its work here.
+/// An option of another program, and its replacement here.
 struct ForeignOption {
   const char* name;
   const char* answer;

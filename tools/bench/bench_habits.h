@@ -8,15 +8,16 @@ class App;
 
 namespace shardline::tools {
 
-// What users of nccl-tests and of the OSU benchmarks type.
+// For users of nccl-tests and of the OSU benchmarks.
 
-/// The collective as the library calls it, however it is written: capitals, '-' and '_' do not count, "MPI_" or "osu_"
-/// may stand before it and "_perf" behind, and reduce_scatter_block is reduce_scatter. AllReduce, all-reduce,
-/// MPI_Allreduce, osu_allreduce and all_reduce_perf are all_reduce. Any other text comes back as it is.
+/// The library's name of a collective for any common spelling. Capitals, '-' and '_' do not count;
+/// "MPI_" or "osu_" may come before it and "_perf" after it; reduce_scatter_block is
+/// reduce_scatter. AllReduce, all-reduce, MPI_Allreduce, osu_allreduce and all_reduce_perf are
+/// all_reduce. Other text is returned unchanged.
 std::string collective_name(const std::string& text);
 
-/// Adds, without a line in the help, the options of those programs that `bench` does not have. Each is refused by a
-/// line that says what takes its place.
+/// Adds the options of those programs that `bench` does not have, hidden in the help. Each is
+/// refused with a line that names the replacement.
 void add_foreign_options(CLI::App& command);
 
 }  // namespace shardline::tools

@@ -9,13 +9,13 @@
 namespace shardline::tools {
 namespace {
 
-/// The room of an array: its bytes up to a whole number of cache lines.
+/// The room of an array: its bytes, rounded up to whole cache lines.
 Index room(Index elements, DType dtype) {
   constexpr Index kCacheLine = 64;
   return (elements * size_of(dtype) + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-/// `layout` with as many pairs as it takes to fill `cold` bytes.
+/// `layout` with enough pairs to fill `cold` bytes.
 PairLayout with_pairs(PairLayout layout, Bytes cold) {
   if (layout.bytes() > 0) {
     const double pairs = std::ceil(cold.value / static_cast<double>(layout.bytes()));

@@ -8,8 +8,8 @@
 
 namespace shardline::tools {
 
-/// How operand and result of a case lie in memory, in several pairs when it is measured with cold caches. Every rank
-/// gives a pair the same room, that of the largest one.
+/// The memory layout of operand and result of a case. Cold caches need several pairs. Every rank
+/// gives a pair the same room: that of the largest one.
 struct PairLayout {
   DType dtype = DType::f32;
   Shape operand;  ///< of this rank
@@ -21,20 +21,20 @@ struct PairLayout {
   Index bytes() const { return pairs * (operand_room + result_room); }
 };
 
-/// One pair, or as many as it takes to fill `cold` bytes.
+/// One pair, or enough pairs to fill `cold` bytes.
 PairLayout layout_of(const BenchCase& bench_case, Bytes cold);
-/// The same for copies of arrays as large as the result: both arrays have its shape.
+/// The same for copies of arrays of the result's size: both arrays have its shape.
 PairLayout copy_layout_of(const BenchCase& bench_case, Bytes cold);
 
-/// Memory for operands and results, on this rank.
+/// Memory of this rank for operands and results.
 class BenchMemory {
  public:
-  /// Layouts are to lie in `memory`, which has room for the largest of them. `place`: "arena" or "heap".
+  /// Layouts use `memory`, which has room for the largest of them. `place`: "arena" or "heap".
   BenchMemory(Tensor memory, const char* place) : memory_(std::move(memory)), place_(place) {}
 
   Tensor operand(const PairLayout& layout, Index pair) const;
   Tensor result(const PairLayout& layout, Index pair) const;
-  /// "arena": memory that the ranks of a node share; "heap": what any program gets from its allocator.
+  /// "arena": memory that ranks of a node share. "heap": memory of the normal allocator.
   const char* place() const { return place_; }
 
  private:
@@ -44,10 +44,10 @@ class BenchMemory {
   const char* place_;
 };
 
-/// The memory that a run measures on.
+/// The memory of a run.
 struct BenchMemories {
-  BenchMemory ours;    ///< in the engine's arena, if there is one
-  BenchMemory native;  ///< on the heap, where the MPI library and plain copies are measured
+  BenchMemory ours;    ///< in the engine's arena, if it has one
+  BenchMemory native;  ///< on the heap, for the MPI library and plain copies
 };
 
 }  // namespace shardline::tools

@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const Values& values) {
   return names;
 }
 
-/// The one of `values` called `name`; `what` says in the refusal what was given.
+/// The one of `values` with the name `name`. `what` is for the message.
 template <class Values>
 auto named(const Values& values, const std::string& name, const std::string& what) {
   for (const auto& value : values) {
@@ -66,7 +66,7 @@ std::vector<Algorithm> algorithms_of(const std::string& text) {
   return algorithms;
 }
 
-/// The sizes asked for, in elements.
+/// The requested sizes, in elements.
 std::vector<Index> counts_of(const BenchOptions& options, Index element_size) {
   if (!options.counts.empty()) return parse_counts(options.counts);
   if (options.least_bytes.empty() && options.most_bytes.empty() && options.factor.empty()) {
@@ -97,7 +97,7 @@ Index segment_of(const std::string& text) {
   return bytes;
 }
 
-/// Why `algorithm` cannot carry out `kind` as planned; empty when it can. What `auto` takes can.
+/// Why `algorithm` cannot run `kind` as planned; empty if it can. `auto` always can.
 std::string fault_of(Kind kind, Algorithm algorithm, const BenchPlan& plan) {
   if (algorithm == Algorithm::automatic) return "";
   const auto& shifts = kShiftAlgorithms;
@@ -116,7 +116,7 @@ std::string fault_of(Kind kind, Algorithm algorithm, const BenchPlan& plan) {
   return "";
 }
 
-/// Refuses what would otherwise be ignored.
+/// Refuses options that would have no effect.
 void check_reductions(const std::vector<Kind>& kinds, const BenchPlan& plan) {
   const bool some = std::any_of(kinds.begin(), kinds.end(), reduces);
   require(plan.op == ReduceOp::sum || some, "--op {}: none of the collectives given reduces", name_of(plan.op));

@@ -12,14 +12,14 @@
 
 namespace shardline::tools {
 
-/// The arguments of `shardline bench` as they were given.
+/// The arguments of `shardline bench` as given.
 struct BenchOptions {
   CommonOptions common;
   std::vector<std::string> collectives;
   std::string axis;
   std::string algorithm = "auto,native";
   std::string bytes = "1K:16M";
-  std::string least_bytes;  ///< as nccl-tests has them
+  std::string least_bytes;  ///< in the form of nccl-tests
   std::string most_bytes;
   std::string factor;
   std::string counts;
@@ -37,13 +37,13 @@ struct BenchOptions {
 /// Adds the arguments. `options` must outlive the parsing.
 void add_bench_options(CLI::App& command, BenchOptions& options);
 
-/// A collective and the algorithms that it is measured with, in order.
+/// A collective, and the algorithms to measure, in order.
 struct KindPlan {
   collectives::Kind kind = collectives::Kind::all_gather;
   std::vector<collectives::Algorithm> algorithms;
 };
 
-/// What is to be measured.
+/// What to measure.
 struct BenchPlan {
   std::vector<KindPlan> kinds;
   Axes axes;
@@ -55,11 +55,11 @@ struct BenchPlan {
   Index segment_bytes = 0;  ///< 0: the library's own choice
   TimingPlan timing;        ///< of the runs of one row
   bool cold = false;
-  std::vector<std::string> left_out;  ///< combinations that there are not, in words
+  std::vector<std::string> left_out;  ///< combinations that do not exist, in words
 };
 
-/// Throws UsageError that names what was given and what is legal. A combination that an algorithm does not have is left
-/// out while the collective has other algorithms to be measured with, and refused when it has none.
+/// Throws UsageError with the given and the legal values. A combination that an algorithm does not
+/// support is left out if the collective has other algorithms to measure, else refused.
 BenchPlan plan_bench(const BenchOptions& options, DType dtype, const AbstractMesh& mesh);
 
 }  // namespace shardline::tools

@@ -18,7 +18,7 @@ using collectives::Algorithm;
 namespace {
 
 constexpr const char* kNone = "n/a";
-constexpr std::size_t kWorstListed = 5;  ///< rows that are listed by their ratio
+constexpr std::size_t kWorstListed = 5;  ///< rows listed by ratio
 constexpr const char* kRowFormat =
     "{:<15}{:<20}{:>12}{:>12} {:<5}{:<4}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}{:>10}{:>7} {:<8}{:>9}{:>10} "
     "{:<6}{:>7}\n";
@@ -73,7 +73,7 @@ Json row_json(const BenchPlan& plan, const BenchRow& row) {
           {"wrong", row.wrong}};
 }
 
-/// Empty for null; in quotes where it has a comma, as the names of several axes have.
+/// Empty for null. Quoted if it has a comma, as the names of several axes.
 std::string csv_value(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
@@ -81,7 +81,7 @@ std::string csv_value(const Json& value) {
   return text.find(',') == std::string::npos ? text : '"' + text + '"';
 }
 
-/// The values of an object, those of objects in it in their place, as a line of CSV; or its keys.
+/// The values of an object as a line of CSV, with nested objects in place; or its keys.
 std::string csv_line(const Json& object, bool keys, const std::string& prefix = "") {
   std::string line;
   for (const auto& [key, value] : object.items()) {
@@ -108,7 +108,7 @@ std::string algorithm_text(const BenchRow& row) {
   return fmt::format("{}: {}", name_of(row.algorithm), name_of(row.carried_by));
 }
 
-/// What curves show: the bandwidth of the bus, which one rank does not have.
+/// The value of the curves: the bus bandwidth, or for one rank the algorithm bandwidth.
 double plotted(const BenchRow& row) { return row.bus_bandwidth.value_or(row.algorithm_bandwidth).value; }
 
 std::string size_tick(double bytes) {
@@ -120,7 +120,8 @@ std::string size_tick(double bytes) {
 
 std::string rate_tick(double bytes_per_second) { return with_prefix(bytes_per_second, "B/s"); }
 
-/// Constant time, as the fastest row of the smallest size has it, and the highest bandwidth of all.
+/// Two guides: the constant time of the fastest row of the smallest size, and the highest bandwidth
+/// of all rows.
 std::vector<PlotGuide> guides_of(const std::vector<BenchRow>& rows) {
   const BenchRow* first = nullptr;
   const BenchRow* best = nullptr;
@@ -148,7 +149,7 @@ constexpr const char* kPlotCaption =
     "the gathered array of all_gather and reduce_scatter, what one rank holds of the others. The sloping guide is the "
     "time of the fastest row of the smallest size, the level one the highest bandwidth of all rows.";
 
-/// All rows in cells.
+/// All rows as cells.
 Table table_of(const std::vector<BenchRow>& rows) {
   Table table{{"collective", "algorithm", "bytes", "median", "min", "p99", "max", "algbw", "busbw", "predicted",
                "ratio", "limiter", "x native", "copy", "memory", "wrong"},
@@ -165,7 +166,7 @@ Table table_of(const std::vector<BenchRow>& rows) {
   return table;
 }
 
-/// What the row that is farthest from its prediction tells; other work may explain it.
+/// Describes the row farthest from its prediction. Other work may be the reason.
 std::string what_is_off(const BenchRow& worst, bool busy) {
   constexpr double kNear = 1.1;
   const double ratio = *worst.ratio();
@@ -196,7 +197,7 @@ std::string what_is_off(const BenchRow& worst, bool busy) {
       row, to_string(wire / worst.times.median), to_string(wire / worst.predicted->time));
 }
 
-/// The rows for which a time was predicted, with the largest ratio first.
+/// The rows with a prediction, largest ratio first.
 std::vector<const BenchRow*> worst_first(const std::vector<BenchRow>& rows) {
   std::vector<const BenchRow*> predicted;
   for (const BenchRow& row : rows) {

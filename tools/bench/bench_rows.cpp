@@ -16,8 +16,8 @@ using collectives::Kind;
 
 namespace {
 
-/// Runs of one case by one algorithm, each on the next pair of arrays. What a program would keep between its calls is
-/// made before.
+/// Runs one case by one algorithm, each run on the next pair of arrays. Objects that a program
+/// would keep between calls are made before.
 class Runner {
  public:
   Runner(Job& job, const BenchSetting& setting, const BenchCase& bench_case, const PairLayout& layout,
@@ -37,14 +37,14 @@ class Runner {
     for (Tensor& operand : operands_) case_.fill(operand);
   }
 
-  /// Makes sure that no result is left from before: bytes that no element of ours has.
+  /// Removes old results: fills with bytes that no element has.
   void clear_results() {
     for (Tensor& result : results_) {
       if (result.bytes() > 0) std::memset(result.data(), 0x7F, static_cast<std::size_t>(result.bytes()));
     }
   }
 
-  /// Collective over all ranks: wrong elements on all of them after the latest run.
+  /// Collective over all ranks: wrong elements of all ranks after the latest run.
   Index wrong() const {
     return static_cast<Index>(job_.world().sum(static_cast<double>(case_.wrong(results_[latest_]))));
   }
@@ -60,7 +60,8 @@ class Runner {
     }
   }
 
-  /// Collective over the axes: run() by one of our algorithms; the handle tells who carried it out and what it moved.
+  /// Collective over the axes: run() by one of our algorithms. The handle tells the algorithm and
+  /// the moved bytes.
   collectives::Handle run_and_tell() {
     collectives::Handle handle = case_.start(job_.engine(), operands_[0], results_[0], options_);
     handle.wait();
@@ -78,8 +79,8 @@ class Runner {
   std::size_t next_ = 0;
 };
 
-/// Collective over all ranks: what copying an array as large as a result into another takes on every rank at the same
-/// time.
+/// Collective over all ranks: the time to copy an array of the size of a result, on every rank at
+/// the same time.
 Seconds time_of_copy(Job& job, const BenchSetting& setting, const BenchCase& bench_case, const BenchMemory& memory) {
   constexpr double kShareOfBudget = 0.25;
   const PairLayout layout = copy_layout_of(bench_case, setting.cold);
@@ -165,9 +166,9 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
   const CaseSpec& spec = bench_case.spec();
   const Index ranks = bench_case.positions();
   const Bytes bytes(static_cast<double>(spec.count * size_of(spec.dtype)));
-  // Every chunk but one is added on each rank.
+  // Each rank adds all chunks except one.
   const Bytes added = reduces(spec.kind) ? bytes * (1 - 1 / static_cast<double>(ranks)) : Bytes(0);
-  // Its own block, or the chunk for itself, is copied on each rank.
+  // Each rank copies its own block, or the chunk for itself.
   const bool keeps = spec.kind == Kind::all_gather || spec.kind == Kind::all_to_all;
   const Bytes kept = keeps ? bytes / static_cast<double>(ranks) : Bytes(0);
   Axes moving;

@@ -15,14 +15,14 @@ namespace {
 constexpr Index kMost = std::numeric_limits<Index>::max();
 constexpr const char* kFactor = "4";
 
-/// What follows the digits of a size.
+/// The text after the digits of a size.
 struct Suffix {
   Index unit = 1;
   bool legal = true;
-  bool ambiguous = false;  ///< "KB", which means powers of 1000 to some and of 1024 to others
+  bool ambiguous = false;  ///< "KB": powers of 1000 for some, of 1024 for others
 };
 
-/// "", "K", "k", "Ki" and, of bytes, "B" and "KiB"; the same with M and G.
+/// "", "K", "k", "Ki"; for bytes also "B" and "KiB". The same with M and G.
 Suffix suffix_of(std::string_view text, bool bytes) {
   Suffix suffix;
   const std::size_t prefix = text.empty() ? std::string_view::npos : std::string_view("kKmMgG").find(text[0]);
@@ -34,9 +34,9 @@ Suffix suffix_of(std::string_view text, bool bytes) {
   return suffix;
 }
 
-/// MIN, MAX and FACTOR of a range as they were given.
+/// MIN, MAX and FACTOR of a range as given.
 struct RangeText {
-  std::string given;  ///< all of it, with its options
+  std::string given;  ///< the whole text, with its options
   std::string least;
   std::string most;
   std::string factor;

@@ -13,7 +13,7 @@ constexpr Index kFewestSamples = 5;
 constexpr Index kMostSamples = 10000;
 constexpr Index kMostInARow = 1000000;
 
-/// Collective over all ranks: element i is the largest of what the ranks gave at i.
+/// Collective over all ranks: element i is the largest value of the ranks at i.
 std::vector<Seconds> slowest(const mpi::Communicator& world, const std::vector<double>& times) {
   const std::size_t bytes = times.size() * sizeof(double);
   std::vector<Seconds> slowest(times.size());
@@ -26,12 +26,12 @@ std::vector<Seconds> slowest(const mpi::Communicator& world, const std::vector<d
   return slowest;
 }
 
-/// Collective over all ranks: rank 0's number on every rank.
+/// Collective over all ranks: gives rank 0's number to every rank.
 Index agreed(const mpi::Communicator& world, Index number) {
   return std::stoll(world.broadcast(std::to_string(number), 0));
 }
 
-/// This rank's time for a run, of so many that begin together and go one after the other.
+/// This rank's time per run, for `runs` runs that start together and follow one another.
 Seconds time_in_a_row(const mpi::Communicator& world, Index runs, const std::function<void()>& run) {
   world.barrier();
   const Seconds begin = now();
@@ -39,7 +39,7 @@ Seconds time_in_a_row(const mpi::Communicator& world, Index runs, const std::fun
   return (now() - begin) * (1 / static_cast<double>(runs));
 }
 
-/// How often `part` goes into `whole`, within bounds.
+/// How many times `part` fits into `whole`, within bounds.
 Index times_in(Seconds whole, Seconds part, Index least, Index most) {
   const double times = part.value > 0 ? whole / part : static_cast<double>(most);
   return std::clamp(static_cast<Index>(std::min(times, static_cast<double>(most))), least, most);

@@ -6,7 +6,8 @@
 
 namespace shardline::tools {
 
-/// The size of the last-level cache, from files such as `folder`/index3/level and size; 64 MiB when they do not tell.
+/// The size of the last-level cache, from files such as `folder`/index3/level and size. 64 MiB if
+/// they do not tell.
 Bytes last_level_cache(const std::string& folder = "/sys/devices/system/cpu/cpu0/cache");
 
 }  // namespace shardline::tools

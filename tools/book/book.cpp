@@ -37,7 +37,8 @@ std::string heading(const std::string& section) {
   return "section " + section;
 }
 
-/// The words of `text` in lines of at most `width`, each behind `indent`; longer words have lines of their own.
+/// The words of `text` in lines of at most `width`, each with `indent`. A longer word has its own
+/// line.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width, const std::string& indent) {
   std::vector<std::string> lines = {indent};
   for (const std::string& word : split(text, ' ')) {

@@ -6,16 +6,18 @@
 
 namespace shardline::tools {
 
-/// The rows as text, grouped by section, no line beyond 120 columns: quantity, ours, the book's, their difference and
-/// the verdict; below them the formula with its values, and the note. Then how many rows have which verdict.
+/// The rows as text, by section, in lines of at most 120 columns: quantity, ours, the book's,
+/// difference and verdict. Below them the formula with its values, and the note. At the end the
+/// number of rows per verdict.
 std::string book_text(const std::vector<BookRow>& rows);
 
-/// The rows of a record: {section, quantity, formula, substituted, value, unit, book_value, rel_diff, verdict}, and
-/// `note` where there is one. `value` and `book_value` are SI; where there is none, `book_value` and `rel_diff` are
-/// null. The verdict of a row with a fault is "disagrees".
+/// The rows of a record: {section, quantity, formula, substituted, value, unit, book_value,
+/// rel_diff, verdict}, and `note` if there is one. `value` and `book_value` are SI. Without a value
+/// of the book, `book_value` and `rel_diff` are null. The verdict of a row with a fault is
+/// "disagrees".
 Json book_json(const std::vector<BookRow>& rows);
 
-/// Adds `shardline book`: the book's worked numbers, computed again. Starts no MPI.
+/// Adds `shardline book`: computes the book's worked numbers again. Starts no MPI.
 void add_book(CLI::App& app, Command& run);
 
 }  // namespace shardline::tools

@@ -12,11 +12,11 @@ namespace {
 using roofline::Chip;
 using roofline::chip_named;
 
-/// HBM of a v5e as sections 1, 7.1.7 and 8.1.1 have it; the catalogue has the 8.1e11 of section 2.
+/// HBM of a v5e in sections 1, 7.1.7 and 8.1.1. The catalogue has the 8.1e11 of section 2.
 constexpr BytesPerSecond kMemory{8.2e11};
 constexpr const char* kMemoryNote = "HBM at 8.2e11 B/s, as printed here; section 2 and the catalogue have 8.1e11";
 
-/// What a whole pod of a chip has.
+/// The totals of a whole pod.
 std::vector<BookRow> pod_rows(const std::string& name, const std::string& hosts, const std::string& cores) {
   const Chip& chip = chip_named(name);
   const auto chips = static_cast<double>(chip.most_chips);
@@ -50,7 +50,8 @@ std::vector<BookRow> pod_rows(const std::string& name, const std::string& hosts,
            .unit = "TB"}};
 }
 
-/// Exercise 2.4: the tokens at which int8[F, D] x int8[B, D] takes as long to compute as to load, by `memory`.
+/// Exercise 2.4: the number of tokens at which int8[F, D] x int8[B, D] takes the same time to
+/// compute and to load, by `memory`.
 double even_batch(const Chip& chip, Index d, Index f, BytesPerSecond memory) {
   const Bytes weights(static_cast<double>(d * f));
   const Bytes each_token(static_cast<double>(d + f));
@@ -100,7 +101,7 @@ std::vector<BookRow> offloaded_rows() {
            .book = "1.3"}};
 }
 
-/// Exercise 2.5: bf16[8, 128, 8192] from corner to corner of a v5e 4x4, no axis of which wraps.
+/// Exercise 2.5: bf16[8, 128, 8192] from corner to corner of a v5e 4x4. None of its axes wraps.
 std::vector<BookRow> corner_rows() {
   const roofline::Hardware square = roofline::hardware_named("v5e", AbstractMesh::parse("X=4,Y=4"), DType::bf16);
   const Seconds first = roofline::collective_price({.ranks = {4, 4}}, {"X", "Y"}, square).time;

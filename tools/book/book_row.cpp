@@ -53,7 +53,7 @@ bool is_function(const std::string& token) {
   return functions.count(token) > 0;
 }
 
-/// True when `left` ends an operand and `right` begins one.
+/// True if `left` ends an operand and `right` begins one.
 bool side_by_side(const std::string& left, const std::string& right) {
   const bool ends = !is_function(left) && (is_letter(left[0]) || is_digit(left[0]) || left == ")");
   return ends && (is_letter(right[0]) || is_digit(right[0]) || right == "(");
@@ -66,7 +66,7 @@ std::string short_exponent(const std::string& text) {
   return text.substr(0, exponent + 1) + std::to_string(std::stoi(text.substr(exponent + 1)));
 }
 
-/// The shortest text that reads back as this number: "8192", "0.4", "4.59e14".
+/// The shortest text that parses to this number: "8192", "0.4", "4.59e14".
 std::string number_text(double value) {
   if (std::abs(value) < 1e7 && (std::abs(value) >= 1e-3 || value == 0)) return fmt::format("{}", value);
   std::string text;
@@ -74,7 +74,7 @@ std::string number_text(double value) {
   return short_exponent(text);
 }
 
-/// In the units and digits of the book's figure.
+/// The value in the units and digits of the book's figure.
 bool within_tolerance(const BookRow& row, double value) {
   const double book = std::stod(row.book);
   return std::abs(value / scale_of(row.unit).si - book) <= kTolerance * std::abs(book);

@@ -22,8 +22,8 @@ std::vector<BookRow> slide_rows();        ///< S: the lecture form
 /// All of them.
 std::vector<BookRow> book_rows();
 
-/// Those of sections that begin with `prefix`: "5.1" has 5.1, 5.1.2 and 5.1ex, not 5.10. Throws UsageError that names
-/// the sections there are.
+/// The rows of sections that begin with `prefix`: "5.1" includes 5.1, 5.1.2 and 5.1ex, not 5.10.
+/// Throws UsageError with the existing sections.
 std::vector<BookRow> rows_of(const std::vector<BookRow>& rows, const std::string& prefix);
 
 }  // namespace shardline::tools

@@ -16,16 +16,16 @@ using Names = std::vector<std::pair<std::string, double>>;
 using roofline::Chip;
 using roofline::chip_named;
 
-/// What a step of generation reads and computes, over all chips.
+/// The bytes read and the FLOPs of a generation step, over all chips.
 struct Generation {
   double batch = 0;
   Bytes cache;    ///< of one sequence
-  Bytes weights;  ///< as they are stored
+  Bytes weights;  ///< as stored
   double parameters = 0;
 };
 
-/// Section 7.1.5, "general": every cache is read, and the weights are read or the products computed, whichever is
-/// longer.
+/// Section 7.1.5, "general". The time to read every cache, plus the longer of: reading the weights,
+/// computing the products.
 Seconds step_time(const Generation& step, double chips, FlopsPerSecond compute, BytesPerSecond memory) {
   const Seconds caches = step.cache * step.batch / (memory * chips);
   const Seconds products = Flops(2 * step.batch * step.parameters) / (compute * chips);
@@ -75,7 +75,7 @@ std::vector<BookRow> llama2_steps() {
   return rows;
 }
 
-/// The model that section 7.5 makes up, input and output projections shared.
+/// The invented model of section 7.5; input and output projections are shared.
 std::vector<BookRow> made_up_model() {
   const TransformerConfig model{.vocab = 32128,
                                 .d_model = 4096,

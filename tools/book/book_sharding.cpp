@@ -19,7 +19,7 @@ Hardware in_book_limit(const std::string& chip, const std::string& mesh) {
   return hardware;
 }
 
-/// Gathering `whole` bytes over axes of these sizes; `rounds` is 2 for reducing them on all ranks.
+/// The time to gather `whole` bytes over axes of these sizes. `rounds` is 2 for an AllReduce.
 Seconds gather_time(const Hardware& hardware, double whole, const Axes& axes, const std::vector<Index>& ranks,
                     int rounds = 1) {
   double all = 1;
@@ -28,7 +28,7 @@ Seconds gather_time(const Hardware& hardware, double whole, const Axes& axes, co
   return roofline::collective_price({.ranks = ranks, .sent = sent, .rounds = rounds}, axes, hardware).time;
 }
 
-/// Bytes that every rank of `mesh` holds of an array in this layout.
+/// Bytes of an array in this layout on every rank of `mesh`.
 double held(const std::string& layout, const Shape& shape, const AbstractMesh& mesh, double item) {
   const ParsedArray array = resolve(parse_array(layout), mesh);
   return item * static_cast<double>(element_count(largest_local_shape(shape, array.sharding, mesh)));
@@ -145,8 +145,8 @@ std::vector<BookRow> exercise_rows() {
            .book = "2"}};
 }
 
-/// Bytes on the busiest link that `algorithm` takes on a ring of p ranks for an array of 2 p^2 elements, each rank's
-/// piece for another of which goes in halves where it may go either way.
+/// Bytes on the busiest link of a ring of p ranks, by `algorithm`, for an array of 2 p^2 elements.
+/// The piece for another rank goes in halves if it may go either way.
 double ring_traffic(collectives::Kind kind, collectives::Algorithm algorithm, Index p) {
   const Index larger = kind == collectives::Kind::all_to_all ? 2 * p : 2 * p * p;
   return static_cast<double>(collectives::traffic(kind, algorithm, {p}, larger, {1, 1}).wire_bytes);

@@ -1,4 +1,4 @@
-// Sections 9 and 10, which measure, and the slides of the lecture form.
+// Sections 9 and 10, which measure, and the slides of the lecture.
 
 #include "roofline/machine/catalogue.h"
 #include "runtime/layout/blocks.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr Seconds kADay{86400};
 
-/// Years that each machine takes to train a model of so many FLOPs.
+/// The years of each machine to train a model of this many FLOPs.
 std::vector<BookRow> years_rows(const std::string& model, Flops work, const std::vector<std::string>& books) {
   const std::vector<std::pair<std::string, double>> machines = {
       {"18 TF", 18e12}, {"48 TF", 48e12}, {"918 TF", 918e12}, {"2000 TF", 2000e12}};

@@ -175,13 +175,14 @@ constexpr Index kY = 4;
 constexpr Policy kKeep{Reuse::regather, Reuse::keep};
 constexpr Policy kRegather{Reuse::regather, Reuse::regather};
 
-/// A cell of the table: what moves over `axis` in one pass of a strategy, as a multiple of an array's elements.
+/// A cell of the table: the data over `axis` in one pass of a strategy, as a multiple of an array's
+/// elements.
 struct Cell {
   std::string strategy;
   std::string mesh;
   Pass pass = Pass::forward;
   Axis axis;
-  std::string array;    ///< "D F", "B D / X": what the multiple is of
+  std::string array;    ///< "D F", "B D / X": the array of the multiple
   std::string formula;  ///< of the bytes
   Policy policy = kKeep;
 };
@@ -214,7 +215,7 @@ BookRow traffic_row(const Cell& cell, const std::string& quantity, const std::st
   return row;
 }
 
-/// The table of section 5.2: what the derived programs of section 5.1 move.
+/// The table of section 5.2: the data that the derived programs of section 5.1 move.
 std::vector<BookRow> traffic_rows() {
   const auto forward = Pass::forward;
   const auto backward = Pass::backward;

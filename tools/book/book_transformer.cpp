@@ -23,7 +23,7 @@ const Rematerialisation& policy_named(const std::string& name) {
   throw Error(fmt::format("no policy {} of rematerialisation", name));
 }
 
-/// The model of exercise 4.1: heads of 128 that make up D, none shared.
+/// The model of exercise 4.1: heads of 128 make up D, and none are shared.
 std::vector<BookRow> counting_rows() {
   const TransformerConfig model{
       .vocab = 32000, .d_model = 4096, .layers = 64, .heads = 32, .kv_heads = 32, .head_dim = 128, .d_ff = 4 * 4096};
@@ -66,7 +66,7 @@ std::vector<BookRow> counting_rows() {
            .note = "2 D"}};
 }
 
-/// Section 4.4.2: what a batch of 4e6 tokens leaves behind.
+/// Section 4.4.2: the activations of a batch of 4e6 tokens.
 std::vector<BookRow> activation_rows() {
   const TransformerConfig model{.d_model = 8192, .layers = 64};
   const double tokens = 4e6;
@@ -111,7 +111,7 @@ std::vector<BookRow> deepseek_rows() {
 
 const Names kLlama = {{"L", 80}, {"D", 8192}, {"F", 28672}, {"V", 128256}, {"N", 64}, {"K", 8}, {"H", 128}};
 
-/// The names of `kLlama` that are among these letters.
+/// The names of `kLlama` among these letters.
 Names llama(const std::string& letters) {
   Names names;
   for (const auto& entry : kLlama) {
@@ -226,7 +226,7 @@ std::vector<BookRow> llama_memory(const TransformerConfig& model) {
            .book = "2.4"}};
 }
 
-/// Section 6.3: FSDP and tensor parallelism on a pod: where they are compute-bound.
+/// Section 6.3: FSDP and tensor parallelism on a pod, and where they are compute-bound.
 std::vector<BookRow> llama_bounds() {
   const roofline::Chip& v5p = roofline::chip_named("v5p");
   const roofline::ChipRates rates{v5p.matmul, v5p.link * 2};
@@ -275,7 +275,7 @@ std::vector<BookRow> llama_bounds() {
            .book = "1927"}};
 }
 
-/// Section 6.3: the mesh to take.
+/// Section 6.3: the best mesh.
 std::vector<BookRow> llama_mesh() {
   const roofline::Chip& v5p = roofline::chip_named("v5p");
   const roofline::ChipRates rates{v5p.matmul, v5p.link * 2};

@@ -7,10 +7,11 @@
 namespace shardline::tools {
 namespace {
 
-/// Stands behind a value that ends with ']', which CLI11 then leaves alone. Nobody types it: it is the unit separator.
+/// Added after a value that ends with ']', so CLI11 does not change it. It is the unit separator,
+/// which nobody types.
 constexpr char kMark = '\x1f';
 
-/// Every option of the application and its subcommands reads its values without marks.
+/// Makes every option of the application and its subcommands remove the marks from its values.
 void add_unmarking(CLI::App& app) {
   const auto unmark = [](std::string& value) {
     value = as_typed(value);
@@ -20,7 +21,7 @@ void add_unmarking(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands(nullptr)) add_unmarking(*command);
 }
 
-/// True of "--json=".
+/// True for "--json=".
 bool has_empty_value(const std::string& argument) {
   return argument.starts_with("--") && argument.find('=') == argument.size() - 1;
 }
@@ -38,7 +39,7 @@ void parse_as_typed(CLI::App& app, const std::vector<std::string>& arguments) {
       marked.push_back(argument.ends_with(']') ? argument + kMark : argument);
     }
   }
-  std::reverse(marked.begin(), marked.end());  // as CLI11 wants them
+  std::reverse(marked.begin(), marked.end());  // the order that CLI11 needs
   app.parse(std::move(marked));
 }
 

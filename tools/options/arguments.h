@@ -9,12 +9,13 @@ class App;
 
 namespace shardline::tools {
 
-/// Parses the arguments of a process, without its name, so that each value is what was typed: CLI11 by itself makes the
-/// list x, y of "[x,y]", and takes the next argument as the value of "--json=". Throws as CLI::App::parse() does, where
-/// the texts of errors and of arguments that are left over are for as_typed().
+/// Parses the arguments of a process, without its name, so that each value stays as typed. CLI11
+/// alone makes the list x, y from "[x,y]", and takes the next argument as the value of "--json=".
+/// Throws as CLI::App::parse() does. Texts of errors and of left-over arguments must go through
+/// as_typed().
 void parse_as_typed(CLI::App& app, const std::vector<std::string>& arguments);
 
-/// A text that tells of arguments of parse_as_typed(), as they were typed.
+/// Restores typed arguments in a text from parse_as_typed().
 std::string as_typed(std::string text);
 
 }  // namespace shardline::tools

@@ -13,7 +13,7 @@
 
 namespace shardline::tools {
 
-/// Options that every subcommand running on a mesh takes.
+/// Options of every subcommand that runs on a mesh.
 struct CommonOptions {
   std::string mesh;            ///< "X=2,Y=4"; empty for X=<ranks>
   std::string dtype = "f32";   ///< the name of one of `dtypes`
@@ -22,28 +22,28 @@ struct CommonOptions {
   MachineFlags machine;
   bool memory_check = true;
   std::string json;                                                   ///< file for the record; empty for none
-  std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< those that the subcommand takes
+  std::vector<DType> dtypes = {DType::f32, DType::bf16, DType::f64};  ///< the legal ones for this subcommand
 };
 
-/// The element type of --dtype; throws UsageError that lists those the subcommand takes.
+/// The element type of --dtype. Throws UsageError with the legal types of the subcommand.
 DType dtype_of(const CommonOptions& options);
 
 /// The files of --machine and --json.
 CommandFiles files_of(const CommonOptions& options);
 
-/// Refuses an empty argument, which a shell makes of a variable that is not set.
+/// Refuses an empty argument: a shell makes one from an unset variable.
 CLI::Validator not_empty();
 
-/// Adds --mesh, --dtype, --threads, --seed and --json. `options` must outlive the parsing; its `dtypes` are set before.
-/// What the functions below are given must outlive the parsing too.
+/// Adds --mesh, --dtype, --threads, --seed and --json. Set `dtypes` before. `options` must outlive
+/// the parsing; so must the arguments of the functions below.
 void add_common_options(CLI::App& command, CommonOptions& options);
 /// Adds --mesh, --threads and --no-memory-check.
 void add_mesh_options(CLI::App& command, CommonOptions& options);
 CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options);
 void add_json_option(CLI::App& command, CommonOptions& options);
-/// --hardware, described as "`purpose` v3, ... or cpu"; `name` holds the default.
+/// Adds --hardware with the help "`purpose` v3, ... or cpu". `name` holds the default.
 CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std::string& purpose);
-/// Adds --machine and --other-machine. Returns the first, for what it excludes.
+/// Adds --machine and --other-machine. Returns the first, so that other options can exclude it.
 CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags);
 /// Adds --show: the pictures of tools/show.h.
 void add_show_option(CLI::App& command, bool& show);

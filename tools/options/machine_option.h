@@ -9,25 +9,26 @@
 
 namespace shardline::tools {
 
-/// What people say about the machine whose figures count.
+/// The flags that choose the machine figures.
 struct MachineFlags {
-  std::string file;  ///< that describes it; empty for none
+  std::string file;  ///< describes the machine; empty for none
   bool other = false;
 };
 
-/// The machine of a file that was given.
+/// The machine of the given file.
 struct GivenMachine {
   std::string file;
   roofline::Machine machine;
   std::string hash;
 };
 
-/// What `text`, read from the file of `flags`, describes, for a run on `host`. Throws UsageError that names both hosts
-/// when it was measured on another one, unless `flags` allow it; otherwise as parse_machine() does.
+/// The machine that `text`, the content of the file of `flags`, describes. The run is on `host`.
+/// Throws UsageError with both hosts if the file is of another host, unless `flags` allow it. Else
+/// throws as parse_machine() does.
 GivenMachine given_machine(const MachineFlags& flags, const std::string& text, const std::string& host);
 
-/// A sentence for everything by which a run on `mesh`, on the machine `here`, differs from the one that measured the
-/// machine given. Without `here`, as nothing runs, of the mesh alone.
+/// One sentence per difference between this run (on `mesh`, on machine `here`) and the run that
+/// measured the given machine. Without `here` nothing runs, and only the mesh is compared.
 std::vector<std::string> machine_differences(const GivenMachine& given, const AbstractMesh& mesh,
                                              const JobMachine* here);
 

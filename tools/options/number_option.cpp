@@ -32,7 +32,7 @@ std::string default_text(const Number& number) {
   return fmt::format("{}", number);
 }
 
-/// Adds an option whose text `read` turns into a number or refuses.
+/// Adds an option. `read` turns its text into a number, or refuses it.
 template <class Value, class Read>
 CLI::Option* add_number(CLI::App& command, const std::string& name, const std::string& help, Value& value, Read read) {
   const auto take = [&value, read](const CLI::results_t& given) {

@@ -21,14 +21,14 @@ struct WholeOption {
   std::uint64_t most = std::numeric_limits<Index>::max();
 };
 
-/// Adds the option. It reads decimal digits: 0100 is 100; 0x40, 1e3 and what lies outside the range end the parsing
-/// with
-/// "--steps 0x40: a whole number of at least 1". `Value` is Index, int, std::uint64_t or the std::optional of Index or
-/// int; `value` must outlive the parsing. What it holds now is shown as the default.
+/// Adds the option. It reads decimal digits: 0100 is 100. 0x40, 1e3 and numbers out of range end
+/// the parsing with "--steps 0x40: a whole number of at least 1". `Value` is Index, int,
+/// std::uint64_t or the std::optional of Index or int. `value` must outlive the parsing. The help
+/// shows its value now as the default.
 template <class Value>
 CLI::Option* add_whole_option(CLI::App& command, const WholeOption& option, Value& value);
 
-/// An option that takes a number with a point or an exponent.
+/// An option with a number that may have a point or an exponent.
 struct DecimalOption {
   std::string name;  ///< "--lr"
   std::string help;

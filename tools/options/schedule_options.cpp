@@ -14,7 +14,7 @@ ScheduleOptions schedule_options(const ScheduleFlags& flags) {
   options.overlap = flags.overlap == "on";
   options.distance = flags.prefetch;
   options.fuse = flags.fuse == "auto" ? Fuse::priced : flags.fuse == "on" ? Fuse::always : Fuse::never;
-  if (!options.overlap) {  // nothing but the collectives where the program has them
+  if (!options.overlap) {  // only the collectives, at their places in the program
     options.bundle_bytes = 0;
     if (options.fuse == Fuse::priced) options.fuse = Fuse::never;
   }

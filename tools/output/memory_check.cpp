@@ -9,7 +9,7 @@
 namespace shardline::tools {
 namespace {
 
-/// What the other ranks of a node must know of one: what it needs, and by which bounds.
+/// The data of one rank that its node needs: its need, and its bounds.
 struct Neighbour {
   MemoryNeed need;
   std::vector<std::uint64_t> shared_bounds;
@@ -45,12 +45,12 @@ std::vector<Neighbour> neighbours(const mpi::Communicator& world, const MemoryNe
   return all;
 }
 
-/// What the bound leaves to these ranks, beside what they need.
+/// The need of these ranks under the bound, and what it leaves.
 MemoryShortage under(const MemoryBound& bound, const MemoryNeed& need, const std::vector<Neighbour>& ranks) {
   MemoryShortage result{.bound = bound.name, .per_rank = bound.own, .ranks = 0, .needed = Bytes(0), .left = bound.left};
   if (bound.own) result.needed = need.own;
   for (const Neighbour& rank : ranks) {
-    if (bound.own) {  // a rank maps the shared memory of all
+    if (bound.own) {  // a rank maps the shared memory of all ranks
       result.needed += rank.need.shared;
       ++result.ranks;
     } else if (rank.shares(bound)) {
@@ -61,13 +61,13 @@ MemoryShortage under(const MemoryBound& bound, const MemoryNeed& need, const std
   return result;
 }
 
-/// How many times what is left is needed.
+/// The need divided by what is left.
 double pressure(const MemoryShortage& shortage) {
   if (shortage.needed <= Bytes(0)) return 0;
   return shortage.left > Bytes(0) ? shortage.needed / shortage.left : std::numeric_limits<double>::max();
 }
 
-/// Collective over `world`: what `root` has found, on every rank.
+/// Collective over `world`: sends the result of `root` to every rank.
 MemoryShortage shared_by(const mpi::Communicator& world, int root, const MemoryShortage& mine) {
   MemoryShortage result = mine;
   result.bound = world.broadcast(mine.bound, root);

@@ -10,39 +10,40 @@
 
 namespace shardline::tools {
 
-/// Memory that a rank is about to take.
+/// Memory that a rank will take.
 struct MemoryNeed {
-  Bytes own;     ///< for itself
-  Bytes shared;  ///< its part of the memory that the ranks of its node share
+  Bytes own;     ///< for itself alone
+  Bytes shared;  ///< its part of the memory that ranks of its node share
 
   bool operator==(const MemoryNeed&) const = default;
 };
 
-/// One after the other: memory that the first gives back serves the second.
+/// For two needs, one after another: memory of the first is free for the second.
 MemoryNeed larger(const MemoryNeed& a, const MemoryNeed& b);
-/// Both at once.
+/// For two needs at the same time.
 MemoryNeed operator+(const MemoryNeed& a, const MemoryNeed& b);
 
-/// A bound on memory under which ranks would not have what they need.
+/// A memory bound that is too small for the ranks.
 struct MemoryShortage {
   std::string bound;      ///< "free memory", "cgroup /job_7 (memory.max)", "ulimit -v"
-  bool per_rank = false;  ///< it bounds each rank alone
-  int ranks = 1;          ///< that share it; where it bounds each rank alone, the ranks of the node
-  Bytes needed;           ///< by these ranks together, or by the rank
-  Bytes left;             ///< that they may still have
+  bool per_rank = false;  ///< each rank has this bound alone
+  int ranks = 1;          ///< ranks that share it; if each rank has it alone, the ranks of the node
+  Bytes needed;           ///< by these ranks together, or by one rank
+  Bytes left;             ///< what they may still take
 
-  /// True when ranks that each take `need` would fit.
+  /// True if ranks that each take `need` would fit.
   bool fits(const MemoryNeed& need) const;
 };
 
-/// Collective over `world`: compares what the ranks of each node are about to take with what each of `bounds`, as this
-/// rank sees them, leaves now. Ranks that share a bound need what they need together. Of the bounds of all ranks the
-/// one under which most is missing, on every rank; nothing where all fits.
+/// Collective over `world`: compares the needs of the ranks of each node with what each of
+/// `bounds`, as this rank sees them, leaves now. Ranks that share a bound add their needs. Returns
+/// on every rank the bound with the largest shortage, or nothing if all fits.
 std::optional<MemoryShortage> memory_shortage(const mpi::Communicator& world, const MemoryNeed& need,
                                               const std::vector<MemoryBound>& bounds);
 
-/// Collective over `world`: what every rank may take by what is installed and by limits, of which ranks that share one
-/// have equal parts; the least of all ranks. What is free at the moment does not matter.
+/// Collective over `world`: the most memory of every rank by the installed memory and the limits.
+/// Ranks that share a bound get equal parts. It is the smallest value of all ranks. Free memory
+/// does not matter.
 Bytes memory_limit_of_a_rank(const mpi::Communicator& world, const std::vector<MemoryBound>& bounds);
 
 }  // namespace shardline::tools

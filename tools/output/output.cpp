@@ -14,12 +14,12 @@
 namespace shardline::tools {
 namespace {
 
-/// What became of what this process printed and wrote; it has one standard output.
+/// The state of the output of this process. A process has one standard output.
 struct State {
   bool keep_for_a_file = false;
   bool file_lost = false;
-  const char* lost_stream = nullptr;  ///< the first of the two that could not be written
-  int print_error = 0;                ///< errno of that
+  const char* lost_stream = nullptr;  ///< the first of the two that failed
+  int print_error = 0;                ///< its errno
   bool told = false;
 };
 
@@ -28,7 +28,7 @@ State& state() {
   return of_process;
 }
 
-/// Keeps the first error of a stream on which results are printed.
+/// Keeps the first error of a stream for results.
 void put(std::FILE* stream, const std::string& text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
@@ -43,7 +43,8 @@ void put(std::FILE* stream, const std::string& text) {
 void hold_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number is this one. Opened the wrong way round, so that whoever uses it learns of it.
+    // open() returns the lowest free number: this one. It opens for the wrong direction, so every
+    // use fails.
     ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

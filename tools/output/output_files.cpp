@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Equal for two paths just where they lead to one file: its device and number; of a file that is not there yet, those
-/// of its folder, and its name.
+/// Equal for two paths to the same file. It is the device and number of the file; for a new file
+/// those of its folder, and its name.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> existing(const fs::path& path) {
@@ -40,7 +40,7 @@ Identity identity_of(const std::string& path) {
   return Identity(std::get<0>(*folder), std::get<1>(*folder), place.filename().string());
 }
 
-/// What is known by whom it is used: the first file of each identity.
+/// The first file of each identity.
 using Places = std::map<Identity, const NamedFile*>;
 
 void refuse_inputs(const NamedFile& output, const Identity& identity, const Places& inputs) {
@@ -50,7 +50,7 @@ void refuse_inputs(const NamedFile& output, const Identity& identity, const Plac
               found->second->option);
 }
 
-/// Refuses an output in one of the folders, at any depth, and one that is a file of theirs by a link.
+/// Refuses an output at any depth in one of the folders, or a link to a file in them.
 void refuse_input_folders(const NamedFile& output, const Identity& identity, const std::vector<NamedFile>& folders) {
   std::error_code failure;
   const fs::path place = fs::weakly_canonical(fs::absolute(place_behind_links(output.path), failure), failure);
@@ -70,7 +70,7 @@ void refuse_input_folders(const NamedFile& output, const Identity& identity, con
   }
 }
 
-/// Refuses a file that one of the standard streams goes to: what is printed would be lost when the file is replaced.
+/// Refuses the file of a standard stream: the printed text would be lost when the file is replaced.
 void refuse_streams(const NamedFile& output, const Identity& identity) {
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status {};
@@ -90,7 +90,7 @@ void check_place(const NamedFile& output, const CommandFiles& files, const Place
           found->second->option);
 }
 
-/// Throws UsageError where the file cannot be written.
+/// Throws UsageError if the file cannot be written.
 void probe(const NamedFile& output) {
   std::error_code failure;
   const fs::file_status status = fs::status(output.path, failure);
@@ -100,7 +100,7 @@ void probe(const NamedFile& output) {
   const WholeFile file(output.path);
 }
 
-/// A format that the end of a file's name stands for.
+/// A format, and the file ending that stands for it.
 struct Format {
   const char* ending;
   const char* name;
@@ -116,7 +116,7 @@ constexpr std::array<Format, 9> kFormats{{{".json", "JSON"},
                                           {".jpg", "JPEG"},
                                           {".gif", "GIF"}}};
 
-/// The ending of what is written as `content`; a "machine" may be called anything.
+/// The file ending for `content`. A "machine" may have any name.
 std::string ending_of(const std::string& content) {
   if (content == "record" || content == "trace") return ".json";
   if (content == "table") return ".csv";
@@ -131,7 +131,7 @@ const Format* format_of(std::string ending) {
   return found == kFormats.end() ? nullptr : found;
 }
 
-/// Refuses a name that ends as those of another format do.
+/// Refuses a name with the ending of another format.
 void check_format(const NamedFile& file) {
   const fs::path path(file.path);
   const Format* promised = format_of(path.extension().string());

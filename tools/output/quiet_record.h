@@ -7,8 +7,8 @@
 
 namespace shardline::tools {
 
-/// The keys that the record of a command that runs nothing starts with: those of Job::header(), with what is not known
-/// without MPI null, and `valid_timing` false.
+/// The first keys in the record of a command that runs nothing. They are the keys of Job::header().
+/// Values that need MPI are null, and `valid_timing` is false.
 Json quiet_header(const std::string& schema, const std::string& command, const AbstractMesh& mesh);
 
 }  // namespace shardline::tools

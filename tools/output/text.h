@@ -5,14 +5,14 @@
 
 namespace shardline::tools {
 
-/// "a", "a and b", "a, b and c", with `last` between the last two.
+/// "a", "a and b", "a, b and c"; `last` stands between the last two.
 std::string listed(const std::vector<std::string>& words, const std::string& last = "and");
 
-/// `text` with a capital at its beginning and a full stop at its end.
+/// `text` with a capital first letter and a full stop.
 std::string sentence(std::string text);
 
-/// The number without an exponent: "262144" when it is whole or at least 10000, otherwise with five digits, "1048.6";
-/// below 0.0001 with nine decimal places.
+/// The number without an exponent: "262144" if it is whole or at least 10000. Else five digits,
+/// "1048.6". Below 0.0001: nine decimal places.
 std::string plain_number(double number);
 
 }  // namespace shardline::tools

@@ -9,9 +9,9 @@ namespace shardline::tools {
 namespace {
 
 struct Word {
-  const char* shown;    ///< as its explanation begins
-  const char* written;  ///< as it stands in the text, where no letter or digit stands before it or after it
-  const char* kind;     ///< the same in a table of kinds, at the beginning of a line; null for none
+  const char* shown;    ///< the begin of its explanation
+  const char* written;  ///< its form in the text, with no letter or digit before or after it
+  const char* kind;     ///< its form in a table of kinds, at the begin of a line; null for none
   const char* meaning;
 };
 

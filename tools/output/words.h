@@ -4,8 +4,8 @@
 
 namespace shardline::tools {
 
-/// Explains the words of a table or a program that not every reader knows: a line for each that `text` contains, in the
-/// order in which they are explained, none for the others.
+/// Explains special words in a table or a program: one line per word that `text` contains, in a
+/// fixed order.
 std::string explained_words(const std::string& text);
 
 }  // namespace shardline::tools

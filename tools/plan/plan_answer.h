@@ -8,7 +8,7 @@
 
 namespace shardline::tools {
 
-/// Everything that a plan says, computed; printed by plan_text(), recorded by plan_record().
+/// All results of a plan. plan_text() prints them, plan_record() records them.
 struct PlanAnswer {
   PlanOptions options;
   PlanQuestion question;
@@ -19,27 +19,28 @@ struct PlanAnswer {
   std::vector<PlanCandidate> candidates;   ///< the priced step, best first
 
   Index all_chips() const { return question.chips * options.pods; }
-  /// Of training on all chips at the given utilisation; with attention counted or without.
+  /// The time of training on all chips at the given utilisation, with or without attention.
   Seconds training_time(bool with_attention) const;
-  /// Of a batch as they are usually counted; with attention or without.
+  /// The FLOPs of a batch in the usual count, with or without attention.
   Flops step_flops(bool with_attention) const;
-  /// Of training with attention counted, in the currency of a chip's hour; 0 when that is not known.
+  /// The cost of training, attention counted, in the currency of a chip's hour; 0 if that is not
+  /// known.
   double cost() const;
 };
 
-/// Everything about a plan. Throws UsageError as question_of(), and where no strategy can split the batch.
+/// Computes a plan. Throws UsageError as question_of(), and if no strategy can split the batch.
 PlanAnswer answer_of(const PlanOptions& options);
 
-/// What the command prints.
+/// The text that the command prints.
 std::string plan_text(const PlanAnswer& answer);
-/// What --json has.
+/// The content of --json.
 Json plan_record(const PlanAnswer& answer);
 
 /// "2048 x 4"
 std::string dims_text(const roofline::MixedMesh& mesh);
-/// Which passes a closed form counts, in words.
+/// The passes that a closed form counts, in words.
 std::string passes_text(roofline::CountedPasses passes);
-/// How a candidate's mesh lies: "{X:2048, Y:4} on 64x32 and 4".
+/// The mesh of a candidate on its torus: "{X:2048, Y:4} on 64x32 and 4".
 std::string laid_text(const PlanCandidate& candidate);
 
 }  // namespace shardline::tools

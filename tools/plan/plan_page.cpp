@@ -16,19 +16,20 @@ namespace shardline::tools {
 namespace {
 
 constexpr std::size_t kMostCandidates = 12;
-constexpr int kDoublings = 6;  ///< of the batch, down and up
+constexpr int kDoublings = 6;  ///< of the batch, in both directions
 
 std::string seconds_tick(double value) { return with_prefix(value, "s"); }
 std::string tokens_tick(double value) { return with_prefix(value, ""); }
 
-/// Batches round the one that is planned for, half a doubling apart.
+/// Batches around the planned one, half a doubling apart.
 std::vector<double> batches_around(double tokens) {
   std::vector<double> batches;
   for (int half = -2 * kDoublings; half <= 2 * kDoublings; ++half) batches.push_back(tokens * std::exp2(half / 2.0));
   return batches;
 }
 
-/// What strategies move, and what all compute, in one layer's forward pass, by tokens of a batch.
+/// By batch size in tokens: the time of each strategy to move data, and the common time to compute,
+/// in one layer's forward pass.
 struct StrategyCurves {
   std::vector<std::pair<std::string, std::vector<roofline::LayerTime>>> strategies;
   std::vector<double> batches;

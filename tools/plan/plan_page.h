@@ -5,8 +5,9 @@
 
 namespace shardline::tools {
 
-/// The page of a plan: its answers, the times of strategies against the batch (the book's figures 15 and 16), and of
-/// the best candidate's step the rooflines, the predicted times, the timeline and the program.
+/// The page of a plan: its answers; the times of strategies against the batch (the book's figures
+/// 15 and 16); and for the step of the best candidate the rooflines, predicted times, timeline and
+/// program.
 Page plan_page(const PlanAnswer& answer);
 
 }  // namespace shardline::tools

@@ -24,7 +24,7 @@ Index positive(const std::string& option, const std::string& text) {
   return *number;
 }
 
-/// "X=2048:2,Y=4:1": a mesh, and how many torus axes its axes are given.
+/// "X=2048:2,Y=4:1": a mesh, and the number of torus axes of each mesh axis.
 std::pair<AbstractMesh, std::map<Axis, int>> parse_laid_mesh(const std::string& text) {
   std::vector<std::string> plain;
   std::map<Axis, int> counts;
@@ -51,7 +51,7 @@ void check_machine(const PlanOptions& options) {
           "no machine to plan for: give --chips N, --torus AxBxC or --mesh X=N,Y=M");
 }
 
-/// The batch, and what of it a sequence is.
+/// Sets the batch and the length of a sequence.
 void put_batch(PlanQuestion& question, const PlanOptions& options) {
   const Index tokens = parse_size("--batch-tokens", options.batch_tokens, "tokens");
   require(tokens <= kMostTokens, "--batch-tokens {}: at most {}", options.batch_tokens, kMostTokens);
@@ -62,7 +62,7 @@ void put_batch(PlanQuestion& question, const PlanOptions& options) {
   question.run.sequence = options.sequence;
 }
 
-/// The torus of --torus, or none.
+/// The torus of --torus, or an empty one.
 std::vector<Index> torus_of(const PlanQuestion& question, const PlanOptions& options) {
   if (options.torus.empty()) return {};
   const std::vector<Index> torus = parse_torus(options.torus);
@@ -101,7 +101,7 @@ ChipMesh mesh_given(const PlanQuestion& question, const PlanOptions& options, co
   return question.chip != nullptr ? laid_over(*question.chip, mesh, counts) : chip_mesh(mesh);
 }
 
-/// Chips and meshes of a pod, as --chips, --mesh and --torus say together.
+/// The chips and meshes of a pod, from --chips, --mesh and --torus together.
 void put_meshes(PlanQuestion& question, const PlanOptions& options) {
   const std::vector<Index> torus = torus_of(question, options);
   if (!options.common.mesh.empty()) {
@@ -123,7 +123,7 @@ void put_meshes(PlanQuestion& question, const PlanOptions& options) {
   }
 }
 
-/// Of a machine in a file only the axes that it has links for are searched.
+/// For a machine file: searches only axes with a link in the file.
 void keep_known_axes(PlanQuestion& question) {
   if (!question.given || question.fixed) return;
   const std::map<Axis, std::string>& known = question.given->machine.axes;
@@ -147,7 +147,8 @@ void add_pods(PlanQuestion& question, Index pods) {
   for (ChipMesh& each : question.meshes) each = joined_pods(each, pods);
 }
 
-/// Stages and microbatches of the pipeline: as given, or what the model, the chips and the batch have room for.
+/// Stages and microbatches of the pipeline: as given, else what model, chips and batch have room
+/// for.
 void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const PlanOptions& options) {
   const Index layers = question.run.config.layers;
   const Index most = roofline::power_of_two_below(std::min(layers, closed.mesh_chips()));
@@ -161,7 +162,8 @@ void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const P
           closed.microbatches, sequences);
 }
 
-/// How many torus axes FSDP and tensor parallelism have: as the mesh or torus that was given, or all but one for FSDP.
+/// The number of torus axes for FSDP and for tensor parallelism: from the given mesh or torus; else
+/// all but one for FSDP.
 void put_torus_axes(ClosedFormQuery& closed, const PlanQuestion& question) {
   if (question.chip == nullptr || question.chip->torus_axes == 0) {
     closed.torus_axes = closed.x_torus_axes = closed.y_torus_axes = 1;
@@ -181,7 +183,7 @@ void put_torus_axes(ClosedFormQuery& closed, const PlanQuestion& question) {
   closed.y_torus_axes = static_cast<double>(layout.rbegin()->second.size());
 }
 
-/// What the closed forms take a chip to be.
+/// Sets the chip of the closed forms.
 void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
   ClosedFormQuery& closed = question.closed;
   closed.config = question.run.config;
@@ -201,7 +203,7 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
     if (question.given) closed.capacity = question.given->machine.memory.capacity;
     const roofline::Hardware hardware = question.hardware_of(question.meshes.back());
     closed.rates.compute = hardware.matmul;
-    for (const auto& [axis, link] : hardware.links) {  // the slowest
+    for (const auto& [axis, link] : hardware.links) {  // the slowest link counts
       const BytesPerSecond rate = link.two_way ? link.both_ways : link.bandwidth;
       const bool first = closed.rates.link.value == 0;
       closed.rates.link = first ? rate : std::min(rate, closed.rates.link);
@@ -211,7 +213,7 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
   closed.rates.link = closed.rates.link * (2 / closed.element.value);
 }
 
-/// What is priced otherwise than one would think, a sentence each.
+/// Remarks on unexpected prices, one sentence each.
 void add_remarks(PlanQuestion& question) {
   if (question.chip == nullptr) return;
   if (question.chips > question.chip->most_chips) {
@@ -237,7 +239,7 @@ roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
   if (chip == nullptr) return roofline::hardware_named(hardware_name, each.mesh, run.dtype);
   roofline::Hardware hardware = roofline::hardware_of(*chip, each.mesh, each.layout, run.dtype);
   if (each.mesh.has(kPodAxis) && closed.pods > 1) {
-    hardware.links[kPodAxis] = {.latency = Seconds(1e-6),  // nobody says
+    hardware.links[kPodAxis] = {.latency = Seconds(1e-6),  // not published
                                 .bandwidth = chip->between_pods / static_cast<double>(chip->chips_per_host),
                                 .switched = true,
                                 .resource = "between pods"};
@@ -256,7 +258,7 @@ PlanQuestion question_of(const PlanOptions& options) {
   } else {
     question.hardware_name = options.hardware;
     question.chip = roofline::find_chip(options.hardware);
-    roofline::hardware_named(options.hardware, AbstractMesh(), DType::f32);  // refuses what it does not know
+    roofline::hardware_named(options.hardware, AbstractMesh(), DType::f32);  // refuses unknown names
   }
   question.run.dtype = dtype_for(options, question.chip != nullptr);
   if (question.run.dtype == DType::f64) question.run.optimizer = DType::f64;

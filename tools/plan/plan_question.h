@@ -14,7 +14,7 @@ namespace shardline::tools {
 
 constexpr Index kMostChips = Index{1} << 24;
 
-/// What people type.
+/// The options as typed.
 struct PlanOptions {
   CommonOptions common;
   std::string dtype;  ///< empty: bf16 on chips, otherwise f32
@@ -22,11 +22,11 @@ struct PlanOptions {
   std::string hardware = "v5p";
   std::string strategy;
   std::string torus;
-  std::optional<Index> chips;  ///< of all pods; otherwise what mesh or torus have
+  std::optional<Index> chips;  ///< of all pods; else from mesh or torus
   std::string batch_tokens = "4M";
   Index sequence = 4096;
   double tokens = 15e12;      ///< of the whole training
-  double utilisation = 0.4;   ///< of the chips' peak, for the days of training
+  double utilisation = 0.4;   ///< share of the chips' peak, for the days of training
   double price_per_hour = 0;  ///< of a chip; 0: not known
   Index pods = 1;
   std::optional<Index> stages;  ///< of the pipeline
@@ -34,7 +34,7 @@ struct PlanOptions {
   std::string report;
 };
 
-/// What is planned for, every name looked up and every number checked.
+/// The question, with all names looked up and all numbers checked.
 struct PlanQuestion {
   PlannedRun run;
   Index chips = 0;  ///< of a pod
@@ -42,16 +42,16 @@ struct PlanQuestion {
   std::string hardware_name;  ///< of a catalogue, a file or "cpu"
   const roofline::Chip* chip = nullptr;
   std::optional<GivenMachine> given;
-  std::vector<ChipMesh> meshes;  ///< to be searched, pods included
+  std::vector<ChipMesh> meshes;  ///< to search, pods included
   bool fixed = false;            ///< mesh or torus were given
-  BytesPerSecond link;           ///< of one torus axis, both ways, or the slowest link
+  BytesPerSecond link;           ///< one torus axis, both ways; or the slowest link
   std::vector<std::string> remarks;
 
-  /// What the ranks of one of the meshes are.
+  /// The hardware of the ranks of one of the meshes.
   roofline::Hardware hardware_of(const ChipMesh& mesh) const;
 };
 
-/// Throws UsageError, one line, for whatever does not fit together.
+/// Throws UsageError, one line, for options that do not fit together.
 PlanQuestion question_of(const PlanOptions& options);
 
 }  // namespace shardline::tools

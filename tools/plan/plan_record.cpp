@@ -25,7 +25,7 @@ Json mixed_json(const MixedAnswer& mixed) {
   return json;
 }
 
-/// The answer of the forward pass, as the book has it, with the others beside it.
+/// The answer for the forward pass, as in the book, with the other answers beside it.
 Json closed_form_json(const PlanAnswer& answer) {
   Json json = mixed_json(answer.mixed[0]);
   json["with_backward"] = {{"kept", mixed_json(answer.mixed[1])}, {"regathered", mixed_json(answer.mixed[2])}};

@@ -140,7 +140,7 @@ std::string closed_form_text(const PlanAnswer& answer) {
   return text + explained_words(text) + mixed_text(answer);
 }
 
-/// How long the best waits, and how the second compares with it, in words.
+/// In words: how long the best waits, and how the second compares with it.
 std::string comparison(const std::vector<PlanCandidate>& listed) {
   const PlannedStep& best = listed[0].step;
   std::string text =
@@ -158,7 +158,7 @@ std::string comparison(const std::vector<PlanCandidate>& listed) {
   return text + fmt::format("; the second takes {:.1f}% longer.\n", 100 * scheduled);
 }
 
-/// Where the batch is split over more ranks than it has sequences, some of them must split sequences.
+/// If more ranks split the batch than it has sequences, some of them must split sequences.
 std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
   const Index sequences = std::max<Index>(1, answer.question.run.tokens / answer.question.run.sequence);
   const Index ranks = batch_ranks(step.mesh, step.strategy);

@@ -11,19 +11,19 @@
 namespace shardline::tools {
 namespace {
 
-/// Extents of a tile of the product; two tiles of operands and one of the result stay in the caches.
+/// Extents of a tile. Two tiles of operands and one of the result stay in the caches.
 constexpr std::size_t kTile = 512;
 
 using Offsets = std::vector<Index>;
 
-/// One array seen as a matrix: where it has each of its dims, in elements.
+/// An array seen as a matrix: the place of each of its dims, in elements.
 struct Layout {
   std::vector<std::string> dims;
   std::vector<Range> ranges;  ///< positions in the logical array
   Shape strides;
-  bool from_zero = false;  ///< strides are those of a block that starts at the ranges
+  bool from_zero = false;  ///< strides belong to a block that starts at the ranges
 
-  /// Offsets of all positions of the dims `group`, the last fastest.
+  /// Offsets of all positions of the dims `group`, last dim fastest.
   Offsets offsets(const std::vector<std::string>& group) const {
     Offsets offsets{0};
     for (const std::string& name : group) {
@@ -46,8 +46,8 @@ Shape row_major_strides(const Shape& shape) {
   return strides;
 }
 
-/// An operand of the product, as far as a block of the result needs it: `wanted` restricts the dims that the result
-/// has.
+/// The part of an operand that a block of the result needs. `wanted` restricts the dims that the
+/// result has.
 Layout operand_layout(const Array& array, const Array& result, const std::vector<Range>& wanted) {
   Layout layout{array.dims, {}, row_major_strides(array.shape)};
   for (std::size_t d = 0; d < array.dims.size(); ++d) {
@@ -59,7 +59,7 @@ Layout operand_layout(const Array& array, const Array& result, const std::vector
   return layout;
 }
 
-/// Dims of `from` that `first` and `second` have or lack as asked.
+/// The dims of `from` that are in or not in `first` and `second`, as requested.
 std::vector<std::string> select(const Array& from, const Array& first, bool in_first, const Array& second,
                                 bool in_second) {
   const auto has = [](const Array& a, const std::string& d) {
@@ -71,8 +71,8 @@ std::vector<std::string> select(const Array& from, const Array& first, bool in_f
   return dims;
 }
 
-/// A product of two factors, of a block of its result, tile by tile, as batched matrices: offsets of every batch, row,
-/// column and summed position in the arrays that have them.
+/// A product of two factors for a block of its result, tile by tile, as batched matrices. It holds
+/// the offsets of every batch, row, column and summed position in the arrays that have them.
 class DenseProduct {
  public:
   DenseProduct(const Array& a, const Array& b, const Array& c, const std::vector<Range>& block) {
@@ -91,8 +91,8 @@ class DenseProduct {
     summed_a_ = in_a.offsets(summed), summed_b_ = in_b.offsets(summed);
   }
 
-  /// Calls receive(offset in the block, value) for every element of the block; a(i) and b(i) are elements of the
-  /// factors.
+  /// Calls receive(offset in the block, value) for every element of the block. a(i) and b(i) give
+  /// elements of the factors.
   template <class A, class B, class Receive>
   void run(const A& a, const B& b, Receive receive) const {
     for (std::size_t batch = 0; batch < batch_c_.size(); ++batch) {
@@ -140,7 +140,7 @@ class DenseProduct {
   Offsets summed_a_, summed_b_;
 };
 
-/// The left factor of the last product of a chain, in full, and then that product.
+/// Computes the left factor of the last product of a chain in full, then that product.
 class DenseChain {
  public:
   DenseChain(const Product& product, const std::vector<GeneratedOperand>& operands)
@@ -195,10 +195,11 @@ class DenseChain {
 
   const Product& product_;
   const std::vector<GeneratedOperand>& operands_;
-  std::vector<double> left_;  ///< what the products so far have made
+  std::vector<double> left_;  ///< the result of the products so far
 };
 
-/// This rank's block of the result in f64, owed parts summed up. Collective over `mesh` when there are any.
+/// This rank's block of the result in f64, with owed parts summed. Collective over `mesh` if there
+/// are any.
 Tensor settled_block(const Product& product, const Tensor& result, const Mesh& mesh, const std::vector<Range>& block) {
   const Sharding& sharding = product.result_sharding();
   if (sharding.unreduced.empty()) return result.as(DType::f64);
@@ -232,7 +233,7 @@ Bytes memory_of_check(const Product& product, DType dtype) {
   const auto item = static_cast<double>(size_of(dtype));
   const double gathered =
       sharding.unreduced.empty() ? 0 : item * (whole + block * static_cast<double>(product.mesh.ranks()));
-  double on_the_way = 0;  // an array that is made, and the one it is made from
+  double on_the_way = 0;  // an array between products, and the one before it
   double before = 0;
   for (std::size_t k = 0; k + 1 < product.program.operations.size(); ++k) {
     const ArrayId made = product.program.operations[k].results[0];

@@ -6,21 +6,22 @@
 
 namespace shardline::tools {
 
-/// How far a product lies from the dense one.
+/// The distance of a product from the dense one.
 struct Accuracy {
-  double max_error = 0;  ///< largest |ours - dense|; infinite when an element of ours is not finite
+  double max_error = 0;  ///< largest |ours - dense|; infinite if an element of ours is not finite
   double max_value = 0;  ///< largest |dense|
   double relative() const { return max_error == 0 ? 0 : max_error / max_value; }
 };
 
-/// Compares this rank's block of the result with a product in f64 that it computes from the operands' definition:
-/// without the partitioner and the collectives, tile by tile, so that no operand is ever held whole. Of a chain every
-/// rank makes the arrays on the way in full; the result of a conversion is its operand. An owed result is summed up
-/// first. Collective over `mesh`; every rank returns the extremes of all.
+/// Compares this rank's block of the result with a product in f64 from the definition of the
+/// operands. It uses neither the partitioner nor the collectives, and works tile by tile, so no
+/// operand is ever whole in memory. In a chain every rank makes the arrays between products in
+/// full. The result of a conversion is its operand. An owed result is summed first. Collective over
+/// `mesh`; every rank returns the maxima over all ranks.
 Accuracy check_against_dense(const Product& product, const std::vector<GeneratedOperand>& operands,
                              const Tensor& result, const Mesh& mesh);
 
-/// Memory that the check takes on one rank, at most.
+/// The most memory of the check on one rank.
 Bytes memory_of_check(const Product& product, DType dtype);
 
 }  // namespace shardline::tools

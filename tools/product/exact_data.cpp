@@ -7,7 +7,7 @@
 namespace shardline::tools {
 namespace {
 
-/// Whole numbers up to here, and so all sums that stay below, are exact.
+/// Whole numbers up to this value are exact; so are all sums below it.
 Index exact_up_to(DType dtype) { return dtype == DType::bf16 ? 1 << 8 : 1 << 24; }
 
 }  // namespace

@@ -8,30 +8,31 @@
 
 namespace shardline::tools {
 
-/// What the data of a group of ranks depends on.
+/// The parameters of the data of a group of ranks.
 struct ExactDataSpec {
   std::uint64_t seed = 0;
-  Index group = 0;  ///< a number of the group's own, so that what crosses over from another group shows
+  Index group = 0;  ///< a different number per group, so data from another group is detected
   Index positions = 1;
   DType dtype = DType::f32;
 };
 
-/// Operands of collectives whose results are known exactly, on every position of a group: whole numbers that the
-/// element type holds, so small that sums of any positions in any order are exact too (bf16: up to 256).
+/// Operands of collectives with exactly known results, on every position of a group. They are whole
+/// numbers that the element type can hold. They are so small that sums over any positions in any
+/// order are exact too (bf16: up to 256).
 class ExactData {
  public:
   explicit ExactData(const ExactDataSpec& spec);
 
-  /// Element `i` at `position` where elements are only moved, or combined by a maximum.
+  /// Element `i` at `position`, for collectives that move elements or take a maximum.
   double moved(Index position, Index i) const;
-  /// Element `i` at `position` where elements are added up or averaged: a number of the element's own, one more on one
-  /// position and one less on the next, which differ from element to element, so that a position counted twice in the
-  /// place of another shows.
+  /// Element `i` at `position`, for sums and averages. It is a number per element, plus one on one
+  /// position and minus one on the next. These two positions differ from element to element, so the
+  /// sum shows if a position counts twice in place of another.
   double summand(Index position, Index i) const;
 
-  /// Element `i` of the operands of all positions combined: of moved() for a maximum, of summand() for the others.
+  /// Element `i` of all positions combined: of moved() for a maximum, else of summand().
   double combined(ReduceOp op, Index i) const;
-  /// Element `i` at `position` of the operand of a reduction.
+  /// Element `i` at `position` of an operand of a reduction.
   double operand(ReduceOp op, Index position, Index i) const;
 
  private:
@@ -40,8 +41,8 @@ class ExactData {
   CounterRng values_;
   CounterRng bases_;
   Index positions_;
-  Index largest_;       ///< magnitude of moved()
-  Index largest_base_;  ///< 0 when there are too many positions for more
+  Index largest_;       ///< largest magnitude of moved()
+  Index largest_base_;  ///< 0 if there are too many positions
 };
 
 }  // namespace shardline::tools

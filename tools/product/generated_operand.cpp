@@ -45,7 +45,7 @@ double GeneratedOperand::value(Index i) const {
 Tensor GeneratedOperand::block(const Mesh& mesh) const {
   const Index position = mesh.axes().position_in_group(mesh.rank(), spec_.sharding.unreduced);
   ArraySpec spec = spec_;
-  spec.sharding.unreduced.clear();  // every part has elements of its own
+  spec.sharding.unreduced.clear();  // every part has its own elements
   return DistTensor::make(mesh, spec, [&](Index i) { return part(i, static_cast<std::size_t>(position)); }).local();
 }
 

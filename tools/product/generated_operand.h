@@ -11,14 +11,16 @@
 
 namespace shardline::tools {
 
-/// An operand of a product made of random numbers in [-1, 1): each element follows from seed, name and global index, so
-/// that any rank can make any of them. Where the array is owed, every rank of the owed axes holds another part. The
-/// only operand of a conversion has whole numbers instead, of which sums and maxima are exact.
+/// A product operand of random numbers in [-1, 1). Each element depends on seed, name and global
+/// index only, so any rank can make it. If the array is owed, every rank of the owed axes holds a
+/// different part. The operand of a conversion has whole numbers instead: their sums and maxima are
+/// exact.
 class GeneratedOperand {
  public:
   GeneratedOperand(const Product& product, ArrayId array, DType dtype, std::uint64_t seed);
 
-  /// Element `i` (row-major in the logical array) as its dtype stores it, the parts of an owed one put together.
+  /// Element `i` (row-major in the logical array) as its dtype stores it. Parts of an owed array
+  /// are combined.
   double value(Index i) const;
   /// This rank's block.
   Tensor block(const Mesh& mesh) const;
@@ -29,8 +31,8 @@ class GeneratedOperand {
   ArraySpec spec_;
   std::size_t parts_;  ///< ranks over the owed axes
   CounterRng values_;
-  std::vector<CounterRng> shares_;  ///< by part, when there are several: what neighbouring parts pass to each other
-  std::optional<ExactData> exact_;  ///< of a conversion
+  std::vector<CounterRng> shares_;  ///< by part, if there are several: the values that neighbouring parts exchange
+  std::optional<ExactData> exact_;  ///< for a conversion
 };
 
 /// All operands of a product, in order.

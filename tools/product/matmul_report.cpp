@@ -20,7 +20,7 @@ Seconds mean(Seconds total, int count) { return total * (1.0 / std::max(count, 1
 
 double ratio(const TimedStep& step) { return mean(step.measured.total, step.measured.count) / step.label.predicted; }
 
-/// With the largest ratio first.
+/// Largest ratio first.
 std::string operations_table(std::vector<TimedStep> steps) {
   std::stable_sort(steps.begin(), steps.end(),
                    [](const TimedStep& a, const TimedStep& b) { return ratio(a) > ratio(b); });
@@ -72,12 +72,12 @@ Comparison comparison_of(const MatmulRecord& record) {
           .busiest = record.busiest};
 }
 
-/// "whole product", which a conversion is not.
+/// "whole product", or "whole conversion".
 std::string whole(const MatmulRecord& record) {
   return record.product->converts() ? "whole conversion" : "whole product";
 }
 
-/// What the whole product took.
+/// The time of the whole product.
 std::string whole_text(const MatmulRecord& record) {
   const auto [fastest, slowest] = std::minmax_element(record.runs.begin(), record.runs.end());
   const ProgramPrice& predicted = record.prediction().price;

@@ -15,17 +15,17 @@
 
 namespace shardline::tools {
 
-/// Everything that `shardline matmul` has to tell.
+/// The results of `shardline matmul`.
 struct MatmulRecord {
   const Product* product = nullptr;
   std::vector<Candidate> candidates{};
-  std::vector<Prediction> predicted{};         ///< of each candidate, by what was measured of this machine
+  std::vector<Prediction> predicted{};         ///< for each candidate, from the measured figures of this machine
   Index chosen = 1;                            ///< counted from 1
   std::shared_ptr<const Compiled> compiled{};  ///< the chosen one
-  bool needs_the_cores = false;                ///< no collective can go on beside computation
+  bool needs_the_cores = false;                ///< no collective can run beside computation
   Overlap overlap{};                           ///< of all runs
-  std::optional<OtherWork::Node> busiest{};    ///< with other work, while it was measured
-  std::vector<std::string> warnings{};         ///< in what the run differs from that in which the machine was measured
+  std::optional<OtherWork::Node> busiest{};    ///< the node with the most other work during the measurement
+  std::vector<std::string> warnings{};         ///< differences between this run and the run that measured the machine
   std::vector<TimedStep> steps{};
   std::vector<Seconds> runs{};  ///< each run, on the slowest rank
   Accuracy accuracy{};
@@ -37,8 +37,8 @@ struct MatmulRecord {
   bool correct() const { return accuracy.relative() <= tolerance; }
 };
 
-/// Operations measured beside predicted, worst first, the whole, what binds it and what is off, and whether the result
-/// is right. Predicted by `hardware`.
+/// Operations measured and predicted, worst first; the whole; what binds and what is off; whether
+/// the result is right. Predictions are from `hardware`.
 std::string result_text(const MatmulRecord& record, const roofline::Hardware& hardware);
 /// Adds the keys of a matmul record.
 void add_keys(Json& json, const MatmulRecord& record, const roofline::Hardware& hardware);

@@ -14,7 +14,7 @@
 namespace shardline::tools {
 namespace {
 
-/// What a candidate does beside multiplying: "AllGather_X(A[I, J_X])".
+/// The steps of a candidate except its products: "AllGather_X(A[I, J_X])".
 std::string conversions_of(const RankProgram& program) {
   std::vector<std::string> conversions;
   for (const Step& step : program.steps) {
@@ -25,7 +25,7 @@ std::string conversions_of(const RankProgram& program) {
   return conversions.empty() ? "nothing to move" : fmt::format("{}", fmt::join(conversions, ", "));
 }
 
-/// The clause that says where the difference between two prices comes from.
+/// The clause that gives the reason for a price difference.
 std::string difference(const ProgramPrice& better, const ProgramPrice& worse) {
   const bool moving = worse.comms > worse.math;
   if (moving && better.wire_bytes < worse.wire_bytes) {

@@ -11,17 +11,17 @@ namespace {
 
 constexpr double kBarLine = 1.35 * kRoomyLetters;
 constexpr double kBar = 9;
-constexpr double kBarGap = 12;  ///< between one name's bars and the next name
+constexpr double kBarGap = 12;  ///< between the bars of two names
 constexpr double kBarLegendLine = 1.6 * kRoomyLetters;
 
 constexpr Paint kOfPrediction = {.fill = &kMuted, .as = "fill-opacity='0.55'"};
 
-/// `text`, or its beginning where it is too wide.
+/// `text`, or its begin if it is too wide.
 std::string cut(const std::string& text, double width) {
   if (roomy_width(text) <= width) return text;
   std::string beginning = text;
   while (!beginning.empty() && roomy_width(beginning + "…") > width) {
-    while ((static_cast<unsigned char>(beginning.back()) & 0xc0) == 0x80) beginning.pop_back();  // rest of a letter
+    while ((static_cast<unsigned char>(beginning.back()) & 0xc0) == 0x80) beginning.pop_back();  // the rest of a letter
     beginning.pop_back();
   }
   return beginning + "…";

@@ -9,7 +9,7 @@
 
 namespace shardline::tools {
 
-/// A time that was predicted and, except of a plan, measured.
+/// A predicted time and, except for a plan, a measured one.
 struct Bars {
   std::string name;
   Seconds predicted;
@@ -17,7 +17,7 @@ struct Bars {
   const Ink* ink = &kText;  ///< of the measured bar
 };
 
-/// Bars of predicted beside measured times, all from 0 on one linear scale, in the order given.
+/// Bars of predicted and measured times, from 0 on one linear scale, in the given order.
 std::string bars_svg(const std::vector<Bars>& bars);
 
 }  // namespace shardline::tools

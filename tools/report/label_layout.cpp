@@ -7,7 +7,7 @@
 namespace shardline::tools {
 namespace {
 
-/// From a point to a label of it, in the order in which they are tried.
+/// From a point to its label, in the order of the attempts.
 struct Direction {
   double x;
   double y;
@@ -19,8 +19,8 @@ constexpr std::array kDirections = {Direction{1, 0, Anchor::start},      Directi
                                     Direction{-0.8, -0.8, Anchor::end},  Direction{-0.8, 0.8, Anchor::end}};
 
 constexpr double kHeight = 1.1 * kRoomyLetters;
-constexpr double kNearest = 8;  ///< of a point's own label
-constexpr double kStep = 7;     ///< by which it moves away until it finds room
+constexpr double kNearest = 8;  ///< distance of a point's own label
+constexpr double kStep = 7;     ///< step away from the point, until there is room
 constexpr double kApart = 20;
 
 /// The box of a text of `width` in `direction` from `point`, `distance` away.

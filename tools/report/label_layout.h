@@ -8,23 +8,24 @@
 
 namespace shardline::tools {
 
-/// Finds places for texts beside points of a figure, so that no text lies over another or over what must be seen.
+/// Places texts beside points of a figure, so that no text covers another text or anything
+/// important.
 class LabelLayout {
  public:
   explicit LabelLayout(const Box& within) : within_(within) {}
 
-  /// No text shall lie here, or within `margin` of the line.
+  /// No text may lie here, or within `margin` of the line.
   void occupy(const Box& box) { taken_.push_back(box); }
   void occupy(Place from, Place to, double margin);
 
   struct Label {
-    Place at;  ///< as svg_text() takes it
+    Place at;  ///< for svg_text()
     Anchor anchor = Anchor::start;
-    Place begin;         ///< the point of the text's box that is next to what it names
-    bool apart = false;  ///< so far from it that a line between them is due
+    Place begin;         ///< the point of the text's box that is nearest to its point
+    bool apart = false;  ///< so far away that it needs a line between them
   };
-  /// The nearest free place for `text` beside `point`, enlarged letters and all, which is taken from then on; none when
-  /// there is none within `reach` of it.
+  /// The nearest free place for `text` beside `point`, large enough for enlarged letters; it is
+  /// then occupied. None if there is none within `reach`.
   std::optional<Label> place(Place point, const std::string& text, double reach);
 
  private:

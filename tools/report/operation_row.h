@@ -10,10 +10,10 @@
 
 namespace shardline::tools {
 
-/// An operation, or all of one kind and axis, as the figures and the table of a page show it. Quantities are those of
-/// all its calls.
+/// An operation, or all of one kind and axis, in the figures and the table of a page. Quantities
+/// are sums over all its calls.
 struct OperationRow {
-  std::size_t number = 0;  ///< by time, 1 taking most; the same in every figure of a page
+  std::size_t number = 0;  ///< by time, 1 is the slowest; the same in every figure of a page
   std::string name;        ///< "einsum", "all_gather over X", or a line of the program
   std::string short_name;  ///< kind and axis
   bool product = false;
@@ -22,32 +22,32 @@ struct OperationRow {
   Bytes wire_bytes;
   Flops flops;
   Seconds predicted;
-  std::optional<Seconds> measured;  ///< none of a plan
+  std::optional<Seconds> measured;  ///< none for a plan
   Seconds exposed;
   std::string limiter;
 
   bool communicates() const { return wire_bytes.value > 0; }
-  /// Measured, or predicted where nothing was.
+  /// The measured time, else the predicted time.
   Seconds time() const { return measured.value_or(predicted); }
 };
 
-/// In the order of the summaries, numbered.
+/// In the order of the summaries, with numbers.
 std::vector<OperationRow> rows_of(const std::vector<KindSummary>& kinds);
-/// In the order of the program, numbered.
+/// In the order of the program, with numbers.
 std::vector<OperationRow> rows_of(const std::vector<TimedStep>& steps);
 
-/// Gives rows their numbers.
+/// Numbers the rows.
 void number_by_time(std::vector<OperationRow>& rows);
 /// The same rows, number 1 first.
 std::vector<OperationRow> by_number(std::vector<OperationRow> rows);
 
-/// Whether operations of this kind are matrix products.
+/// True if operations of this kind are matrix products.
 bool is_product(const std::string& kind);
 
 /// The ink of products, other computations or communication.
 const Ink& ink_of(const OperationRow& row);
 
-/// What a reader sees who points at a row in a figure: name, calls, FLOPs, bytes, times and ratio.
+/// The tooltip of a row in a figure: name, calls, FLOPs, bytes, times and ratio.
 std::string description(const OperationRow& row);
 
 /// "predicted 2.00 ms", "measured 2.10 ms, predicted 2.00 ms, ratio 1.05"

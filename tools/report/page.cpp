@@ -9,10 +9,10 @@
 namespace shardline::tools {
 namespace {
 
-/// Styles in the file count, and nothing is ever fetched, run or sent.
+/// Allows the styles in the file. Nothing may be fetched, run or sent.
 constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// The same as `text`, line by line: xml_text() alone would join them.
+/// `text` as XML, line by line. xml_text() alone would join the lines.
 std::string xml_lines(const std::string& text) {
   std::string result;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -26,7 +26,7 @@ std::string xml_lines(const std::string& text) {
 std::string html_of(const Paragraph& paragraph) { return fmt::format("<p>{}</p>\n", xml_text(paragraph.text)); }
 
 std::string html_of(const Preformatted& block) {
-  // A parser drops the first line break in a pre; tabindex lets a keyboard scroll it.
+  // A parser drops the first line break in a pre. tabindex lets a keyboard scroll it.
   std::string lines = fmt::format("<pre tabindex=\"0\">\n{}</pre>\n", xml_lines(block.text));
   if (!block.folded) return lines;
   return fmt::format("<details><summary>{}</summary>\n{}</details>\n", xml_text(block.summary), lines);

@@ -4,7 +4,8 @@
 
 namespace shardline::tools {
 
-/// The style sheet of pages: layout, the inks of figures in light and dark, and what differs on phones and paper.
+/// The style sheet of pages: layout, inks of figures for light and dark, and rules for phones and
+/// paper.
 std::string page_style();
 
 }  // namespace shardline::tools

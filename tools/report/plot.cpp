@@ -7,12 +7,12 @@
 namespace shardline::tools {
 namespace {
 
-constexpr std::size_t kMostMarked = 64;  ///< points of a curve that are marked one by one
+constexpr std::size_t kMostMarked = 64;  ///< curves with more points have no markers
 constexpr double kLegendLine = 1.4 * kRoomyLetters;
 constexpr double kNameGap = 7;
-constexpr double kSample = 20;  ///< how long the piece of a curve in the legend is
+constexpr double kSample = 20;  ///< length of the piece of a curve in the legend
 
-/// A marker of radius 4 or so round `at`.
+/// A marker of radius about 4 at `at`.
 std::string marker(std::size_t shape, Place at, const Ink& ink, const std::string& title) {
   constexpr double kSize = 4;
   const std::string paint = attributes({.fill = &ink});
@@ -39,7 +39,7 @@ std::string marker(std::size_t shape, Place at, const Ink& ink, const std::strin
   }
 }
 
-/// Draws a plot element by element.
+/// Draws a plot, element by element.
 class Drawing {
  public:
   explicit Drawing(const Plot& plot) : plot_(plot), frame_(frame_of(plot)) {}
@@ -76,7 +76,7 @@ class Drawing {
   static const Ink& ink(const PlotCurve& curve) { return category_ink(curve.color); }
   Place at(const PlotPoint& point) const { return frame_.at(point.first, point.second); }
 
-  /// Guides are told apart by the length of their dashes.
+  /// Guides differ in the length of their dashes.
   static Paint dashes(std::size_t guide) {
     return {
         .stroke = &kMuted, .width = 1.2, .as = guide % 2 == 0 ? "stroke-dasharray='7 7'" : "stroke-dasharray='3 3'"};
@@ -119,7 +119,7 @@ class Drawing {
     return names;
   }
 
-  /// In as many columns as the names leave room for; moves `bottom` below it.
+  /// Has as many columns as fit the names. Moves `bottom` below it.
   std::string legend(double& bottom) const {
     double width = 0;
     const std::vector<std::string> all = names();

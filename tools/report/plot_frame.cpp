@@ -10,12 +10,12 @@ namespace shardline::tools {
 namespace {
 
 constexpr double kFrameHeight = 320;
-constexpr double kLine = 1.3 * kRoomyLetters;       ///< from one line of text to the next
-constexpr double kLabelRoom = 2.1 * kRoomyLetters;  ///< above a frame, for the label of y and half a tick text
+constexpr double kLine = 1.3 * kRoomyLetters;       ///< height of a line of text
+constexpr double kLabelRoom = 2.1 * kRoomyLetters;  ///< above a frame: the label of y and half a tick text
 constexpr double kGap = 8;                          ///< between a frame and its tick texts
 constexpr double kMargin = 20;                      ///< right of the frame
 
-/// Powers of two from below `least` to above `most`, few enough to be read.
+/// Powers of two from below `least` to above `most`, few enough to read.
 std::vector<double> binary_ticks(double least, double most) {
   constexpr int kTicks = 10;
   const int low = static_cast<int>(std::floor(std::log2(least)));
@@ -26,7 +26,7 @@ std::vector<double> binary_ticks(double least, double most) {
   return ticks;
 }
 
-/// 1, 2 and 5 times powers of ten, powers of ten alone when there are many.
+/// 1, 2 and 5 times powers of ten. If there are many, only powers of ten.
 std::vector<double> decimal_ticks(double least, double most) {
   const int low = static_cast<int>(std::floor(std::log10(least)));
   const int high = static_cast<int>(std::floor(std::log10(most))) + 1;
@@ -44,7 +44,7 @@ std::vector<double> decimal_ticks(double least, double most) {
   return ticks;
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, about five of them.
+/// About five multiples of 1, 2 or 5 times a power of ten.
 std::vector<double> linear_ticks(double least, double most) {
   constexpr double kTicks = 5;
   if (least >= 0 && least < 0.5 * most) least = 0;
@@ -89,8 +89,8 @@ bool power_of_ten(double value) {
   return std::abs(power - std::round(power)) < 1e-9;
 }
 
-/// Those of `ticks` whose texts have room over `length`, where a text is `size` long: all; on a decimal axis powers of
-/// ten; every second of these, every third, and so on.
+/// The ticks whose texts have room over `length`; a text is `size` long. First all; on a decimal
+/// axis then powers of ten; then every second, every third, and so on.
 std::vector<double> ticks_with_text(const PlotAxis& axis, std::vector<double> ticks, double size, double length) {
   const auto intervals = static_cast<double>(ticks.size() - 1);
   const double room = length / intervals;
@@ -117,7 +117,7 @@ std::string with_prefix(double value, const char* unit) {
   constexpr std::array kPrefixes = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
   constexpr int kNone = 4;
   constexpr int kMost = static_cast<int>(kPrefixes.size()) - 1 - kNone;
-  const double size = std::abs(value) * (1 + 1e-9);  // a thousand that was rounded down is one
+  const double size = std::abs(value) * (1 + 1e-9);  // a thousand that was rounded down counts as a thousand
   const int step = size > 0 ? std::clamp(static_cast<int>(std::floor(std::log10(size) / 3)), -kNone, kMost) : 0;
   const std::string text = fmt::format("{:.3g} {}{}", value / std::pow(1000.0, step),
                                        kPrefixes.at(static_cast<std::size_t>(step + kNone)), unit);
@@ -158,7 +158,7 @@ std::string PlotFrame::svg() const {
   const double letters_wide = width_of(x_axis_, x_ticks_) + kGap;
   for (const double tick : ticks_with_text(x_axis_, x_ticks_, letters_wide, box_.width)) {
     const std::string label = x_axis_.tick(tick);
-    // A text at the end of the axis must not stick out of the figure.
+    // A text at the end of the axis must stay inside the figure.
     const double most = kFigureWidth - roomy_width(label) / 2;
     text += svg_text({std::min(x_(tick), most), box_.bottom() + kLine}, Anchor::middle, label, kMuted);
   }

@@ -8,11 +8,11 @@
 
 namespace shardline::tools {
 
-/// How values are laid out along an axis.
+/// How values are placed along an axis.
 enum class Scaling : std::uint8_t {
-  decimal,  ///< logarithmic, ticks at 1, 2 and 5 times powers of ten or at powers of ten
-  binary,   ///< logarithmic, ticks at powers of two
-  linear,   ///< from 0, or from the least of values that vary little
+  decimal,  ///< logarithmic; ticks at 1, 2 and 5 times powers of ten, or at powers of ten
+  binary,   ///< logarithmic; ticks at powers of two
+  linear,   ///< from 0, or from the smallest of values that vary little
 };
 
 /// One axis of a plot.
@@ -22,20 +22,22 @@ struct PlotAxis {
   std::string (*tick)(double value) = nullptr;  ///< the text of a tick, with its unit
 };
 
-/// A number of few digits with a decimal prefix, for the text of a tick: "20 GB/s", "5 k", "0 s".
+/// A number with few digits and a decimal prefix, for a tick: "20 GB/s", "5 k", "0 s".
 std::string with_prefix(double value, const char* unit);
 
-/// Ticks that enclose `values`, which have places on an axis of this scaling, at least two; they rise.
+/// At least two rising ticks that enclose `values`. All values must have places on an axis of this
+/// scaling.
 std::vector<double> ticks_of(Scaling scaling, const std::vector<double>& values);
 
-/// The part of an axis that is shown, from the first to the last tick, over the user units from `first` to `last`.
+/// The visible part of an axis, from the first to the last tick. It covers the user units from
+/// `first` to `last`.
 class Scale {
  public:
   Scale(Scaling scaling, double begin, double end, double first, double last);
-  /// Where `value` stands; beyond the ends for values outside.
+  /// The place of `value`. Values outside lie beyond the ends.
   double operator()(double value) const;
-  /// Whether a value has a place on an axis of this scaling, inside or outside: finite, and positive where it is
-  /// logarithmic.
+  /// True if a value has a place on an axis of this scaling, inside or outside: it is finite, and
+  /// positive if the axis is logarithmic.
   static bool has_place(Scaling scaling, double value);
 
  private:
@@ -49,13 +51,14 @@ class Scale {
 /// The frame of a plot: axes with ticks, grid and labels.
 class PlotFrame {
  public:
-  /// Its ticks enclose all of `xs` and `ys`, which have places. `top` is where the label of y stands.
+  /// Its ticks enclose all of `xs` and `ys`, which must have places. `top` is the place of the
+  /// label of y.
   PlotFrame(const PlotAxis& x, const PlotAxis& y, const std::vector<double>& xs, const std::vector<double>& ys,
             double top);
 
   Place at(double x, double y) const { return {x_(x), y_(y)}; }
   const Box& box() const { return box_; }
-  /// Below everything that is drawn here.
+  /// The bottom of everything drawn here.
   double bottom() const;
   std::string svg() const;
   /// `elements`, cut at the frame.

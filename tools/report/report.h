@@ -11,14 +11,16 @@
 
 namespace shardline::tools {
 
-/// What a training run is, before it starts: mesh, model, text and what was measured of the machine.
+/// Describes a training run before it starts: mesh, model, text and the measured figures of the
+/// machine.
 std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
                               const TrainingOptions& options, const ByteData& data, const roofline::Hardware& hardware);
 
 /// "matmul 98.1 GFLOP/s, memory 12.0 GB/s; X: 1.50 us + 4.00 GB/s", all per rank.
 std::string describe(const roofline::Hardware& hardware);
 
-/// How much of the communication nobody waited for, in a line; where moving needs the cores, that nothing could be won.
+/// One line: how much of the communication was hidden. If moving needs the cores: that overlap
+/// could win nothing.
 std::string overlap_text(const Overlap& overlap, bool needs_the_cores);
 Json overlap_json(const Overlap& overlap);
 

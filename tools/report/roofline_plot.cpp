@@ -12,12 +12,12 @@
 namespace shardline::tools {
 namespace {
 
-constexpr std::size_t kNamed = 5;  ///< dots that have their names where there is room
+constexpr std::size_t kNamed = 5;  ///< dots with names, if there is room
 constexpr double kRadius = 5;
-constexpr std::size_t kFirstRoofInk = 3;  ///< after those of the dots
+constexpr std::size_t kFirstRoofInk = 3;  ///< after the inks of the dots
 constexpr double kKeyLine = 1.4 * kRoomyLetters;
 
-/// What cannot be exceeded: the smaller of slope times x and `flat`.
+/// A ceiling: the smaller of slope times x and `flat`.
 struct Roof {
   std::string name;
   double slope = 0;
@@ -33,7 +33,7 @@ struct Dot {
   const OperationRow* row = nullptr;
   double x = 0;
   double y = 0;
-  double predicted = 0;  ///< y by the prediction; 0: none
+  double predicted = 0;  ///< predicted y; 0: none
 };
 
 std::string flops_tick(double value) { return with_prefix(value, ""); }
@@ -47,7 +47,7 @@ double best(const roofline::Curve& curve) {
   return most;
 }
 
-/// A roofline plot, drawn element by element.
+/// Draws a roofline plot, element by element.
 class RooflineDrawing {
  public:
   RooflineDrawing(const PlotAxis& x, const PlotAxis& y, std::vector<Roof> roofs, std::vector<Dot> dots)
@@ -59,7 +59,8 @@ class RooflineDrawing {
     std::string lines;
     for (const Roof& roof : roofs_) lines += line_of(roof);
     std::string elements = frame_.svg() + frame_.inside(lines);
-    // Labels of those that take most time find their places first; their dots are drawn last, over the others.
+    // The slowest operations get their label places first. Their dots are drawn last, over the
+    // others.
     std::string labels;
     for (std::size_t i = 0; i < dots_.size(); ++i) labels += label_of(dots_[i], i < kNamed);
     std::string dots;
@@ -74,7 +75,7 @@ class RooflineDrawing {
     constexpr double kRoom = 1.2;  // no dot lies on the frame
     std::vector<double> xs;
     std::vector<double> ys;
-    for (const Roof& roof : roofs_) {  // enough of the slope to be seen as one
+    for (const Roof& roof : roofs_) {  // enough of the slope to see it
       xs.insert(xs.end(), {roof.ridge() / 10, roof.ridge()});
       ys.insert(ys.end(), {roof.flat / 50, roof.flat});
     }
@@ -87,7 +88,7 @@ class RooflineDrawing {
     return {x, y, xs, ys, 0};
   }
 
-  /// The corners of a roof: far to the left, the ridge, far to the right.
+  /// The corners of a roof: far left, the ridge, far right.
   static std::array<std::pair<double, double>, 3> corners(const Roof& roof) {
     constexpr double kFar = 1e12;
     return {{{roof.ridge() / kFar, roof.flat / kFar}, {roof.ridge(), roof.flat}, {roof.ridge() * kFar, roof.flat}}};
@@ -168,7 +169,7 @@ class RooflineDrawing {
   LabelLayout layout_;
 };
 
-/// The dots of those rows that have `place`, most time first, with `quantity` over time as y.
+/// The dots of the rows with `place`, slowest first. y is `quantity` over time.
 std::vector<Dot> dots_of(const std::vector<OperationRow>& rows, DotPlace place,
                          const std::function<double(const OperationRow&)>& x,
                          const std::function<double(const OperationRow&)>& quantity) {
@@ -184,7 +185,7 @@ std::vector<Dot> dots_of(const std::vector<OperationRow>& rows, DotPlace place,
 
 Bytes moved(const OperationRow& row) { return row.communicates() ? row.wire_bytes : row.bytes; }
 
-/// What the link of an axis can do: its messages and, where ranks share memory, reading from each other.
+/// The roofs of an axis's link: its messages and, if ranks share memory, reads from each other.
 std::vector<Roof> roofs_of(const Axis& axis, const roofline::Link& link, const Ink& ink) {
   std::vector<Roof> roofs;
   const auto add = [&](const std::string& how, Seconds latency, BytesPerSecond bandwidth, bool solid) {

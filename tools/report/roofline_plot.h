@@ -8,24 +8,24 @@
 
 namespace shardline::tools {
 
-/// Where a row has its dot.
+/// The figure in which a row has its dot.
 enum class DotPlace : unsigned char {
-  compute,  ///< in the roofline of computation
-  moving,   ///< in that of what moves: it communicates, or does no arithmetic
-  none,     ///< nowhere: it took no time, or touches nothing
+  compute,  ///< the roofline of computation
+  moving,   ///< the roofline of moving: it communicates, or does no arithmetic
+  none,     ///< no figure: it took no time, or touches nothing
 };
 DotPlace place_of(const OperationRow& row);
 
-/// Rooflines (book section 1), a dot for each row that has its place there. A ring, joined to the dot, is where it was
-/// predicted. Dots that take most time have their names, others their numbers.
+/// Rooflines (book section 1), with a dot for each row that belongs there. A ring, joined to the
+/// dot, marks the prediction. The slowest dots have names, the others numbers.
 ///
-/// Of computation: FLOP/s against FLOPs per byte touched. The ceilings are the rate of matrix products and, sloping,
-/// the bandwidth of memory and of caches.
+/// Computation: FLOP/s against FLOPs per byte touched. The ceilings are the rate of matrix products
+/// and, as slopes, the bandwidth of memory and of caches.
 std::string roofline_svg(const std::vector<OperationRow>& rows, const roofline::Hardware& hardware);
 
-/// Of what moves: bytes per second against bytes of one call, on the wire where it communicates, otherwise in memory.
-/// The ceilings are the bandwidth of each axis' link and of memory and, sloping, the latency of one step or of starting
-/// an operation.
+/// Moving data: bytes per second against bytes per call, on the wire if it communicates, else in
+/// memory. The ceilings are the bandwidth of each axis's link and of memory and, as slopes, the
+/// latency of one step or the cost to start an operation.
 std::string moving_svg(const std::vector<OperationRow>& rows, const roofline::Hardware& hardware);
 
 }  // namespace shardline::tools

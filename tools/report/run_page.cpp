@@ -16,7 +16,7 @@ namespace shardline::tools {
 namespace {
 
 constexpr std::size_t kMostBars = 12;
-constexpr std::size_t kMostLinesOpen = 40;  ///< of a program that is not folded
+constexpr std::size_t kMostLinesOpen = 40;  ///< longer programs are folded
 
 std::string counted(Index count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -37,7 +37,7 @@ Bars bars_of(const OperationRow& row, int runs) {
   return bars;
 }
 
-/// The rows from `first` on as one.
+/// The rows from `first` on, as one.
 Bars others_of(const std::vector<OperationRow>& rows, std::size_t first, int runs) {
   OperationRow all;
   for (std::size_t i = first; i < rows.size(); ++i) {

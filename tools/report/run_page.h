@@ -13,35 +13,37 @@
 
 namespace shardline::tools {
 
-/// Where the figures come from by which a run is predicted: "measured at start", "of machine NAME".
+/// The source of the figures that predict a run: "measured at start", "of machine NAME".
 std::string source_of_figures(const Job& job);
 
-/// The page of a run without its sections: how it was called, on what, whether its timings are valid.
+/// The page of a run without sections: its command line, its machine, and whether timings are
+/// valid.
 Page run_page(Job& job, const std::string& title, const std::string& summary);
 
-/// Warns of rates above what is possible by the figures.
+/// Warns of rates above the possible ones.
 void add_impossible_rates(Page& page, const Comparison& comparison, const roofline::Hardware& hardware);
 
-/// What pages show of the operations of a run or a plan.
+/// The operations of a run or a plan, for pages.
 struct OperationsView {
   std::vector<OperationRow> rows;  ///< in the order of the table
   const roofline::Hardware* hardware = nullptr;
-  std::string source;  ///< of its figures
-  int runs = 1;        ///< whose calls the rows count together
-  std::string run;     ///< what one of them is: "step"
-  Bars whole = {};     ///< one of them; no name for none
+  std::string source;  ///< source of the hardware figures
+  int runs = 1;        ///< the rows count the calls of this many runs
+  std::string run;     ///< the name of one run: "step"
+  Bars whole = {};     ///< the whole run; no name for none
 };
 
-/// Predicted beside measured times of one run: the whole, the longest operations, and the others as one.
+/// Predicted and measured times of one run: the whole, the longest operations, and the others as
+/// one.
 Section bars_section(const OperationsView& view);
-/// The rooflines of computation and of what moves, and by name what has no place there; or of what moves alone.
+/// The rooflines of computation and of moving, and the names of rows without a dot. Or moving only.
 Section roofline_section(const OperationsView& view);
 Section moving_section(const OperationsView& view);
-/// What every rank did in the run shown, of `ranks` ranks.
+/// What every shown rank did in the run. The job has `ranks` ranks.
 Section timeline_section(const TimelineFigure& timeline, const std::string& run, Index ranks);
 /// The table of operations.
 Section operations_section(const OperationsView& view);
-/// Lines in notation, folded where they are many.
+/// Lines in notation, folded if there are many.
 Section program_section(const std::vector<std::string>& lines);
 
 }  // namespace shardline::tools

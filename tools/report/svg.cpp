@@ -13,7 +13,7 @@ constexpr std::array kCategories = {Ink{"c0", "#0072b2", "#56b4e9"}, Ink{"c1", "
                                     Ink{"c4", "#d18f00", "#f2c14e"}, Ink{"c5", "#4d5ebf", "#9aa7f7"},
                                     Ink{"c6", "#5b6570", "#9ca6b3"}};
 
-/// Letters of UTF-8: every byte but those that continue one.
+/// The number of UTF-8 letters: all bytes except continuation bytes.
 std::size_t letters(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -47,7 +47,7 @@ std::string attributes(const Paint& paint) {
 }
 
 double roomy_width(const std::string& text) {
-  constexpr double kLetterWidth = 0.64;  // of the height: digits and capitals of common fonts
+  constexpr double kLetterWidth = 0.64;  // share of the height: digits and capitals of common fonts
   return kLetterWidth * kRoomyLetters * static_cast<double>(letters(text));
 }
 

@@ -31,7 +31,7 @@ constexpr std::array kLooks = {Look{Doing::product, 0, "", "products"},
 
 const Look& look_of(Doing doing) { return kLooks.at(static_cast<std::size_t>(doing)); }
 
-/// Spans that are drawn as one box.
+/// Spans drawn as one box.
 struct Group {
   TimelineSpan first;
   Seconds begin;
@@ -44,7 +44,7 @@ struct Group {
     end = std::max(end, span.end);
     time[span.doing] += span.end - span.begin;
   }
-  /// What most of its time went to.
+  /// The activity with the most time.
   Doing doing() const {
     return std::max_element(time.begin(), time.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
         ->first;
@@ -56,8 +56,8 @@ struct Group {
   }
 };
 
-/// A lane's spans in order; those shorter than `resolution` join their neighbours that are no farther than that, until
-/// they are as long together.
+/// A lane's spans in order. Spans shorter than `resolution` join neighbours within that distance,
+/// until the group is as long as `resolution`.
 std::vector<Group> groups_of(const std::vector<TimelineSpan>& lane, Seconds resolution) {
   std::vector<Group> groups;
   bool open = false;
@@ -145,7 +145,7 @@ class LaneDrawing {
     return text;
   }
 
-  /// Two by two; moves `y` below it.
+  /// Two columns. Moves `y` below it.
   static std::string legend(double& y) {
     std::string text;
     for (std::size_t i = 0; i < kLooks.size(); ++i) {

@@ -9,15 +9,15 @@
 
 namespace shardline::tools {
 
-/// What a rank was at.
+/// What a rank did.
 enum class Doing : std::uint8_t {
   product,
   computation,  ///< any other
   collective,
-  early,  ///< in a collective that the last rank has not entered yet
+  early,  ///< in a collective that the last rank has not entered
 };
 
-/// One thing that a rank did, from `begin` to `end` after the first rank began.
+/// One activity of a rank. `begin` and `end` count from the begin of the first rank.
 struct TimelineSpan {
   Doing doing = Doing::computation;
   Seconds begin;
@@ -25,17 +25,17 @@ struct TimelineSpan {
   std::string name;
 };
 
-/// What the figure shows: the spans of some ranks.
+/// The content of the figure: the spans of some ranks.
 struct TimelineFigure {
   struct Rank {
     Index rank = 0;
-    std::vector<TimelineSpan> spans;  ///< in any order; those of computation do not overlap
+    std::vector<TimelineSpan> spans;  ///< in any order; computation spans do not overlap
   };
   std::vector<Rank> ranks;
 };
 
-/// A lane of computation and one of communication for each rank, over time. Where there would be more boxes than
-/// `most`, neighbours that are too short to be seen apart become one.
+/// For each rank a lane of computation and a lane of communication, over time. If there would be
+/// more than `most` boxes, neighbours too short to tell apart become one box.
 std::string timeline_svg(const TimelineFigure& timeline, std::size_t most = 600);
 
 }  // namespace shardline::tools

@@ -13,10 +13,10 @@
 namespace shardline::tools {
 namespace {
 
-constexpr double kNear = 0.1;     ///< |ratio - 1| of what counts as predicted
-constexpr double kUneven = 1.25;  ///< times the fastest rank that the slowest takes, from which ranks are not alike
+constexpr double kNear = 0.1;     ///< |ratio - 1| up to this counts as predicted
+constexpr double kUneven = 1.25;  ///< slowest over fastest rank; above this, ranks are not alike
 constexpr const char* kWaitedForACore = "ranks waited for a core that other work used";
-constexpr double kBeyond = 1.02;  ///< times a measured limit that cannot be noise
+constexpr double kBeyond = 1.02;  ///< times a measured limit; above this it cannot be noise
 
 std::string name_of(const KindSummary& kind) {
   return kind.axis.empty() ? kind.kind : kind.kind + " over " + kind.axis;
@@ -29,22 +29,22 @@ Seconds all_measured(const std::vector<KindSummary>& kinds) {
                          [](Seconds sum, const KindSummary& kind) { return sum + kind.measured; });
 }
 
-/// Predicted seconds of all operations by what binds them.
+/// Predicted seconds of all operations, by limiter.
 std::map<std::string, Seconds> by_limiter(const std::vector<KindSummary>& kinds) {
   std::map<std::string, Seconds> sums;
   for (const KindSummary& kind : kinds) sums[kind.limiter] += kind.predicted;
   return sums;
 }
 
-/// Nothing when there are no operations.
+/// The operation with the longest prediction. Null if there are no operations.
 const KindSummary* longest(const std::vector<KindSummary>& kinds) {
   const auto most = std::max_element(
       kinds.begin(), kinds.end(), [](const KindSummary& a, const KindSummary& b) { return a.predicted < b.predicted; });
   return most == kinds.end() ? nullptr : &*most;
 }
 
-/// How much longer one rank computes than the fastest, in words; empty when the ranks are alike in `kind`. On a machine
-/// that was busy with other work that is the reason.
+/// How much longer the slowest rank computes than the fastest, in words. Empty if the ranks are
+/// alike in `kind`. On a busy machine the reason is other work.
 std::string slow_rank(const KindSummary& kind, bool busy) {
   const double uneven = kind.fastest.value > 0 ? kind.slowest / kind.fastest : 1;
   if (uneven <= kUneven) return "";
@@ -52,7 +52,7 @@ std::string slow_rank(const KindSummary& kind, bool busy) {
                      name_of(kind), busy ? "other work used its core" : "its core is shared, slower or clocked down");
 }
 
-/// The computation that takes longest.
+/// The computation with the most time.
 const KindSummary* main_computation(const std::vector<KindSummary>& kinds) {
   const KindSummary* most = nullptr;
   for (const KindSummary& kind : kinds) {
@@ -61,7 +61,7 @@ const KindSummary* main_computation(const std::vector<KindSummary>& kinds) {
   return most;
 }
 
-/// Why a computation may take longer than it should.
+/// The likely reason for a slow computation.
 std::string slow_computation(const KindSummary& kind, const std::vector<std::string>& warnings, bool busy) {
   if (const std::string rank = slow_rank(kind, busy); !rank.empty()) return rank;
   if (busy) return kWaitedForACore;
@@ -89,7 +89,7 @@ std::string cause(const KindSummary& kind, const Comparison& comparison, const r
   if (kind.ratio() < 1) return "the prediction is too high";
   const bool busy = !busy_cause(comparison.busiest, kind.ratio()).empty();
   if (!communicates(kind)) return slow_computation(kind, comparison.warnings, busy);
-  // Ranks that wait for a slow one make every collective look slow.
+  // Ranks that wait for a slow rank make every collective look slow.
   const KindSummary* computation = main_computation(comparison.kinds);
   const std::string rank = computation == nullptr ? "" : slow_rank(*computation, busy);
   if (!rank.empty()) return rank + ", and the others wait for it";
@@ -119,7 +119,7 @@ std::string what_is_off(const Comparison& comparison, const roofline::Hardware& 
                             cause(worst, comparison, hardware));
 }
 
-/// Other work that kept the machine busy, when something takes longer than predicted.
+/// Other work on the machine, if something takes longer than predicted.
 std::string what_disturbed(const Comparison& comparison) {
   double ratio = comparison.measured / comparison.predicted;
   if (!comparison.kinds.empty()) ratio = std::max(ratio, comparison.kinds.front().ratio());
@@ -127,7 +127,7 @@ std::string what_disturbed(const Comparison& comparison) {
   return cause.empty() ? "" : sentence(cause) + " ";
 }
 
-/// What all operations cost beside their work, whatever their sizes.
+/// The fixed costs of all operations, independent of their sizes.
 Seconds fixed_costs(const Comparison& comparison, const roofline::Hardware& hardware) {
   Seconds latency;  // of the slowest link
   for (const auto& [axis, link] : hardware.links) {
@@ -140,7 +140,8 @@ Seconds fixed_costs(const Comparison& comparison, const roofline::Hardware& hard
   return fixed;
 }
 
-/// That one rank would compute all products sooner than the operations cost beside their work; otherwise empty.
+/// A sentence, if one rank would compute all products in less time than the fixed costs. Else
+/// empty.
 std::string too_small(const Comparison& comparison, const roofline::Hardware& hardware) {
   Flops flops;
   for (const KindSummary& kind : comparison.kinds) {
@@ -156,7 +157,7 @@ std::string too_small(const Comparison& comparison, const roofline::Hardware& ha
       to_string(flops * share), to_string(alone), to_string(fixed));
 }
 
-/// What making the dearest part faster would take.
+/// What would speed up the most expensive part.
 std::string what_would_help(const Comparison& comparison, const roofline::Hardware& hardware) {
   if (const std::string text = too_small(comparison, hardware); !text.empty()) return text;
   Seconds exposed;

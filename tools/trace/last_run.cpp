@@ -9,7 +9,7 @@
 namespace shardline::tools {
 namespace {
 
-/// A span by rank 0's clock, as ranks send it to each other.
+/// A span by rank 0's clock, in the form that ranks send.
 struct Sent {
   double label = 0;
   double begin = 0;
@@ -34,7 +34,8 @@ Doing doing_of(const Label& label) {
   return label.communicates ? Doing::collective : is_product(label.kind) ? Doing::product : Doing::computation;
 }
 
-/// The spans of one rank, `zero` being when the first rank began. Those that ran as one, in the same time, are one.
+/// The spans of one rank. `zero` is when the first rank began. Spans with the same times ran as one
+/// and become one.
 std::vector<TimelineSpan> told(const std::vector<Sent>& sent, const std::vector<Label>& labels, double zero) {
   std::vector<TimelineSpan> spans;
   for (std::size_t i = 0; i < sent.size(); ++i) {

@@ -6,11 +6,12 @@
 
 namespace shardline::tools {
 
-/// Ranks that timelines show, at most: the first ones.
+/// The most ranks that a timeline shows: the first ones.
 inline constexpr Index kMostRanksShown = 8;
 
-/// Collective over the mesh of `engine`: what the first ranks did in the last run of a program whose every run has one
-/// span for each label, by rank 0's clock. Equal on every rank; no ranks when nothing has run.
+/// Collective over the mesh of `engine`: the last run on the first ranks, by rank 0's clock. In
+/// every run the program must have one span per label. Equal on every rank. No ranks if nothing has
+/// run.
 TimelineFigure last_run(const Trace& trace, collectives::Engine& engine);
 
 }  // namespace shardline::tools

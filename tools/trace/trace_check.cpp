@@ -15,7 +15,7 @@
 namespace shardline::tools {
 namespace {
 
-/// Looks at one event after the other, so that a large file need not be held.
+/// Reads one event after another, so a large file need not stay in memory.
 class Reader {
  public:
   void read(const Json& event) {
@@ -79,7 +79,7 @@ class Reader {
 std::string fault_of_trace(const std::string& path, const TraceCount& expected) {
   Reader reader;
   constexpr int kEventDepth = 2;
-  // An event is looked at when it ends and not kept.
+  // Each event is checked at its end, and not kept.
   const auto look = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth != kEventDepth || event != Json::parse_event_t::object_end || !parsed.contains("ph")) return true;
     reader.read(parsed);

@@ -6,8 +6,9 @@
 
 namespace shardline::tools {
 
-/// Reads a trace file back: what is wrong with it, or nothing. It parses, has as many processes, slices and arrows as
-/// `expected`, no slices of a lane overlap, times count from 0 and arrows have both ends.
+/// Reads a trace file back. Returns its fault, or an empty text. Checks: it parses; it has the
+/// processes, slices and arrows of `expected`; slices of a lane do not overlap; times start at 0;
+/// arrows have both ends.
 std::string fault_of_trace(const std::string& path, const TraceCount& expected);
 
 }  // namespace shardline::tools

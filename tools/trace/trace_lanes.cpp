@@ -12,13 +12,13 @@
 namespace shardline::tools {
 namespace {
 
-/// Slices of one lane that belong side by side.
+/// Neighbouring slices that stay in one lane.
 using Unit = std::vector<Slice>;
 
-/// Collects units by lane and spreads those that overlap over further lanes.
+/// Collects units by lane. Units that overlap go into further lanes.
 class LaneBook {
  public:
-  /// `place` orders lanes of different names.
+  /// `place` orders lanes with different names.
   void add(const std::pair<int, std::string>& place, Unit unit) { units_[place].push_back(std::move(unit)); }
 
   std::vector<Lane> lanes() {
@@ -45,7 +45,7 @@ class LaneBook {
   std::map<std::pair<int, std::string>, std::vector<Unit>> units_;
 };
 
-/// The order of lanes.
+/// The order of the lanes.
 enum LanePlace { kSteps, kCompute, kWaiting, kAxes };
 
 /// A number with three decimals.
@@ -86,7 +86,7 @@ class Telling {
   Slice slice(TimeRange time, std::string name, const char* category, Json arguments) const {
     return {ticks(time.begin), ticks(time.end), std::move(name), category, std::move(arguments)};
   }
-  /// Sets what a slice says it took, which is as long as it is drawn, and its ratio.
+  /// Sets the measured time of a slice, equal to its drawn length, and its ratio.
   static Slice measured(Slice slice) {
     const double taken = microseconds_of(slice.end - slice.begin);
     const double predicted = slice.arguments.at("predicted_us");
@@ -100,8 +100,8 @@ class Telling {
     return fmt::format("{} {}", axes.size() == 1 ? "axis" : "axes", to_string(axes));
   }
 
-  /// What operations that ran as one, from `i` on in the run, are and took; `first` is the number of the run's first
-  /// span. Returns how many they are.
+  /// Adds the operations that ran as one, from `i` on in the run. `first` is the number of the
+  /// run's first span. Returns the number of operations.
   std::size_t tell_work(const Recording::Run& run, std::size_t i, std::size_t first) {
     const Recording::Work& work = run.work[i];
     const JointTime& joint = story_.joint[first + i];
@@ -121,7 +121,7 @@ class Telling {
       Slice part = measured(slice(parts[k], name, "compute", arguments));
       if (parts.size() > 1) {
         part.arguments["panel"] = fmt::format("{} of {}", k + 1, parts.size());
-        part.arguments["ratio"] = nullptr;  // the prediction is of the whole
+        part.arguments["ratio"] = nullptr;  // the prediction is for the whole
       }
       book_.add({kCompute, "compute"}, {std::move(part)});
     }
@@ -161,7 +161,8 @@ class Telling {
     return arguments;
   }
 
-  /// A collective is cut where the last rank of its group enters: until then it waits for that one.
+  /// Cuts a collective at the entry of the last rank of its group. Before that it waits for this
+  /// rank.
   Unit collective(const Span& span, const JointTime& joint, const std::string& name, const Json& arguments) const {
     Slice whole = slice({span.begin, span.end}, name, "collective", arguments);
     const Ticks entry = std::llround((joint.last_entry - story_.zero).value * kTicksPerSecond);
@@ -196,7 +197,7 @@ class Telling {
     book_.add({kAxes, fmt::format("{}, {}", lane, message.sends ? "sent" : "received")}, {std::move(told)});
   }
 
-  /// The one axis along which a message goes; those of its collective when it goes along several.
+  /// The axis along which a message goes. If it goes along several, the axes of its collective.
   Axes axes_between(const Message& message, const Axes& all) const {
     const Coordinates from = story_.mesh.coordinates(message.from);
     const Coordinates to = story_.mesh.coordinates(message.to);
@@ -207,7 +208,7 @@ class Telling {
     return differ.size() == 1 ? differ : all;
   }
 
-  /// Of what both ends know. Hexadecimal, as viewers want it.
+  /// Made of values that both ends know. Hexadecimal, because viewers need it.
   std::string id_of(const Message& message) const {
     const std::string text =
         fmt::format("{} {} {} {} {} {} {}", step_, message.collective.label, message.collective.number, message.strand,

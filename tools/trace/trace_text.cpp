@@ -26,7 +26,7 @@ class Writer {
   }
 
  private:
-  /// Viewers give process 0 a meaning of its own.
+  /// Process 0 has a special meaning in viewers.
   Index pid() const { return title_.rank + 1; }
 
   void add(const Json& event) {
@@ -65,7 +65,8 @@ class Writer {
     }
   }
 
-  /// A viewer looks for the slice at the time of an end, so that a head stands a tick before its slice is over.
+  /// A viewer searches the slice at the time of an arrow end. So a head stands one tick before the
+  /// end of its slice.
   void add_arrow_end(Index lane, const Slice& slice, const ArrowEnd& end) {
     Json event{{"ph", end.tail ? "s" : "f"},
                {"name", "message"},

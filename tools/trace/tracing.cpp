@@ -24,10 +24,10 @@ Index total(const mpi::Communicator& comm, Index mine) {
 
 void append(WholeFile& file, const std::string& text) { file.write(text.data(), text.size()); }
 
-/// The file that a rank leaves which does not come to the end.
+/// The file of a rank that stops early.
 std::string part_of(const std::string& path, int rank) { return fmt::format("{}.rank{}.part", path, rank); }
 
-/// What each span took on this rank alone.
+/// The time of each span on this rank alone.
 std::vector<JointTime> own_times(const std::vector<Span>& spans, const ClockAlignment& clock, Index rank) {
   std::vector<JointTime> times;
   for (const Span& span : spans) times.push_back({span.end - span.begin, clock.common(span.begin), rank});
@@ -86,7 +86,7 @@ void Tracing::leave_part() noexcept {
   }
 }
 
-/// Collective over all ranks: those that every rank still has.
+/// Collective over all ranks: the runs that every rank still has.
 std::vector<const Recording::Run*> Tracing::runs_of_all() const {
   const auto& kept = recording_.runs();
   const double first = job_.world().max(kept.empty() ? 0 : static_cast<double>(kept.front().number));
@@ -108,8 +108,9 @@ Json Tracing::other_data(const std::string& command, const std::vector<const Rec
   return data;
 }
 
-/// Collective over all ranks: rank 0 writes what stands before and after the ranks' texts, and those one by one.
-/// Returns why the file cannot be written, on all ranks; the texts are received all the same.
+/// Collective over all ranks: rank 0 writes the begin and the end of the file, and the ranks' texts
+/// one by one between them. Returns on all ranks why the file cannot be written. Rank 0 receives
+/// the texts in any case.
 std::string Tracing::write_file(const Json& other_data, const std::shared_ptr<const std::string>& mine) const {
   const mpi::Communicator& comm = job_.world();
   const std::vector<double> sizes = comm.all_gather(static_cast<double>(mine->size()));
@@ -164,7 +165,7 @@ bool Tracing::write(const std::string& command) {
     job_.note(unwritten);
     return false;
   }
-  std::remove(part_path().c_str());  // left at a signal, or by an earlier run
+  std::remove(part_path().c_str());  // from a signal, or from an earlier run
 
   const TraceCount all{total(comm, count.processes), total(comm, count.slices), total(comm, count.arrows)};
   const std::string fault = mpi::on_root(comm, 0, [&] { return fault_of_trace(path_, all); });

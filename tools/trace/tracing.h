@@ -10,27 +10,27 @@
 
 namespace shardline::tools {
 
-/// Adds the file of --trace, and for each rank of the job the one that it may leave.
+/// Adds the file of --trace, and the part file that each rank may leave.
 void add_trace_files(CommandFiles& files, const std::string& path);
 
-/// The trace of a command: what the ranks do is recorded while it runs and written to one file at its end. A rank that
-/// does not come to the end, because of an error or a signal, leaves what it has in a file of its own, PATH.rankN.part.
+/// The trace of a command. It records the ranks during the command, and writes one file at the end.
+/// A rank that stops early, by an error or a signal, leaves its events in a file PATH.rankN.part.
 class Tracing {
  public:
-  /// Collective over all ranks. `trace` has the labels and the clock of what will be recorded; it must outlive this. An
-  /// empty path stands for no trace.
+  /// Collective over all ranks. `trace` has the labels and the clock of the recording, and must
+  /// outlive this object. An empty path means no trace.
   Tracing(Job& job, std::string path, const Trace& trace);
   Tracing(const Tracing&) = delete;
   Tracing& operator=(const Tracing&) = delete;
-  /// Leaves this rank's part when an exception unwinds and write() has not been reached.
+  /// Leaves this rank's part if an exception unwinds before write().
   ~Tracing();
 
-  /// For the executor to record in; null when there is no trace.
+  /// The executor records here. Null if there is no trace.
   Recording* recording() { return path_.empty() ? nullptr : &recording_; }
-  /// Writes what this rank has recorded to a file of its own, and says so. Calls no MPI and never throws.
+  /// Writes this rank's events to its part file, and says so. Calls no MPI and never throws.
   void leave_part() noexcept;
-  /// Collective over all ranks, with nothing in flight: writes the file of all ranks, whole, reads it back and checks
-  /// it. False, with a line that says why, when it is not right or cannot be written.
+  /// Collective over all ranks, with nothing in flight: writes the file of all ranks, reads it back
+  /// and checks it. False, with a line that gives the reason, if it is wrong or cannot be written.
   bool write(const std::string& command);
 
  private:
@@ -44,7 +44,7 @@ class Tracing {
   std::string path_;
   const Trace& trace_;
   Recording recording_;
-  Seconds begin_;  ///< by rank 0's clock; no later than anything recorded
+  Seconds begin_;  ///< by rank 0's clock; not later than any event
   int exceptions_;
   bool written_ = false;
 };

@@ -1,5 +1,5 @@
 // The floors of the house: each includes only floors below it. The test walks the include lines of the sources, and
-// plants arrows that point up to see that it finds them.
+// plants arrows that point up to see that it finds them. It also counts the files of the folders of tests.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -148,6 +148,29 @@ Walk walk(const fs::path& root) {
   return result;
 }
 
+/// The most files that a folder of tests holds itself. Where there are more, the tests of a room have a folder of its
+/// name.
+constexpr int kMostTestFiles = 22;
+
+/// "tests/tools holds 51 files, ..." for every folder of tests that holds more than kMostTestFiles.
+std::vector<std::string> crowded_test_folders(const fs::path& root) {
+  std::map<std::string, int> files;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "tests")) {
+    if (entry.is_regular_file()) ++files[room_of(fs::relative(entry.path(), root).generic_string())];
+  }
+  std::vector<std::string> faults;
+  for (const auto& [folder, count] : files) {
+    if (count <= kMostTestFiles) continue;
+    faults.push_back(fmt::format("{} holds {} files, more than {}: tests of a room go to a folder of its name", folder,
+                                 count, kMostTestFiles));
+  }
+  return faults;
+}
+
+TEST(Structure, NoFolderOfTestsIsCrowded) {
+  for (const std::string& fault : crowded_test_folders(SHARDLINE_SOURCE_DIR)) ADD_FAILURE() << fault;
+}
+
 TEST(Structure, NoFloorIncludesAFloorAbove) {
   const Walk found = walk(SHARDLINE_SOURCE_DIR);
   EXPECT_GT(found.sources, 20);
@@ -172,6 +195,7 @@ class House {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
+  const fs::path& root() const { return root_; }
   /// The faults when a file of this text stands at `path`.
   std::vector<std::string> faults(const std::string& path, const std::string& text) const {
     write(path, text);
@@ -230,6 +254,20 @@ TEST(Structure, FindsSourcesThatDoNotIncludeTheirHeaderFirst) {
   EXPECT_EQ(house.faults("runtime/mesh/mesh.cpp", "#include <vector>\n#include \"runtime/mesh/mesh.h\"\n"), late);
   EXPECT_EQ(house.faults("runtime/mesh/mesh.cpp", "int x;\n"), late);
   EXPECT_TRUE(house.faults("runtime/mesh/mesh.cpp", "#include \"runtime/mesh/mesh.h\"\n#include <vector>\n").empty());
+}
+
+TEST(Structure, FindsCrowdedFoldersOfTests) {
+  const House house;
+  for (int i = 0; i < kMostTestFiles; ++i) {
+    house.write(fmt::format("tests/tools/{}_test.cpp", i), "");
+    house.write(fmt::format("tests/tools/trace/{}_test.sh", i), "");
+  }
+  EXPECT_TRUE(crowded_test_folders(house.root()).empty());
+  house.write("tests/tools/trace/one_more.h", "");
+  EXPECT_EQ(
+      crowded_test_folders(house.root()),
+      std::vector<std::string>{"tests/tools/trace holds 23 files, more than 22: tests of a room go to a folder of "
+                               "its name"});
 }
 
 TEST(Structure, LetsArrowsPointDown) {

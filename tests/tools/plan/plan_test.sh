@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# `shardline plan` runs without mpirun and speaks once under it:
+#
+#   plan_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
+set -euo pipefail
+source "$(dirname "$0")/../command.sh" "$@"
+check=$5
+record=$folder/record.json
+
+# alone ARGS...: as run, without a launcher.
+alone() {
+  ran=$(printf '%q ' "$@")
+  code=0
+  timeout 60 "$program" "$@" >"$folder/out" 2>"$folder/err" || code=$?
+}
+
+# refused_alone MESSAGE ARGS...: exit code 2, one line and no output.
+refused_alone() {
+  local message=$1
+  shift
+  alone plan "$@"
+  expect_code 2
+  [[ $(wc -l <"$folder/err") == 1 ]] || complain "not one line"
+  expect_lines err 1 "shardline: "
+  expect_lines err 1 "$message"
+  [[ ! -s $folder/out ]] || complain "expected no output"
+}
+
+alone plan --model llama3-70b --hardware v5p --chips 8960 --batch-tokens 4M --json "$record"
+expect_code 0
+expect_lines out 1 "8192 of the 8960 chips"
+expect_lines out 1 "468.1 tokens a chip"
+share=$(sed -nE 's/.*: ([0-9.]+)% of the peak of .*/\1/p' "$folder/out")
+awk -v share="$share" 'BEGIN { exit !(share > 50 && share <= 100) }' || complain "$share% of the peak"
+grep -qE "^forward pass +1548\.14 +2048 x 4 " "$folder/out" || complain "the forward pass does not choose 2048 x 4"
+grep -qE "activations kept +[0-9.]+ +1024 x 8 " "$folder/out" || complain "both passes do not choose 1024 x 8"
+grep -qE "gathered again +[0-9.]+ +1024 x 8 " "$folder/out" || complain "regathering does not choose 1024 x 8"
+expect_lines out 1 "1024 x 2, the second of them context parallelism"
+alone plan --model llama3-8b --torus 3x5 --mesh X=15 --batch-tokens 4K --seq 4096
+expect_lines out 1 "The batch has 1 sequence and is split over 15 ranks: these must be 1 x 15"
+"$check" "$record" || complain "the record is not right"
+
+cat >"$folder/config.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 8192, "intermediate_size": 32768, "num_hidden_layers": 8, "num_attention_heads": 64,
+ "vocab_size": 1000, "rope_scaling": {"type": "linear", "factor": 2.0}}
+JSON
+# Book section 5.1.4: 64 chips, 48,000 tokens, d_ff 32,768.
+alone plan --model "$folder/config.json" --chips 64 --batch-tokens 48000 --seq 1000 --json "$record"
+expect_code 0
+grep -qE "^forward pass +13\.69 +16 x 4 " "$folder/out" || complain "the forward pass does not choose 16 x 4"
+grep -qE "activations kept +[0-9.]+ +8 x 8 " "$folder/out" || complain "both passes do not choose 8 x 8"
+grep -qE "gathered again +[0-9.]+ +16 x 4 " "$folder/out" || complain "regathering does not choose 16 x 4"
+"$check" "$record" || complain "the record is not right"
+
+for more in "--hardware v5e --chips 256" "--hardware h100 --chips 8" "--hardware cpu --chips 2" "--chips 1" \
+  "--torus 4x4x8" "--mesh X=16:2,Y=4:1 --strategy fsdp=X,tp=Y" "--chips 17920 --pods 2" "--mesh X=6,Y=3 --dtype f32"; do
+  # shellcheck disable=SC2086  # several words
+  alone plan --model llama3-8b --batch-tokens 1M $more --json "$record"
+  expect_code 0
+  "$check" "$record" || complain "the record is not right"
+done
+for model in tiny llama2-13b llama3-405b gemma-7b gpt3; do
+  alone plan --model $model --chips 512 --batch-tokens 1M --price-per-hour 2.5 --json "$record"
+  expect_code 0
+  "$check" "$record" || complain "the record of $model is not right"
+done
+
+refused_alone 'nearest are llama3-8b' --model llama3-7b --chips 8
+refused_alone 'nearest are v5p, v5e' --model llama3-8b --hardware v5x --chips 8
+refused_alone 'give --chips N' --model llama3-8b
+refused_alone '--chips 0: a whole number from 1 to 16777216' --model llama3-8b --chips 0
+refused_alone '16x20x28 has 8960' --model llama3-8b --torus 16x20x28 --chips 100
+refused_alone 'no whole axes of torus 16x20x28 make' --model llama3-8b --torus 16x20x28 --mesh X=2240,Y=4
+refused_alone 'v5p has 3' --model llama3-8b --mesh X=8:2,Y=4:2
+refused_alone '"2:3" is not a whole number of at least 1' --model llama3-8b --mesh X=8:2:3
+refused_alone '"Y" is not NAME=SIZE' --model llama3-8b --mesh X=8:2,Y
+refused_alone 'v5e has 2 torus axes' --model llama3-8b --hardware v5e --torus 4x4x4
+refused_alone 'have at most 16' --model llama3-8b --hardware v5e --torus 32x4
+refused_alone 'fewer than the 2048 ranks' --model llama3-8b --mesh X=2048:2,Y=4:1 --batch-tokens 512 --seq 512 --strategy fsdp=X,tp=Y
+refused_alone 'not a size: a whole number of tokens' --model llama3-8b --chips 8 --batch-tokens 4Q
+refused_alone 'not a multiple of --pods' --model llama3-8b --chips 9 --pods 2
+refused_alone 'what joins pods of h100' --model llama3-8b --chips 8 --pods 2 --hardware h100
+refused_alone 'needs --mesh' --model llama3-8b --chips 8 --strategy fsdp=X
+refused_alone '--utilisation 1.5' --model llama3-8b --chips 8 --utilisation 1.5
+refused_alone 'unknown role "zero9"' --model llama3-8b --mesh X=8 --strategy zero9=X
+refused_alone '--seq 4096: from 1 to 1024' --model llama3-8b --chips 8 --batch-tokens 1K
+refused_alone 'it has at most 256; --pods' --model llama3-8b --hardware v5e --chips 512
+refused_alone '--chips 99999999: a whole number from 1 to 16777216' --model llama3-8b --chips 99999999
+refused_alone 'splits sequences' --model llama3-8b --mesh Y=8 --strategy tp_seq=Y
+refused_alone '--stages 3: a power of two from 1 to 32' --model llama3-8b --chips 64 --stages 3
+refused_alone 'no torus axes' --model llama3-8b --hardware h100 --mesh X=4:2
+refused_alone '--torus says how it lies' --model llama3-8b --torus 4x4 --mesh X=16:1
+refused_alone 'is read from there' --model "$folder/config.json" --chips 8 --json "$folder/config.json"
+refused_alone 'goes there' --model llama3-8b --chips 8 --json "$folder/f" --report "$folder/./f"
+refused_alone 'int7' --model llama3-8b --chips 8 --dtype int7
+refused_alone 'nowhere/r.json' --model llama3-8b --chips 8 --json "$folder/nowhere/r.json"
+
+# A model never seen before on this machine: what the plan says is what training predicts.
+cat >"$folder/own.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 96, "intermediate_size": 260, "num_hidden_layers": 6, "num_attention_heads": 6,
+ "num_key_value_heads": 2, "vocab_size": 300, "rms_norm_eps": 1e-5}
+JSON
+for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
+run calibrate --seconds 2 -o "$folder/machine.json"
+expect_code 0
+for role in dp zero1 fsdp tp; do
+  run train --model "$folder/own.json" --data "$folder/text" --batch 6 --seq 32 --steps 2 --strategy "$role=X" \
+    --machine "$folder/machine.json" --json "$folder/train.json"
+  expect_code 0
+  alone plan --model "$folder/own.json" --machine "$folder/machine.json" --mesh "X=$ranks" --strategy "$role=X" \
+    --batch-tokens 192 --seq 32 --json "$record"
+  expect_code 0
+  "$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
+done
+sed 's/"X"/"A"/' "$folder/machine.json" >"$folder/other_axis.json"
+refused_alone 'no link for axis X or Y' --model tiny --machine "$folder/other_axis.json" --chips 2
+
+alone plan --model tiny --chips 1 --batch-tokens 128K --report "$folder/plan.html" --json "$record"
+expect_code 0
+"$check" "$record" || complain "the record of one chip is not right"
+if "$program" plan --model tiny --chips 8 >/dev/full 2>/dev/null; then complain "a full disk is no error"; fi
+
+run plan --model tiny --chips 8 --batch-tokens 64K --seq 128
+expect_code 0
+expect_lines out 1 "hardware v5p: "
+refused "is not known, nor is there such a file" plan --model nobody --chips 8
+finish

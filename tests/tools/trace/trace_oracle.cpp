@@ -1,0 +1,377 @@
+#include "tests/tools/trace/trace_oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace shardline::trace_oracle {
+namespace {
+
+/// Microseconds that times may be off for being written as multiples of 1/64.
+constexpr double kGrain = 1.0 / 64;
+
+struct Slice {
+  double begin = 0;
+  double end = 0;
+  const Json* event = nullptr;
+
+  const Json& argument(const char* key) const { return event->at("args").at(key); }
+};
+
+using LaneKey = std::pair<int, int>;
+
+class Judge {
+ public:
+  Judge(const Json& trace, const Expected& expected) : trace_(trace), expected_(expected) {}
+
+  std::vector<std::string> judge() {
+    collect();
+    judge_processes();
+    judge_times();
+    judge_lanes();
+    judge_steps();
+    if (!expected_.part) judge_arrows();
+    judge_waits();
+    judge_memory();
+    judge_own_times();
+    if (!expected_.part) judge_joint_times();
+    return faults_;
+  }
+
+ private:
+  template <class... Args>
+  void complain(fmt::format_string<Args...> text, Args&&... args) {
+    faults_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  void collect() {
+    for (const Json& event : trace_.at("traceEvents")) {
+      const std::string phase = event.at("ph");
+      const int pid = event.at("pid");
+      if (phase == "M") {
+        const std::string name = event.at("name");
+        if (name == "process_name") processes_[pid].push_back(event.at("args").at("name"));
+        if (name == "thread_name") lane_names_[{pid, event.at("tid")}].push_back(event.at("args").at("name"));
+      } else if (phase == "X") {
+        const double begin = event.at("ts");
+        lanes_[{pid, event.at("tid")}].push_back({begin, begin + event.at("dur").get<double>(), &event});
+      } else if (phase == "s" || phase == "f") {
+        (phase == "s" ? tails_ : heads_)[event.at("id")].push_back(&event);
+      } else if (phase == "C") {
+        memory_[pid].push_back(&event);
+      } else {
+        complain("an event of phase {}", phase);
+      }
+    }
+    for (auto& [key, slices] : lanes_) {
+      std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+      });
+    }
+  }
+
+  void judge_processes() {
+    if (static_cast<int>(processes_.size()) != (expected_.part ? 1 : expected_.ranks)) {
+      complain("{} processes for {} ranks", processes_.size(), expected_.ranks);
+    }
+    std::set<int> ranks;
+    for (const auto& [pid, names] : processes_) {
+      int rank = -1;
+      if (names.size() != 1 || std::sscanf(names[0].c_str(), "rank %d (", &rank) != 1 || rank != pid - 1) {
+        complain("process {} is named {}", pid, names.empty() ? "" : names[0]);
+      }
+      if (names[0].find('=') == std::string::npos) complain("process {} names no coordinates: {}", pid, names[0]);
+      ranks.insert(rank);
+    }
+    if (ranks.size() != processes_.size()) complain("two processes for one rank");
+    for (const auto& [lane, slices] : lanes_) {
+      if (lane_names_[lane].size() != 1)
+        complain("lane {} of process {} has no name of its own", lane.second, lane.first);
+    }
+  }
+
+  void judge_times() {
+    double first = 1e300;
+    for (const auto& [lane, slices] : lanes_) {
+      for (const Slice& slice : slices) {
+        first = std::min(first, slice.begin);
+        if (slice.end < slice.begin) complain("a slice lasts {} us", slice.end - slice.begin);
+      }
+    }
+    for (const auto& [pid, samples] : memory_) {
+      for (const Json* sample : samples) first = std::min(first, sample->at("ts").get<double>());
+    }
+    if (lanes_.empty()) complain("there are no slices");
+    if (expected_.part ? first < 0 : first != 0) complain("the first event is at {} us", first);
+  }
+
+  void judge_lanes() {
+    for (const auto& [lane, slices] : lanes_) {
+      for (std::size_t i = 1; i < slices.size(); ++i) {
+        if (slices[i].begin >= slices[i - 1].end) continue;
+        complain("lane {} of process {}: {} begins at {} us before {} ends at {}", lane_names_[lane][0], lane.first,
+                 slices[i].event->at("name").dump(), slices[i].begin, slices[i - 1].event->at("name").dump(),
+                 slices[i - 1].end);
+      }
+    }
+  }
+
+  /// Every rank has the same steps, one after the other, and everything of a step lies in it.
+  void judge_steps() {
+    std::set<std::vector<int>> numbers;
+    std::map<std::pair<int, int>, Slice> steps;
+    for (const auto& [lane, slices] : lanes_) {
+      if (lane_names_[lane][0] != "steps") continue;
+      std::vector<int> mine;
+      for (const Slice& slice : slices) {
+        mine.push_back(slice.argument("step"));
+        if (mine.size() > 1 && mine.back() != mine[mine.size() - 2] + 1) complain("steps are missing");
+        steps[{lane.first, mine.back()}] = slice;
+      }
+      numbers.insert(mine);
+    }
+    if (numbers.size() != 1) complain("the ranks have other steps than each other");
+    for (const auto& [lane, slices] : lanes_) {
+      for (const Slice& slice : slices) {
+        const auto step = steps.find({lane.first, slice.argument("step").get<int>()});
+        if (step == steps.end()) {
+          complain("a slice of step {} that is not there", slice.argument("step").dump());
+        } else if (slice.begin < step->second.begin - kGrain || slice.end > step->second.end + 2 * kGrain) {
+          complain("{} lasts from {} to {} us, its step from {} to {}", slice.event->at("name").dump(), slice.begin,
+                   slice.end, step->second.begin, step->second.end);
+        }
+      }
+    }
+  }
+
+  const Slice* slice_at(const Json& event) {
+    const double at = event.at("ts");
+    for (const Slice& slice : lanes_[{event.at("pid"), event.at("tid")}]) {
+      if (slice.begin <= at && at < slice.end) return &slice;
+    }
+    return nullptr;
+  }
+
+  double uncertainty(int pid) const {
+    return 1e6 * trace_.at("otherData").at("clock_uncertainty_s").at(static_cast<std::size_t>(pid - 1)).get<double>();
+  }
+
+  /// An arrow goes from a slice that sends to the one that receives the same on another rank, later.
+  void judge_arrows() {
+    std::size_t messages = 0;
+    for (const auto& [lane, slices] : lanes_) {
+      for (const Slice& slice : slices) messages += slice.event->at("cat") == "message" ? 1 : 0;
+    }
+    if (messages != tails_.size() + heads_.size()) complain("{} messages for {} arrows", messages, tails_.size());
+    if (tails_.size() != heads_.size()) complain("{} tails and {} heads", tails_.size(), heads_.size());
+    if (expected_.arrows && tails_.empty()) complain("there are no arrows");
+    for (const auto& [id, tails] : tails_) {
+      const auto heads = heads_.find(id);
+      if (heads == heads_.end() || tails.size() != 1 || heads->second.size() != 1) {
+        complain("arrow {} has not one tail and one head", id);
+      } else {
+        judge_arrow(id, *tails[0], *heads->second[0]);
+      }
+    }
+    if (expected_.both_ways && headings_.size() != 2) complain("messages go {} ways round", headings_.size());
+  }
+
+  void judge_arrow(const std::string& id, const Json& tail, const Json& head) {
+    const Slice* from = slice_at(tail);
+    const Slice* to = slice_at(head);
+    if (from == nullptr || to == nullptr) return complain("arrow {} does not go from slice to slice", id);
+    if (head.at("bp") != "e") complain("the head of arrow {} is not bound to the slice around it", id);
+    const int sender = tail.at("pid");
+    const int receiver = head.at("pid");
+    for (const Slice* end : {from, to}) {
+      const bool fits = end->event->at("cat") == "message" && end->argument("from") == sender - 1 &&
+                        end->argument("to") == receiver - 1;
+      if (!fits) complain("arrow {} is at a slice of another message: {}", id, end->event->dump());
+    }
+    for (const char* key : {"bytes", "operation", "step", "strand", "number"}) {
+      if (from->argument(key) != to->argument(key)) complain("the ends of arrow {} differ in {}", id, key);
+    }
+    const double allowed = uncertainty(sender) + uncertainty(receiver) + 2 * kGrain;
+    if (to->end < from->begin - allowed) {
+      complain("arrow {} goes back in time, from {} to {} us", id, from->begin, to->end);
+    }
+    judge_heading(id, tail, sender - 1, receiver - 1);
+    judge_heading(id, head, sender - 1, receiver - 1);
+  }
+
+  /// On a ring of more than two, forward is to the next coordinate of the axis and backward to the one before.
+  void judge_heading(const std::string& id, const Json& end, int sender, int receiver) {
+    const std::string& lane = lane_names_[{end.at("pid"), end.at("tid")}][0];
+    const bool sends = lane.find(", sent") != std::string::npos;
+    const bool receives = lane.find(", received") != std::string::npos;
+    if (sends == receives || sends != (end.at("ph") == "s")) complain("arrow {} has an end in lane {}", id, lane);
+    const bool forward = lane.find(" forward") != std::string::npos;
+    const bool backward = lane.find(" backward") != std::string::npos;
+    if (!forward && !backward) return;
+    const int ranks = expected_.ranks;
+    if (trace_.at("otherData").at("mesh").size() != 1 || ranks < 3) return;
+    const int next = (sender + (forward ? 1 : ranks - 1)) % ranks;
+    if (receiver != next) complain("arrow {} goes from {} to {} in lane {}", id, sender, receiver, lane);
+    headings_.insert(forward ? "forward" : "backward");
+  }
+
+  /// While a rank waits it computes nothing.
+  void judge_waits() {
+    for (const auto& [pid, names] : processes_) {
+      std::vector<Slice> busy;
+      for (const auto& [lane, slices] : lanes_) {
+        const std::string& name = lane_names_[lane][0];
+        if (lane.first == pid && (name == "compute" || name == "waiting")) {
+          busy.insert(busy.end(), slices.begin(), slices.end());
+        }
+        if (name.find("compute (") == 0 || name.find("waiting (") == 0 || name.find("steps (") == 0) {
+          complain("process {} does two things at a time: {}", pid, name);
+        }
+      }
+      std::stable_sort(busy.begin(), busy.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+      for (std::size_t i = 1; i < busy.size(); ++i) {
+        if (busy[i].begin < busy[i - 1].end - kGrain)
+          complain("process {} computes and waits at {} us", pid, busy[i].begin);
+      }
+    }
+  }
+
+  void judge_memory() {
+    for (const auto& [pid, names] : processes_) {
+      double before = -1;
+      double most = 0;
+      for (const Json* sample : memory_[pid]) {
+        if (sample->at("ts") < before) complain("memory of process {} is not in the order of time", pid);
+        before = sample->at("ts");
+        most = std::max(most, sample->at("args").at("bytes").get<double>());
+      }
+      if (most <= 0) complain("process {} has no memory", pid);
+    }
+  }
+
+  /// How long each occurrence of an operation in a step took on one rank: the panels of one added up.
+  using Occurrences = std::map<std::pair<int, std::string>, std::vector<std::pair<double, const Json*>>>;
+  Occurrences occurrences(int pid) const {
+    std::vector<Slice> all;
+    for (const auto& [lane, slices] : lanes_) {
+      for (const Slice& slice : slices) {
+        const std::string category = slice.event->at("cat");
+        if (lane.first == pid && (category == "compute" || category == "collective")) all.push_back(slice);
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+    Occurrences found;
+    for (const Slice& slice : all) {
+      const Json& arguments = slice.event->at("args");
+      auto& times = found[{arguments.at("step"), slice.event->at("name")}];
+      const bool further = arguments.contains("panel") && arguments.at("panel").get<std::string>().find("1 of ") != 0;
+      if (further && !times.empty()) {
+        times.back().first += slice.end - slice.begin;
+      } else {
+        times.emplace_back(slice.end - slice.begin, &arguments);
+      }
+    }
+    return found;
+  }
+
+  /// What a slice says of itself: it took as long as it is drawn, and the ratio is to that, unless it is a part.
+  void judge_own_times() {
+    for (const auto& [lane, slices] : lanes_) {
+      for (const Slice& slice : slices) {
+        const Json& arguments = slice.event->at("args");
+        const std::string category = slice.event->at("cat");
+        if (category != "compute" && category != "collective") continue;
+        const double measured = arguments.at("measured_us");
+        if (measured != slice.event->at("dur").get<double>()) {
+          complain("{} is {} us long and says {}", slice.event->at("name").dump(), slice.event->at("dur").dump(),
+                   measured);
+        }
+        const double predicted = arguments.at("predicted_us");
+        const Json& ratio = arguments.at("ratio");
+        if (arguments.contains("panel") || predicted == 0) {
+          if (!ratio.is_null()) complain("{}: ratio {} of a part", slice.event->at("name").dump(), ratio.dump());
+        } else if (std::abs(ratio.get<double>() - measured / predicted) > 0.001) {
+          complain("{}: ratio {} of {} to {}", slice.event->at("name").dump(), ratio.dump(), measured, predicted);
+        }
+      }
+    }
+  }
+
+  /// The slowest rank's time of each occurrence is what the slice itself says, and their sums are the record's.
+  void judge_joint_times() {
+    Occurrences slowest;
+    for (const auto& [pid, names] : processes_) {
+      for (const auto& [key, times] : occurrences(pid)) {
+        auto& all = slowest[key];
+        if (all.empty()) all = times;
+        if (all.size() != times.size()) {
+          complain("{} happens {} times on one rank, {} on another", key.second, all.size(), times.size());
+          continue;
+        }
+        for (std::size_t k = 0; k < times.size(); ++k) all[k].first = std::max(all[k].first, times[k].first);
+      }
+    }
+    std::map<std::pair<std::string, std::string>, double> sums;
+    int last = 0;
+    for (const auto& [key, times] : slowest) last = std::max(last, key.first);
+    for (const auto& [key, times] : slowest) {
+      for (const auto& [time, arguments] : times) {
+        const double said = arguments->at("all_ranks_us");
+        const double grain = 2 * kGrain * (arguments->contains("panel") ? 1000 : 1);
+        if (std::abs(said - time) > grain) complain("{} took {} us and says {}", key.second, time, said);
+        if (key.first > last - expected_.steps_measured) {
+          sums[{arguments->at("kind"), arguments->value("axis", "")}] += time;
+        }
+      }
+    }
+    if (!expected_.record.empty()) compare(sums);
+  }
+
+  void compare(const std::map<std::pair<std::string, std::string>, double>& sums) {
+    const Json record = Json::parse(std::ifstream(expected_.record));
+    std::map<std::pair<std::string, std::string>, double> recorded;
+    for (const Json& operation : record.at("operations")) {
+      // Those of matmul are means over its runs.
+      const double runs = operation.contains("count") ? 1 : expected_.steps_measured;
+      recorded[{operation.at("kind"), operation.at("axis")}] += 1e6 * runs * operation.at("measured_s").get<double>();
+    }
+    for (const auto& [kind, time] : recorded) {
+      const auto sum = sums.find(kind);
+      const double found = sum == sums.end() ? 0 : sum->second;
+      if (std::abs(found - time) > 0.005 * time + 5) {
+        complain("{} {}: {} us in the trace, {} in the record", kind.first, kind.second, found, time);
+      }
+    }
+    if (sums.size() != recorded.size())
+      complain("{} kinds in the trace, {} in the record", sums.size(), recorded.size());
+  }
+
+  const Json& trace_;
+  const Expected& expected_;
+  std::vector<std::string> faults_;
+  std::map<int, std::vector<std::string>> processes_;
+  std::map<LaneKey, std::vector<std::string>> lane_names_;
+  std::map<LaneKey, std::vector<Slice>> lanes_;
+  std::map<std::string, std::vector<const Json*>> tails_;
+  std::map<std::string, std::vector<const Json*>> heads_;
+  std::map<int, std::vector<const Json*>> memory_;
+  std::set<std::string> headings_;
+};
+
+}  // namespace
+
+std::vector<std::string> faults(const std::string& path, const Expected& expected) {
+  try {
+    const Json trace = Json::parse(std::ifstream(path));
+    return Judge(trace, expected).judge();
+  } catch (const Json::exception& error) {
+    return {error.what()};
+  }
+}
+
+}  // namespace shardline::trace_oracle

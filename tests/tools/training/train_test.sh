@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Training, sampling and loading by the command, and what it refuses:
+#
+#   train_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
+set -euo pipefail
+source "$(dirname "$0")/../command.sh" "$@"
+record_check=$5
+
+# A model and a text small enough for a step to take milliseconds.
+cat >"$folder/config.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 20, "intermediate_size": 22, "num_hidden_layers": 2, "num_attention_heads": 6,
+ "num_key_value_heads": 3, "head_dim": 4, "vocab_size": 256, "rms_norm_eps": 1e-5, "transformers_version": "4.42.3"}
+JSON
+for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
+: >"$folder/empty"
+model=(--model "$folder/config.json")
+text=(--data "$folder/text")
+shape=(--batch 5 --seq 7)
+small=("${model[@]}" "${text[@]}" "${shape[@]}" --steps 4)
+
+# trains ARGS...: a run with a complete record.
+trains() {
+  rm -f "$folder/record.json"
+  run train "${small[@]}" --json "$folder/record.json" "$@"
+  expect_code 0
+  expect_lines out 1 "held-out loss"
+  "$record_check" "$folder/record.json" 4 || complain "the record is not right"
+}
+
+trains --save "$folder/model"
+expect_lines out 1 "saved to $folder/model"
+cp "$folder/record.json" "$folder/first.json"
+trains
+"$record_check" "$folder/record.json" 4 "$folder/first.json" || complain "the same run gave other bits"
+trains --mesh "Y=$ranks" --strategy tp --dtype f64
+trains --mesh "Y=$ranks" --strategy tp_seq=Y --keep-parameters --regather-activations
+trains --mesh "A=$ranks" --strategy zero1=A
+run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$folder/record.json"
+expect_code 0
+"$record_check" "$folder/record.json" 2 || complain "the record is not right"
+
+# A run whose last update diverges says so once, on any mesh, and leaves the model as it was.
+cp -r "$folder/model" "$folder/before"
+run train "${model[@]}" "${text[@]}" "${shape[@]}" --steps 1 --lr 1e39 --save "$folder/model"
+expect_code 1
+expect_lines err 1 "after step 1: "
+expect_lines err 1 "training diverged"
+diff -r "$folder/before" "$folder/model" || complain "a run that diverged touched the saved model"
+
+run sample --load "$folder/model" --prompt "line 1" --tokens 20 --seed 1
+expect_code 0
+expect_lines out 1 "line 1"
+cp "$folder/out" "$folder/sampled"
+run sample --load "$folder/model" --prompt "line 1" --tokens 20 --seed 1 --mesh "Y=$ranks" --strategy tp
+cmp -s "$folder/out" "$folder/sampled" || complain "another mesh sampled another text"
+
+refused "unknown role \"ddp\" in a strategy; roles are dp" train "${small[@]}" --strategy "ddp=X"
+refused "gives axis X of mesh" train "${small[@]}" --mesh "X=$ranks,Y=1" --strategy "tp=Y"
+refused "does not have" train "${small[@]}" --strategy "fsdp=Q"
+refused "two roles" train "${small[@]}" --strategy "fsdp=X,dp=X"
+refused "mesh {X:7}" train "${small[@]}" --mesh X=7
+refused "$folder/missing" train "${model[@]}" --data "$folder/missing"
+refused "$folder/empty: is empty" train "${model[@]}" --data "$folder/empty"
+refused "sequences of 9999 tokens need" train "${model[@]}" "${text[@]}" --seq 9999
+refused "--model excludes --load" train "${small[@]}" --load "$folder/model"
+refused "cannot make the folder" train "${small[@]}" --save /proc/nowhere
+refused "--steps 0: a whole number of at least 1" train "${model[@]}" "${text[@]}" --steps 0
+refused "--dtype bf16" train "${small[@]}" --dtype bf16
+refused "$folder/nothing" train "${text[@]}" --model "$folder/nothing"
+sed 's/"num_key_value_heads": 3/"num_key_value_heads": 4/' "$folder/config.json" >"$folder/heads.json"
+refused "num_key_value_heads" train "${text[@]}" --model "$folder/heads.json"
+sed 's/"vocab_size": 256/"vocab_size": 100/' "$folder/config.json" >"$folder/vocab.json"
+refused "vocab_size 100" train "${text[@]}" --model "$folder/vocab.json"
+refused "$folder/nowhere" sample --load "$folder/nowhere" --prompt "x"
+refused "--prompt is empty" sample --load "$folder/model" --prompt ""
+head -c 100 "$folder/model/model.safetensors" >"$folder/cut" && mv "$folder/cut" "$folder/model/model.safetensors"
+refused "model.safetensors" sample --load "$folder/model" --prompt "x"
+finish

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "program/ops/add.h"
+#include "program/ops/builder.h"
 #include "program/ops/table.h"
 
 namespace shardline {
@@ -51,8 +52,7 @@ class Reverse final : public Gradients {
   ArrayId contribution(ArrayId primal) override {
     const std::string name = "d" + program_.array(primal).name;
     if (uses_[primal] == 1) return gradient_array(primal, name);
-    const std::vector<std::string> dims = program_.array(primal).dims;
-    return program_.add_array(name + "." + std::to_string(++contributions_[primal]), dims);
+    return add_like(program_, name + "." + std::to_string(++contributions_[primal]), primal);
   }
 
   void give(ArrayId array, ArrayId gradient) override {
@@ -94,8 +94,7 @@ class Reverse final : public Gradients {
   }
 
   ArrayId gradient_array(ArrayId primal, const std::string& name) {
-    const std::vector<std::string> dims = program_.array(primal).dims;
-    const ArrayId id = program_.add_array(name, dims, Role::gradient);
+    const ArrayId id = add_like(program_, name, primal, Role::gradient);
     program_.array(id).primal = primal;
     return id;
   }

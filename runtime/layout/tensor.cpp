@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "runtime/layout/block_runs.h"
 
@@ -43,26 +44,38 @@ Shape extents(const Shape& whole, const std::vector<Range>& ranges) {
   return shape;
 }
 
-double element(const Tensor& t, Index i) {
-  switch (t.dtype()) {
+template <class To, class From>
+To rounded(From value) {
+  if constexpr (std::is_same_v<From, BFloat16>) {
+    return rounded<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return BFloat16(static_cast<float>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class To, class From>
+void convert_elements(View<const From> from, View<To> to) {
+  const Index size = from.size();
+  for (Index i = 0; i < size; ++i) to.data[i] = rounded<To>(from.data[i]);
+}
+
+/// Calls `body` with a value of the C++ type of `dtype`.
+template <class Body>
+void with_floating(DType dtype, Body body) {
+  switch (dtype) {
     case DType::f32:
-      return static_cast<double>(t.view<float>()[i]);
+      return body(float());
     case DType::f64:
-      return t.view<double>()[i];
+      return body(double());
     case DType::bf16:
-      return static_cast<double>(static_cast<float>(t.view<BFloat16>()[i]));
+      return body(BFloat16());
     case DType::i32:
     case DType::i64:
     case DType::int8:
-      break;
+      throw Error("integers do not convert, and nothing converts to integers");
   }
-  throw Error("integers do not convert to another element type");
-}
-
-template <class T, class Convert>
-void fill_from(Tensor& to, const Tensor& from, Convert convert) {
-  const View<T> out = to.view<T>();
-  for (Index i = 0; i < from.size(); ++i) out[i] = convert(element(from, i));
 }
 
 }  // namespace
@@ -111,22 +124,16 @@ Tensor Tensor::clone() const {
 Tensor Tensor::as(DType dtype) const {
   if (dtype == dtype_) return clone();
   Tensor result(dtype, shape_);
-  switch (dtype) {
-    case DType::f32:
-      fill_from<float>(result, *this, [](double x) { return static_cast<float>(x); });
-      break;
-    case DType::f64:
-      fill_from<double>(result, *this, [](double x) { return x; });
-      break;
-    case DType::bf16:
-      fill_from<BFloat16>(result, *this, [](double x) { return BFloat16(static_cast<float>(x)); });
-      break;
-    case DType::i32:
-    case DType::i64:
-    case DType::int8:
-      throw Error("floating-point elements do not convert to integers");
-  }
+  convert(*this, result);
   return result;
+}
+
+void convert(const Tensor& from, Tensor& to) {
+  SHARDLINE_CHECK(from.size() == to.size(), "{} elements do not convert into {}", from.size(), to.size());
+  with_floating(from.dtype(), [&](auto read) {
+    with_floating(to.dtype(),
+                  [&](auto write) { convert_elements(from.view<decltype(read)>(), to.view<decltype(write)>()); });
+  });
 }
 
 Tensor Tensor::slice(const std::vector<Range>& ranges) const {

@@ -52,7 +52,7 @@ class Tensor {
   /// lacks these rows.
   Tensor rows(Range range) const;
   Tensor clone() const;
-  /// A copy with another element type, through f64. Integers do not convert.
+  /// A copy with another element type, see convert().
   Tensor as(DType dtype) const;
   /// A copy of the block given by one range per dim.
   Tensor slice(const std::vector<Range>& ranges) const;
@@ -70,6 +70,10 @@ class Tensor {
   std::shared_ptr<std::byte> storage_;
 };
 
+/// Writes the elements of `from` into `to`, rounded to nearest, ties to even. f64 reaches bf16 through f32. Throws
+/// Error when the numbers of elements differ, and for integers.
+void convert(const Tensor& from, Tensor& to);
+
 /// `memory`, counted as `bytes` of tensors until its last copy goes.
 std::shared_ptr<std::byte> counted(std::shared_ptr<std::byte> memory, Index bytes);
 
@@ -78,6 +82,7 @@ struct TensorMemory {
   Index now = 0;
   Index peak = 0;  ///< since the start or the last reset_tensor_peak()
 };
+
 TensorMemory tensor_memory();
 void reset_tensor_peak();
 

@@ -1,0 +1,53 @@
+#include "program/ops/cast.h"
+
+#include "program/ops/builder.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+/// One read and one write of every element, each in its own type.
+kernels::Cost cast_cost(const PhaseBlock& block) {
+  const Index read = size_of(block.program.array(block.phase.operands[0]).dtype);
+  return {Flops(0), Bytes(static_cast<double>(block.elements(0) * (read + block.element_size())))};
+}
+
+constexpr Kernel kCast{
+    .name = "cast",
+    .run = [](const PhaseBlock&, const KernelArrays& arrays) { convert(*arrays.operands[0], *arrays.results[0]); },
+    .cost = cast_cost,
+};
+
+void cast_into(Program& program, ArrayId x, ArrayId result) {
+  Builder(program, "cast").phase(kCast, {x}, {result}).linear_in({x}).append({x}, {result});
+}
+
+void differentiate_cast(Gradients& gradients, const Operation& forward, ArrayId upstream) {
+  const ArrayId x = forward.operands[0];
+  if (!gradients.needed(x)) return;
+  const ArrayId made = gradients.contribution(x);
+  cast_into(gradients.program(), upstream, made);
+  gradients.give(x, made);
+}
+
+/// f32 to bf16, the cast of training in bf16. In f64 a cast to f64: rounding would hide the derivative.
+ArrayId sample_cast(Program& program) {
+  program.sizes = {{"I", 64}, {"J", 512}};
+  const ArrayId x = program.add_input("x", {"I", "J"}, Role::activation);
+  return cast(program, "y", x, program.dtype == DType::f64 ? DType::f64 : DType::bf16);
+}
+
+}  // namespace
+
+ArrayId cast(Program& program, const std::string& name, ArrayId x, DType dtype) {
+  require(!is_integer(dtype) && !is_integer(program.array(x).dtype), "cast: {} in {} does not convert to {}",
+          to_string(program.array(x)), name_of(program.array(x).dtype), name_of(dtype));
+  const ArrayId result = add_like(program, name, x);
+  program.array(result).dtype = dtype;
+  cast_into(program, x, result);
+  return result;
+}
+
+OperationKind cast_kind() { return {.name = "cast", .derivative = differentiate_cast, .sample = sample_cast}; }
+
+}  // namespace shardline

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "program/run/kernel_samples.h"
+#include "program/run/program_samples.h"
 #include "roofline/machine/machine_file.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/base/check.h"
@@ -140,7 +140,7 @@ int calibrate(const CalibrateOptions& options) {
   const Seconds begin = now();
   job.other_work().begin();
   roofline::Machine machine =
-      roofline::calibrate(job.mesh(), {.kernels = kernel_samples, .most = Seconds(options.seconds)});
+      roofline::calibrate(job.engine(), {.samples = program_samples(), .most = Seconds(options.seconds)});
   job.other_work().end();
   machine.name = job.machine().host;
   machine.memory.capacity = job.machine().memory_per_rank;

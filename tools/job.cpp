@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "program/run/kernel_samples.h"
 #include "program/run/multiply.h"
+#include "program/run/program_samples.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
@@ -97,7 +97,7 @@ roofline::Hardware Job::prices() const { return given_ ? *predictions_ : cpu_har
 const roofline::Hardware& Job::predictions() {
   if (!predictions_) {
     other_work_.begin();
-    predictions_ = roofline::measure_briefly(engine_, arithmetic(), kernel_samples);
+    predictions_ = roofline::measure_briefly(engine_, arithmetic(), program_samples());
     other_work_.end();
   }
   return *predictions_;

@@ -1,36 +1,22 @@
 #include "roofline/measure/calibrate.h"
 
-#include "kernels/elementwise.h"
 #include "roofline/machine/figures.h"
 #include "roofline/measure/compute_probe.h"
 #include "roofline/measure/link_probe.h"
 #include "roofline/measure/memory_probe.h"
 #include "roofline/measure/repeat.h"
 #include "roofline/measure/tuning_probe.h"
-#include "runtime/layout/tensor.h"
 
 namespace shardline::roofline {
 namespace {
 
-/// The cost of an operation beside its work: allocate a result, call a kernel on almost no data, read the clock.
-Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
-  const Tensor operand = Tensor::zeros(DType::f32, {16});
-  std::vector<Seconds> times;
-  return time_busy(comm, {.budget = budget, .least = 100}, [&] {
-    Tensor result(DType::f32, {16});
-    const std::vector<View<const float>> terms{operand.view<float>()};
-    kernels::add<float>(terms, result.view<float>());
-    times.push_back(now());
-  });
-}
-
-Machine measure_once(const Mesh& mesh, const CalibrationOptions& options) {
+Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const OverheadSample& overhead) {
   const mpi::Communicator& comm = mesh.comm();
-  const ProbeEffort effort{options.gemm_sizes, options.budget, options.kernels};
+  const ProbeEffort effort{options.gemm_sizes, options.budget, options.samples.kernels};
   Machine machine{.name = "this machine"};
   for (const DType dtype : options.dtypes) machine.compute[dtype] = probe_compute(comm, dtype, effort);
   machine.memory = probe_memory(comm, options.budget);
-  machine.overhead = probe_overhead(comm, options.budget);
+  machine.overhead = probe_overhead(comm, options.budget, overhead);
   if (mesh.ranks() > 1) {
     machine.contention.gemm = probe_gemm_contention(comm, effort);
     machine.contention.memory = probe_memory_contention(comm, options.budget);
@@ -43,12 +29,14 @@ Machine measure_once(const Mesh& mesh, const CalibrationOptions& options) {
 
 }  // namespace
 
-Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
+Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options) {
+  const Mesh& mesh = engine.mesh();
+  const OverheadSample overhead = options.samples.overhead(engine);
   const auto wanted = static_cast<std::size_t>(options.rounds);
   std::vector<Machine> rounds;
   const Seconds begin = now();
   for (bool more = true; more;) {
-    rounds.push_back(measure_once(mesh, options));
+    rounds.push_back(measure_once(mesh, options, overhead));
     const auto done = static_cast<double>(rounds.size());
     const double expected = mesh.comm().max((now() - begin).value * (done + 1) / done);
     more = rounds.size() < wanted && expected < options.most.value;
@@ -58,13 +46,13 @@ Machine calibrate(const Mesh& mesh, const CalibrationOptions& options) {
   return machine;
 }
 
-Hardware measure_briefly(collectives::Engine& engine, DType dtype, KernelSamples kernels) {
-  const Machine machine = calibrate(engine.mesh(), {.kernels = kernels,
-                                                    .dtypes = {dtype},
-                                                    .gemm_sizes = {4, 64, 256, 1024},
-                                                    .rounds = 1,
-                                                    .budget = Seconds(1e-3),
-                                                    .tune = false});
+Hardware measure_briefly(collectives::Engine& engine, DType dtype, const ProgramSamples& samples) {
+  const Machine machine = calibrate(engine, {.samples = samples,
+                                             .dtypes = {dtype},
+                                             .gemm_sizes = {4, 64, 256, 1024},
+                                             .rounds = 1,
+                                             .budget = Seconds(1e-3),
+                                             .tune = false});
   return hardware_of(machine, engine.mesh().axes(), dtype);
 }
 

@@ -19,7 +19,7 @@ struct KernelSample {
   std::function<void()> run;
 };
 
-/// The kernels to time, for one type of elements. The operations of programs give them; these stand on a floor above.
+/// The kernels to time, for one type of elements.
 using KernelSamples = std::vector<KernelSample> (*)(DType);
 
 /// The rate of every sampled kernel, by name, in FLOPs as its cost counts them. Kernels that only move data are left

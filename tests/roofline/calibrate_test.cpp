@@ -30,13 +30,21 @@ std::vector<KernelSample> two_kernels(DType) {
 }
 
 CalibrationOptions quick(int rounds) {
-  return {
-      .kernels = two_kernels, .dtypes = {DType::f32}, .gemm_sizes = {8, 32}, .rounds = rounds, .budget = Seconds(1e-5)};
+  return {.samples = {.kernels = two_kernels,
+                      .overhead =
+                          [](collectives::Engine&) {
+                            return OverheadSample{4, [] {}};
+                          }},
+          .dtypes = {DType::f32},
+          .gemm_sizes = {8, 32},
+          .rounds = rounds,
+          .budget = Seconds(1e-5)};
 }
 
 TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {
   const Mesh mesh = world();
-  Machine machine = calibrate(mesh, quick(2));
+  collectives::Engine engine(mesh);
+  Machine machine = calibrate(engine, quick(2));
   machine.measured = {};  // where and when is for others to say
   const std::string hash = machine_hash(machine);
   EXPECT_EQ(mesh.comm().broadcast(hash, 0), hash);
@@ -54,7 +62,8 @@ TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {
 
 TEST(Calibrate, OneRoundIsNotReliable) {
   const Mesh mesh = world();
-  Machine machine = calibrate(mesh, quick(1));
+  collectives::Engine engine(mesh);
+  Machine machine = calibrate(engine, quick(1));
   std::size_t figures = 0;
   for_each_figure(machine, [&](const std::string&, double&) { ++figures; });
   EXPECT_EQ(machine.measured.unreliable.size(), figures);

@@ -12,7 +12,7 @@
 namespace shardline::roofline {
 namespace {
 
-/// The cost of an operation beside its work: allocate a result, call a kernel on almost no data, read the clock.
+/// The overhead of an operation: allocate a result, call a kernel on almost no data, read the clock.
 Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
   const Tensor operand = Tensor::zeros(DType::f32, {16});
   std::vector<Seconds> times;

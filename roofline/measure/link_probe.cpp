@@ -91,8 +91,9 @@ std::vector<Sample> message_samples(Engine& engine, const Axis& axis, bool both,
 
 /// How ranks read each other's arrays.
 struct SharedUse {
-  bool adds = false;   ///< adds instead of copying
-  bool again = false;  ///< true: the same arrays again; false: first write them, then touch other memory
+  bool adds = false;  ///< adds instead of copying
+  bool again =
+      false;  ///< true: reads the same arrays again; false: first writes them anew and then touches other memory
 };
 
 /// Reads `received` bytes from the other ranks of an axis.

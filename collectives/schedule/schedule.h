@@ -96,7 +96,7 @@ struct Placement {
   Index position_at(const std::vector<Index>& coordinates) const;
 };
 
-/// What an all_to_all moves.
+/// The blocks of an all_to_all.
 struct Exchange {
   std::vector<Range> sends;     ///< in the input, by position of the receiver
   std::vector<Range> receives;  ///< in the output, by position of the sender
@@ -116,10 +116,10 @@ inline ElementSizes element_sizes(DType dtype, Wire wire) {
   return {size_of(dtype), wire == Wire::f32 ? size_of(DType::f32) : size_of(dtype)};
 }
 
-/// Bytes sent to the peer that gets most (Schedule::by_link), or else to all peers together.
+/// Bytes to the peer that gets most (Schedule::by_link), or else to all peers together.
 Index busiest_direction(const Schedule& schedule, const ElementSizes& sizes);
 
-/// Rounds that move elements, of the strand that has most of them.
+/// Rounds that move elements, on the strand with most of them.
 Index round_count(const Schedule& schedule);
 
 /// The position `offset` places further round a ring of `positions`. `offset` may be negative or larger than the ring.

@@ -37,7 +37,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// The chunks of `count` positions from `first` on, round the ring, joined to as few pieces of `buffer` as possible.
+/// The chunks of `count` positions from `first` on, round the ring, joined to the fewest pieces of `buffer`.
 std::vector<Piece> run_of(const std::vector<Range>& chunks, Index first, Index count, Buffer buffer) {
   const auto positions = static_cast<Index>(chunks.size());
   std::vector<Piece> pieces;
@@ -148,7 +148,8 @@ Schedule doubling_all_reduce(const Placement& placement, Index elements) {
   if (serves) strand.push_back({.receives = {receive_sum(position + power)}});
   for (Index k = 1; k < power; k *= 2) {
     const Index peer = position ^ k;
-    // The sum must not change until it has been sent. So the other sum is received apart and added afterwards.
+    // The sum must not change until it has been sent. So the other sum arrives in its own memory and is added
+    // afterwards.
     const Piece other{Buffer::work, {elements, 2 * elements}};
     schedule.work_size = 2 * elements;
     strand.push_back({.sends = {{peer, sum, true}}, .receives = {{.peer = peer, .into = other, .partial = true}}});
@@ -171,7 +172,7 @@ Schedule doubling_all_to_all(const Placement& placement, const Exchange& exchang
     schedule.work_size += size;
     return Range{begin, begin + size};
   };
-  // By distance d: the present place of the block that this position holds and that travels d places in all.
+  // By distance d: the current place of the block that this position holds and that travels d places in all.
   std::vector<Piece> held;
   for (Index d = 0; d < positions; ++d) {
     held.push_back({Buffer::input, exchange.sends[static_cast<std::size_t>(ring_position(position, d, positions))]});

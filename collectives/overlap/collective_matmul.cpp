@@ -14,7 +14,7 @@
 // Collective matmuls. A *panel* is a range of rows. While the cores compute one panel, the links carry another one.
 // Here are 3 positions, each with one panel, seen on position 0. Time goes to the right.
 //
-// gather_and_compute: the own panel is there at once, so its product hides the first messages:
+// gather_and_compute: the own panel is ready at once, so its product hides the first messages:
 //
 //     links     | panel 2       | panel 1       |
 //     cores     | multiply 0    | multiply 2    | multiply 1    |

@@ -7,14 +7,14 @@
 // Algorithm `doubling`. In one round a position exchanges with one position at distance k, and k is a power of two.
 // A, B, C, D are the blocks of positions 0 to 3.
 //
-// all_gather, k = 1, 2. A position receives from k places further, and what it has doubles:
+// all_gather, k = 1, 2. A position receives from k places further. Its number of blocks doubles:
 //
 //               position 0    position 1    position 2    position 3
 //     start     A . . .       . B . .       . . C .       . . . D
 //     k = 1     A B . .       . B C .       . . C D       A . . D
 //     k = 2     A B C D       A B C D       A B C D       A B C D
 //
-// reduce_scatter, k = 2, 1: the way back. A position sends sums k places further, and adds what it receives:
+// reduce_scatter, k = 2, 1: the opposite order. A position sends sums k places further, and adds what it receives:
 //
 //     k = 2     C D to 2      D A to 3      A B to 0      B C to 1
 //     k = 1     B to 1        C to 2        D to 3        A to 0

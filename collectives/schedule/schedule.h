@@ -44,7 +44,7 @@ struct Receive {
   bool last = false;  ///< the reduction of these elements is complete: an average is divided here
 };
 
-/// into = (from[0] op from[1]) op ..., a copy when there is one piece. `last` as in Receive.
+/// into = (from[0] op from[1]) op ..., or a copy of a single piece. `last` as in Receive.
 struct Local {
   Piece into;
   std::vector<Piece> from;
@@ -70,9 +70,10 @@ struct Round {
 /// Rounds one after the other. A position waits only for messages, never for a round of another position to end.
 using Strand = std::vector<Round>;
 
-/// What one position of a group does in a collective: strands that run side by side, each with its own messages. Pure
-/// data. For two positions, the sends of a strand on one and the receives of the same strand on the other are equal in
-/// number, order and size. A transfer of no elements is part of the schedule and costs no message.
+/// The work of one position of a group in a collective: strands that run side by side, each with its own
+/// messages. Pure data. For two positions, the sends of a strand on one and the receives of the same strand on
+/// the other are equal in number, order and size. A transfer of no elements is part of the schedule and costs
+/// no message.
 struct Schedule {
   std::vector<Strand> strands;
   Index work_size = 0;  ///< elements of Buffer::work

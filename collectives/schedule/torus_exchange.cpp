@@ -18,7 +18,7 @@
 //
 // The first block that a position receives in a round is its own. It sends the others on in the next round.
 //
-// `bidirectional`, what position 0 sends. 02' and 02" are the halves of block 02, which goes half way round:
+// `bidirectional`, the messages of position 0. 02' and 02" are the halves of block 02, which goes half way round:
 //
 //     round 1   01 02' to 1      03 02" to 3
 //     round 2   31'    to 1      13"    to 3

@@ -13,8 +13,8 @@
 #include "runtime/layout/blocks.h"
 
 // Algorithm `direct`. All ranks are on one node, and their arrays lie in a shared arena. A rank reads the arrays of the
-// others and writes only its own, so there are no messages and no rounds. *Flags* in shared memory say what a rank has
-// done: it has started, it has combined its chunk, it has finished reading.
+// others and writes only its own, so there are no messages and no rounds. *Flags* in shared memory show the progress of
+// a rank: it has started, it has combined its chunk, it has finished reading.
 //
 // all_gather, all_to_all and shift (MoveRun), for 3 positions. A rank copies from every position that has started. It
 // skips a position that has not started yet, and comes back to it later:

@@ -26,7 +26,7 @@ namespace direct {
 /// The most runs over one set of axes at a time; further runs wait.
 inline constexpr Index kSlots = 32;
 
-/// What a rank tells the others of its group when it starts a run.
+/// The announcement of a rank to its group when it starts a run.
 struct Call {
   Kind kind = Kind::all_gather;
   ReduceOp op = ReduceOp::sum;

@@ -20,8 +20,8 @@ struct Readers {
   Index count = 0;
 };
 
-/// A run of `direct`. It announces itself, reads from others what is ready, and says that it has finished. It is
-/// complete when all readers of this rank have finished too.
+/// A run of `direct`. It announces itself, reads the ready data of the others, and announces that it has
+/// finished. It is complete when all readers of this rank have finished too.
 class Run : public CollectiveRun {
  public:
   /// By default all others are readers.
@@ -36,7 +36,7 @@ class Run : public CollectiveRun {
   /// Reads about kPieceBytes of the ready data. True if there was any.
   virtual bool read() = 0;
   virtual bool all_read() const = 0;
-  /// What read() waits for.
+  /// The ranks and flags that read() waits for.
   virtual std::string missing_to_read() const = 0;
 
   /// Counts bytes read from another rank.

@@ -31,7 +31,7 @@ struct Resource {
   bool operator==(const Resource&) const = default;
 };
 
-/// What a rank computes with in one element type.
+/// The compute rates of a rank for one element type.
 struct Compute {
   FlopsPerSecond peak;                                 ///< the best rate of matrix products
   GemmRates gemm = {};                                 ///< empty: peak at every size

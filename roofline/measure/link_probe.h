@@ -14,7 +14,7 @@ struct Links {
   std::map<Axis, std::string> axes;
 };
 
-/// True when every group of the axis lies on one node. Collective over `mesh`.
+/// True if every group of the axis is on one node. Collective over `mesh`.
 bool on_one_node(const Mesh& mesh, const Axis& axis);
 
 /// Measures the axes of more than one rank. Latency and bandwidth fit the times of messages of 64 bytes to a

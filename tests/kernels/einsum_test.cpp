@@ -240,7 +240,7 @@ class Windowed {
     return element / inner % extents_.at(letter);
   }
 
-  /// `array` with `value` wherever `letter` lies outside of `range`.
+  /// `array` with `value` at all positions of `letter` outside `range`.
   Array<T> outside_set(Array<T> array, const std::string& letters, char letter, Range range, T value) const {
     if (letters.find(letter) == std::string::npos) return array;
     for (Index i = 0; i < array.size(); ++i) {

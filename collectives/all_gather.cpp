@@ -41,13 +41,13 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
   const std::vector<Box> boxes = cuts(out.shape(), dim, blocks);
   const Chunks chunks = stage_output(job, engine.scratch(), out, boxes);
   if (!chunks.packed) job.placed = chunks.ranges[own];
-  // An algorithm that begins by placing the own block in the output sends it from there.
+  // If the algorithm first places the own block in the output, it sends the block from there.
   const bool placed = in_place || job.fed || (algorithm == Algorithm::doubling && !chunks.packed);
   const auto place_own = [&, item = job.element_size()] {
     if (!placed) copy_box({in.data(), in.shape(), whole(in.shape())}, {out.data(), out.shape(), boxes[own]}, item);
   };
   if (algorithm == Algorithm::native) {
-    if (chunks.packed) place_own();  // else MPI does, and `out` is MPI's until the end
+    if (chunks.packed) place_own();  // otherwise MPI copies it, and `out` belongs to MPI until the end
     return start_native_all_gather(engine, std::move(job), in.size(), chunks.ranges);
   }
   Schedule schedule = all_gather_schedule(algorithm, placement_of(job, engine.mesh()), chunks.ranges);

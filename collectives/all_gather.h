@@ -9,10 +9,10 @@
 
 namespace shardline::collectives {
 
-/// Collective over `axes` (ordered, major first): every position gets the blocks of all, in order of position. `in` is
-/// this position's block along `dim` by the nested block rule, `out` is whole along `dim`; other dims are equal. In
-/// place: `in` is its own block's place in `out`, where that is contiguous. The returned run co-owns both
-/// storages; `in` is not written. Throws Error on shapes other than these and on buffers that overlap otherwise,
+/// Collective over `axes` (ordered, major first): every position gets the blocks of all positions, in order of
+/// position. `in` is this position's block along `dim` by the nested block rule. `out` is whole along `dim`.
+/// Other dims are equal. In place: `in` is the own block's place in `out`, and contiguous. `in` is not written.
+/// The run shares ownership of both storages. Throws Error on other shapes or other overlaps of buffers,
 /// UsageError on axes that the mesh does not have.
 Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out,
                         const Options& options = {});

@@ -32,7 +32,7 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
   const auto own = static_cast<std::size_t>(job.position());
   check_extent(job, "in", in, gather_dim, gathered[own].size());
   check_extent(job, "out", out, split_dim, split[own].size());
-  Index others = 1;  // elements of the dims that stay as they are
+  Index others = 1;  // elements of the dims that do not change
   for (int d = 0; d < static_cast<int>(in.shape().size()); ++d) {
     if (d != gather_dim && d != split_dim) others *= in.extent(d);
   }
@@ -56,7 +56,7 @@ Handle start_all_to_all(Engine& engine, const Axes& axes, const Tensor& in, int 
   const Shape block = extents(in_boxes[own]);
   const ConstBoxView own_in = in_place ? ConstBoxView{job.input + sends.ranges[own].begin * item, block, whole(block)}
                                        : ConstBoxView{in.data(), in.shape(), in_boxes[own]};
-  const std::shared_ptr<const void> kept = job.kept;  // the packed copy, until the own block has been taken from it
+  const std::shared_ptr<const void> kept = job.kept;  // keeps the packed copy until the own block is copied out of it
   Exchange exchange{sends.ranges, receives.ranges, [gathered, split, others](Index from, Index to) {
                       return gathered[static_cast<std::size_t>(from)].size() *
                              split[static_cast<std::size_t>(to)].size() * others;

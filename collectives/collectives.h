@@ -1,6 +1,6 @@
 #pragma once
 
-// Every collective, for those who use several.
+// Includes every collective.
 #include "collectives/all_gather.h"                 // IWYU pragma: export
 #include "collectives/all_reduce.h"                 // IWYU pragma: export
 #include "collectives/all_to_all.h"                 // IWYU pragma: export

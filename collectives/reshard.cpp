@@ -24,7 +24,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// `box` of the logical array in coordinates of the block that starts where `block` does.
+/// `box` of the logical array, in coordinates of `block`.
 Box local(const Box& box, const Box& block) {
   Box result;
   for (std::size_t d = 0; d < box.size(); ++d) {
@@ -47,7 +47,7 @@ void check_local_shape(const Job& job, const char* name, const Tensor& tensor, c
                           job.peer(job.position()), to_string(extents(expected))));
 }
 
-/// Blocks of any size for any position: only algorithms that forward none know enough.
+/// A rank knows only the sizes of its own messages, so only algorithms that never forward a block work.
 Algorithm resolve_reshard(Job& job, const Options& options) {
   const bool known = options.algorithm == Algorithm::automatic || options.algorithm == Algorithm::pairwise ||
                      options.algorithm == Algorithm::native;

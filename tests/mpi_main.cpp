@@ -1,5 +1,5 @@
-// The main of tests that run under mpirun. Every rank runs every test; a test passes when it passes on all ranks. Rank
-// 0 prints the progress, each rank its own failures with its number in front.
+// The main function of tests under mpirun. Every rank runs every test. A test passes if it passes on all ranks.
+// Rank 0 prints the progress. Each rank prints its own failures with its number in front.
 
 #include <gtest/gtest.h>
 
@@ -19,10 +19,10 @@
 namespace shardline {
 namespace {
 
-/// How long a rank that failed waits for the others to finish the test: they may be waiting for it in a collective.
+/// A failed rank waits this long for the others to finish the test: they may wait for it in a collective.
 constexpr std::chrono::seconds kPatience{5};
 
-/// Prefixes every line of `text` with the rank, so that the lines of ranks that fail together can be told apart.
+/// Prefixes every line of `text` with the rank, so the lines of several failing ranks can be told apart.
 std::string with_rank(int rank, const std::string& text) {
   std::string result;
   std::size_t begin = 0;
@@ -40,8 +40,8 @@ void print_with_rank(int rank, const std::string& text) {
   std::fflush(stderr);
 }
 
-/// Prints failures with their rank and makes the ranks agree on the result of every test. `printer` (on rank 0) shows
-/// the progress; failures do not go to it.
+/// Prints failures with their rank and makes the ranks agree on the result of every test. `printer` (on rank 0)
+/// shows the progress, but no failures.
 class AgreeingListener : public testing::EmptyTestEventListener {
  public:
   AgreeingListener(const mpi::Communicator& comm, std::unique_ptr<testing::TestEventListener> printer)
@@ -84,8 +84,8 @@ class AgreeingListener : public testing::EmptyTestEventListener {
   }
 
  private:
-  /// Collective over the job: the ranks on which `test` failed, "0, 2". A rank that failed ends the job when the
-  /// others do not come within kPatience.
+  /// Collective over the job: the ranks on which `test` failed, "0, 2". A failed rank ends the job if the
+  /// others do not arrive within kPatience.
   std::string failing_ranks(bool failed, const testing::TestInfo& test) const {
     const int mine = failed ? 1 : 0;
     std::vector<int> all(static_cast<std::size_t>(comm_.size()));

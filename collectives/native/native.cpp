@@ -21,7 +21,7 @@ struct Layout {
   std::vector<int> offsets;
 };
 
-/// `values`, given by position, in the order of the ranks of the group's communicator.
+/// `values` by position, in the order of the ranks of the group's communicator.
 template <class T>
 std::vector<T> by_comm_rank(const Group& group, const std::vector<T>& values) {
   std::vector<T> ordered(values.size());
@@ -38,7 +38,7 @@ Layout layout_of(const Job& job, const std::vector<Range>& chunks) {
   return layout;
 }
 
-/// Divides the sums that MPI leaves in the output, at the end of the job.
+/// Divides MPI's sums in the output at the end of the job.
 void average(Job& job, Index count) {
   if (job.op != ReduceOp::avg) return;
   job.finish = [type = job.dtype, data = job.output, count, divisor = job.positions()] {
@@ -47,7 +47,7 @@ void average(Job& job, Index count) {
   };
 }
 
-/// One collective of MPI. Holds the counts, which MPI reads until it is complete.
+/// One collective of MPI. Holds the counts, because MPI reads them until it is complete.
 class NativeRun final : public CollectiveRun {
  public:
   NativeRun(Job job, Layout sends, Layout receives)
@@ -88,7 +88,7 @@ Handle start_native_all_gather(Engine& engine, Job job, Index own_count, const s
   return engine.start(run);
 }
 
-/// MPI_Reduce_scatter takes the blocks one after the other in the order of its own ranks.
+/// MPI_Reduce_scatter needs the blocks one after the other in the order of its own ranks.
 Handle start_native_reduce_scatter(Engine& engine, Job job, const Tensor& in, const std::vector<Box>& boxes) {
   Layout receives;
   Index begin = 0;

@@ -13,16 +13,16 @@
 namespace shardline::collectives {
 namespace {
 
-/// What all calls need of a spec.
+/// The arguments that all calls take from a spec.
 struct Arguments {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   const std::byte* operand = nullptr;
   std::byte* result = nullptr;
-  bool equal = true;         ///< all blocks
+  bool equal = true;         ///< all blocks have the same size
   int own = 0;               ///< elements of this rank's block
   std::vector<int> counts;   ///< of the blocks
-  std::vector<int> offsets;  ///< where they begin
+  std::vector<int> offsets;  ///< begins of the blocks
 };
 
 Arguments arguments_of(const mpi::Communicator& comm, const NativeCallSpec& spec) {
@@ -59,7 +59,7 @@ std::function<void()> reduce_scatter_call(const Arguments& a, MPI_Op op) {
   return [a, op] { SHARDLINE_MPI(MPI_Reduce_scatter(a.operand, a.result, a.counts.data(), a.type, op, a.comm)); };
 }
 
-/// Every rank receives a block as long as its own from each.
+/// Every rank receives from each rank a block as long as its own.
 std::function<void()> all_to_all_call(const Arguments& a) {
   if (a.equal) {
     return [a] { SHARDLINE_MPI(MPI_Alltoall(a.operand, a.own, a.type, a.result, a.own, a.type, a.comm)); };
@@ -87,7 +87,7 @@ std::function<void()> shift_call(const Arguments& a, int count, int rank) {
   };
 }
 
-/// `call`, after which the sums in `result` are divided by the number of ranks.
+/// `call`, and then the division of the sums in `result` by the number of ranks.
 std::function<void()> averaged(const std::function<void()>& call, const Tensor& result, Index ranks) {
   return [call, result = Tensor(result), ranks]() mutable {
     call();

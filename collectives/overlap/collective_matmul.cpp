@@ -14,7 +14,7 @@
 // Collective matmuls. A *panel* is a range of rows. While the cores compute one panel, the links carry another one.
 // Here are 3 positions, each with one panel, seen on position 0. Time goes to the right.
 //
-// gather_and_compute: the own panel is there at once, so its product hides the first messages:
+// gather_and_compute: the own panel is ready at once, so its product hides the first messages:
 //
 //     links     | panel 2       | panel 1       |
 //     cores     | multiply 0    | multiply 2    | multiply 1    |
@@ -47,8 +47,8 @@ Rows rows_of(const Engine& engine, const Axes& axes, const Tensor& whole, const 
   return rows;
 }
 
-/// Options of a fed run, so that it goes by messages. Enough segments are in flight to keep a link busy until the next
-/// poll, while a panel is computed.
+/// Options of a fed run, which goes by messages. Enough segments are in flight to keep a link busy until the
+/// next poll, while the cores compute a panel.
 Options piecewise(const Engine& engine, const Axes& axes, const Rows& rows, DType dtype, const PanelOptions& options) {
   Options result = options.collective;
   result.fed = true;
@@ -61,7 +61,7 @@ Options piecewise(const Engine& engine, const Axes& axes, const Rows& rows, DTyp
   return result;
 }
 
-/// Polls until nothing moves: the next poll comes only after a panel.
+/// Polls until nothing moves, because the next poll comes after a whole panel.
 void serve(Engine& engine) {
   while (engine.poll()) {
   }
@@ -76,7 +76,7 @@ class Stopwatch {
     panels_.push_back({begin, now()});
     computing_ += panels_.back().end - begin;
   }
-  /// Notes how the time since this was made was spent.
+  /// Reports the times since the construction.
   void report(PanelReport& report) {
     report.exposed = now() - begin_ - computing_;
     report.computing = std::move(panels_);
@@ -88,7 +88,7 @@ class Stopwatch {
   std::vector<TimeRange> panels_;
 };
 
-/// Waits for the end and notes what the collective did.
+/// Waits for the end and records the facts of the collective.
 void finish(Handle& handle, PanelReport& report) {
   handle.wait();
   report.ended = std::max(report.ended, handle.ended());
@@ -148,7 +148,7 @@ PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, co
                                const PanelOptions& options, const Compute& compute) {
   Stopwatch watch;
   Rows rows = rows_of(engine, axes, partial, options);
-  rows.blocks = {{0, rows.count}};  // every panel is scattered anew
+  rows.blocks = {{0, rows.count}};  // one block, cut into panels; each panel has its own all_reduce
   const Options fed = piecewise(engine, axes, rows, out.dtype(), options);
   require(partial.shape() == out.shape(), "compute_and_reduce: partial is {}, out is {}; they must be equal",
           to_string(partial.shape()), to_string(out.shape()));

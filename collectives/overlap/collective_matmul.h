@@ -13,52 +13,52 @@
 
 namespace shardline::collectives {
 
-// Collective matmuls (section 10.1.2 of the book): a collective and a computation that feed each other, panel by panel,
-// so that the links carry one panel while the cores make another. The caller computes in a callback, which gets a range
-// of rows (dim 0) of the array that is gathered or reduced. Between two panels the engine is polled, so a panel should
-// take a few milliseconds at most. All collectives go by messages: `native` and `direct` are refused by name, and
-// `automatic` is the choice of the engine's Tuning without an arena.
+// Collective matmuls (book section 10.1.2): a collective and a computation feed each other, panel by panel. The
+// links carry one panel while the cores make another. The caller computes in a callback. It gets a range of
+// rows (dim 0) of the gathered or reduced array. The engine is polled between two panels, so a panel should
+// take a few milliseconds at most. All collectives go by messages: `native` and `direct` throw, and `automatic`
+// is the choice of the engine's Tuning without an arena.
 
-/// The order of the panels of a gather. Each row has exactly one panel, and panels are cut alike in all three and on
-/// every rank.
-/// - `arrival`: whatever is there. For results of which every element comes from one panel alone;
-/// - `schedule`: the own block, then the others in the order in which the schedule brings them: the same in every run,
-///   but another one on every rank. For sums over panels that are needed on this rank alone;
+/// The order of the panels of a gather. Each row has exactly one panel. All orders and all ranks cut the same
+/// panels.
+/// - `arrival`: any panel that has arrived. For results where every element comes from one panel alone;
+/// - `schedule`: the own block, then the others in the order of the schedule. The same in every run, but
+///   different on every rank. For sums over panels that only this rank needs;
 /// - `coordinate`: ascending rows. For sums over panels whose result must have the same bits on every rank.
 enum class Order : std::uint8_t { arrival, schedule, coordinate };
 
-/// Alike on every rank.
+/// The same on every rank.
 struct PanelOptions {
   /// Rows of the largest panel; panels of a block are near-equal. 0: a sixteenth of all rows, rounded up.
   Index panel_rows = 0;
   Order order = Order::schedule;  ///< of gather_and_compute()
-  /// How the collective is carried out. `window` 0 takes as many segments as hold three panels, and at least kWindow;
-  /// `fed` is of no account.
+  /// The options of the collective. `window` 0 takes as many segments as hold three panels, and at least
+  /// kWindow. `fed` is ignored.
   Options collective{};
 };
 
-/// What one call did on this rank.
+/// The record of one call on this rank.
 struct PanelReport {
-  Algorithm algorithm = Algorithm::ring;  ///< what `automatic` was resolved to
+  Algorithm algorithm = Algorithm::ring;  ///< the resolved one, never `automatic`
   Wire wire = Wire::automatic;
   Index panels = 0;
   Index wire_bytes = 0;                ///< see Handle::wire_bytes()
   std::vector<TimeRange> computing{};  ///< of each panel, in the order of time
-  Seconds exposed{};  ///< of the call, all that was not computing: waiting for messages and serving them
-  Seconds started{};  ///< when the collective, or the first of them, was started, by now()
-  Seconds ended{};    ///< when the last was seen to have ended
+  Seconds exposed{};                   ///< all time of the call except computing: waiting for messages and serving them
+  Seconds started{};                   ///< by now(): start of the first collective
+  Seconds ended{};                     ///< the time at which the last was seen to end
 };
 
-/// Computes with, or makes, the rows [begin, end) of dim 0. What it throws ends the call.
+/// Uses or makes the rows [begin, end) of dim 0. An exception from it ends the call.
 using Compute = std::function<void(Range rows)>;
 
-// The tables: a product and its derivatives (AG gathers, RS reduces and scatters, AR reduces), the shapes of what lies
-// on a rank, and the collective in it. Axis Y has y ranks and X has x; B/y stands for the size of a rank's block.
+// The tables show a product and its derivatives (AG gathers, RS reduces and scatters, AR reduces), the local shapes,
+// and the collective. Axis Y has y ranks and X has x ranks. B/y is the size of a rank's block.
 
 // clang-format off
-/// Collective over `axes`: gathers the blocks `in` along dim 0 into `out` as all_gather() does and calls
-/// `compute(rows)` once for every row of `out`, in panels that lie within one position's block, each as soon as its
-/// rows are there.
+/// Collective over `axes`: gathers the blocks `in` along dim 0 into `out` as all_gather() does. Calls `compute(rows)`
+/// for panels of `out`, each row once. A panel lies within one position's block, and is computed as soon as its rows
+/// have arrived.
 ///
 /// Column parallel, Out[B, F_Y] = In[B_Y, D] W[D, F_Y]:
 ///
@@ -82,13 +82,13 @@ using Compute = std::function<void(Range rows)>;
 ///   wgrad    dW[D_X, F] = RS_X(A[B_X, D]^T dOut)        A [B/x, D], dOut [B/x, F],             scatters dW, see
 ///                                                       partial [D, F], dW [D/x, F]            compute_and_scatter()
 ///
-/// With the gathered dim contracted and a result that the ranks of `axes` replicate, `coordinate` in the place of
-/// `schedule`. Throws what all_gather() throws, and UsageError on algorithms that send no messages.
+/// If the gathered dim is contracted and the ranks of `axes` replicate the result, use `coordinate` instead of
+/// `schedule`. Throws as all_gather(), and UsageError on algorithms that send no messages.
 PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& in, Tensor& out,
                                const PanelOptions& options, const Compute& compute);
 
-/// Collective over `axes`: calls `compute(rows)` once for every row of `partial`, which it fills, those first that the
-/// schedule needs first, while reduce_scatter() along dim 0 takes them into `out`.
+/// Collective over `axes`: calls `compute(rows)`, which fills each row of `partial` once. Rows that the schedule needs
+/// first come first. At the same time reduce_scatter() along dim 0 reduces them into `out`.
 ///
 /// Row parallel, Out[B_Y, F] = A[B, D_Y] W[D_Y, F], and a weight's gradient under data parallelism:
 ///
@@ -99,7 +99,7 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
 ///   dgrad    dA[B, D_Y] = AG_Y(dOut[B_Y, F]) W^T        dOut [B/y, F], gathered [B, F],        gathers dOut, B free,
 ///                                                       W [D/y, F], dA [B, D/y]                gather_and_compute()
 ///   wgrad    dW[D_Y, F] = A^T AG_Y(dOut[B_Y, F])        A [B, D/y], dOut [B/y, F],             gathers dOut, B
-///                                                       gathered [B, F], dW [D/y, F]           contracted, likewise
+///                                                       gathered [B, F], dW [D/y, F]           contracted, as above
 ///   wgrad    dW[D_X, F] = RS_X(In[B_X, D]^T dOut)       In [B/x, D], dOut [B/x, F],            scatters dW
 ///                                                       partial [D, F], out [D/x, F]
 ///
@@ -107,9 +107,9 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
 PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                 const PanelOptions& options, const Compute& compute);
 
-/// Collective over `axes`: calls `compute(rows)` for panels of ascending rows of `partial`, which it fills, and
-/// all-reduces each as soon as it is made into the same rows of `out`, which may be `partial` itself. Every panel is an
-/// all_reduce of its own, so that its second half, the gather, also has later panels to hide behind.
+/// Collective over `axes`: calls `compute(rows)`, which fills `partial` in panels of ascending rows. Each finished panel
+/// has its own all_reduce into the same rows of `out`, which may be `partial` itself. So later panels also hide the
+/// second half of an all_reduce, the gather.
 ///
 /// Row parallel with a replicated result, Out[B, F] = A[B, D_Y] W[D_Y, F], and a weight's gradient under data
 /// parallelism:
@@ -125,8 +125,8 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
 ///   wgrad    dW[D, F] = AR_X(In[B_X, D]^T dOut)         In [B/x, D], dOut [B/x, F],            reduces dW
 ///                                                       partial and out [D, F]
 ///
-/// In which order an element is added depends on its place in its panel, and so on `panel_rows`; all ranks have the
-/// same bits. Errors are those of all_reduce(); UsageError on algorithms that send no messages.
+/// The order of addition depends on the place of an element in its panel, and so on `panel_rows`. All ranks have the
+/// same bits. Throws as all_reduce(), and UsageError on algorithms that send no messages.
 PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                const PanelOptions& options, const Compute& compute);
 // clang-format on

@@ -17,16 +17,16 @@
 
 namespace shardline::collectives {
 
-/// Everything that a collective in flight knows, except how it is carried out: the ranks that take part, the memory
-/// that it reads and writes, the owners of this memory, and the work after the last message.
+/// All data of a collective in flight except its algorithm's state: the ranks that take part, the memory that
+/// it reads and writes, the owners of this memory, and the work after the last message.
 struct Job {
   std::string name;                ///< "all_gather"
-  const Group* group = &nobody();  ///< over the axes whose size is not 1; of one rank, without communicator, if none
+  const Group* group = &nobody();  ///< over the axes whose size is not 1; without such axes: one rank, no communicator
   int tag = 0;
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
-  Algorithm algorithm = Algorithm::ring;  ///< never `automatic` once resolved
-  Wire wire = Wire::automatic;            ///< of bf16 sums; automatic: there are none
+  Algorithm algorithm = Algorithm::ring;  ///< never `automatic` after resolve()
+  Wire wire = Wire::automatic;            ///< of bf16 sums; automatic: no such sums
   LinkKind link = LinkKind::node;
   const std::byte* input = nullptr;
   Index input_size = 0;  ///< elements of the operand
@@ -59,15 +59,15 @@ class CollectiveRun {
   CollectiveRun(const CollectiveRun&) = delete;
   CollectiveRun& operator=(const CollectiveRun&) = delete;
 
-  /// Moves all that can move without waiting, and finishes the run with its last message. True when anything moved.
-  /// Throws Error that names the collective on a fault of MPI or a message of a wrong size. Throws it again at every
-  /// later call: a failed run never looks finished.
+  /// Moves all data that can move without waiting, and finishes the run after its last message. True if
+  /// anything moved. Throws Error that names the collective on a fault of MPI or a message of a wrong size.
+  /// Every later call throws it again: a failed run never looks finished.
   bool advance();
   bool done() const { return done_; }
   const Job& job() const { return job_; }
-  /// When the run was made, by now().
+  /// The time when the run was made, by now().
   Seconds started() const { return started_; }
-  /// When advance() saw the end; once done().
+  /// The time when advance() saw the end; valid after done().
   Seconds ended() const { return ended_; }
   /// See Handle.
   void supply(Range elements);
@@ -76,19 +76,19 @@ class CollectiveRun {
   virtual std::vector<Range> arrival_order() const { return {}; }
   /// Elements of a fed input that were not supplied.
   virtual Index unsupplied() const { return 0; }
-  /// Bytes moved so far between this rank and others, in the direction with most of them: bytes given to MPI, or read
-  /// from peers. 0 for `native`, where they are not known.
+  /// Bytes so far between this rank and others, in the direction with most of them: given to MPI, or read from
+  /// peers. 0 for `native`: not known.
   virtual Index wire_bytes() const { return 0; }
-  /// What the run waits for, and from whom, as text.
+  /// The missing messages or flags and their senders, as text.
   virtual std::string missing() const = 0;
 
  protected:
   enum class Outcome { idle, moved, complete };
   /// The work of one advance().
   virtual Outcome push() = 0;
-  /// From now on these elements of a fed input may be read. Called only before the run is done.
+  /// From now on the run may read these elements of a fed input. Called only before the run is done.
   virtual void take_input(Range elements);
-  /// Whether these elements of the output are final before the run is done.
+  /// True if these elements of the output are final before the run is done.
   virtual bool has_settled(Range elements) const;
 
  private:

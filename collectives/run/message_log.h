@@ -13,13 +13,13 @@ namespace shardline::collectives {
 /// Notes the messages of one run for a Recording. Does nothing when there is no recording.
 class MessageLog {
  public:
-  /// What `open` gives when nobody records.
+  /// The result of `open` without a recording.
   static constexpr int kNone = -1;
 
-  /// Made when a run starts. `along_ring`: its even strands go one way round, the odd strands the other way.
+  /// Make it when a run starts. `along_ring`: the even strands go one way round, the odd strands the other way.
   MessageLog(Recording* recording, const Job& job, bool along_ring);
 
-  /// A transfer with `peer`, a position of the group; its number for the calls below.
+  /// Adds a transfer with `peer`, a position of the group. Returns its number for the calls below.
   int open(Index peer, bool sends, int strand, Index bytes) {
     return recording_ ? add(peer, sends, strand, bytes) : kNone;
   }
@@ -29,7 +29,7 @@ class MessageLog {
   void completed(int message) {
     if (message != kNone) messages_[static_cast<std::size_t>(message)].completed = now();
   }
-  /// Gives the messages to the recording. Called when the run is complete.
+  /// Gives the messages to the recording. Call it when the run is complete.
   void close();
 
  private:

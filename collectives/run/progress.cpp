@@ -35,13 +35,13 @@ bool poll_all() {
   return moved;
 }
 
-/// Watches for a wait in which nothing moves.
+/// Detects a wait in which nothing moves.
 class Patience {
  public:
   Patience(Seconds limit, Index polls_before_yield) : limit_(limit), polls_before_yield_(polls_before_yield) {}
 
   void moved() { polls_ = 0; }
-  /// False once nothing has moved for the limit.
+  /// False if nothing has moved for the limit.
   bool idle() {
     if (++polls_ < polls_before_yield_) return true;
     sched_yield();

@@ -20,11 +20,11 @@ namespace shardline::collectives {
 class Arena;
 class Engine;
 
-/// A collective that was started. wait() must be called before the handle goes, unless done() has been true.
+/// A started collective. Call wait() before the handle is destroyed, unless done() was true.
 class Handle {
  public:
   Handle(Handle&& other) noexcept = default;
-  /// The handle assigned to must be empty, moved from or waited for, as if it were dropped.
+  /// The target must be empty, moved from or waited for. Otherwise the rules of the destructor hold.
   Handle& operator=(Handle&& other) noexcept;
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -32,39 +32,40 @@ class Handle {
   /// debug build. In a release build the run stays with its engine. No report while an exception unwinds.
   ~Handle();
 
-  /// True once the result is there and all buffers are free. Otherwise advances all runs once.
+  /// True if the result is ready and all buffers are free. Otherwise advances all runs once.
   bool done();
   /// Returns once done() is true. Until then it polls every engine of the process. It yields the core after a number of
   /// polls that moved nothing, or after each such poll if the node has more ranks than cores. Throws Error that names
   /// the collective, its axes, tag and missing peers when nothing has moved for Engine::timeout(). Throws at once when
   /// the run is fed and part of its input was not supplied.
   void wait();
-  /// Polls every engine as wait() does until `ready` returns true; it is called after each poll. Throws Error as wait()
-  /// does when nothing has moved for Engine::timeout().
+  /// Polls every engine as wait() does, and calls `ready` after each poll, until it returns true. Throws Error
+  /// as wait() does if nothing has moved for Engine::timeout().
   void wait_until(const std::function<bool()>& ready);
 
-  /// For a fed run: these elements of the input, counted over the flat tensor, are final and do not change until the
-  /// run is done. Never waits; nothing is sent before the next poll. Throws Error when the run was not started as fed
-  /// or has no such elements.
+  /// For a fed run: these elements of the input, counted over the flat tensor, are final and do not change
+  /// until the run is done. Never waits. Nothing is sent before the next poll. Throws Error if the run is not
+  /// fed or does not have these elements.
   void supply(Range elements) { run_->supply(elements); }
-  /// True when these elements of the output, counted over the flat tensor, are final. True only at the end where the
-  /// output is packed (a dim that is not outermost) and for `direct` and `native`. Does not advance anything.
+  /// True if these elements of the output, counted over the flat tensor, are final. If the output is packed (a
+  /// dim that is not outermost), and for `direct` and `native`, it is true only at the end. Does not advance
+  /// anything.
   bool arrived(Range elements) const { return run_->arrived(elements); }
   /// The input in the order in which the run first needs its elements. Every needed element occurs once.
   std::vector<Range> reading_order() const { return run_->reading_order(); }
-  /// The output in the order in which arrived() becomes true if all ranks are equally fast; empty if it is not known.
+  /// The output in the order in which arrived() becomes true if all ranks are equally fast; empty if not known.
   std::vector<Range> arrival_order() const { return run_->arrival_order(); }
-  /// When it was started, by now().
+  /// The time of the start, by now().
   Seconds started() const { return run_->started(); }
-  /// When the poll that saw the end did so; once done() has been true.
+  /// The time of the poll that saw the end; valid after done() was true.
   Seconds ended() const { return run_->ended(); }
-  /// The algorithm, which `automatic` was resolved to.
+  /// The resolved algorithm, never `automatic`.
   Algorithm algorithm() const { return run_->job().algorithm; }
-  /// The wire over which bf16 was reduced; `automatic` when no bf16 was reduced.
+  /// The wire of a reduction of bf16; `automatic` for all other collectives.
   Wire wire() const { return run_->job().wire; }
   /// See CollectiveRun::wire_bytes().
   Index wire_bytes() const { return run_->wire_bytes(); }
-  /// Bytes of packed buffers that were filled or emptied; 0 when the arrays were used in place.
+  /// Bytes of packed buffers that were filled or emptied; 0 if the arrays were used in place.
   Index packed_bytes() const { return run_->job().packed_bytes; }
 
  private:
@@ -77,37 +78,38 @@ class Handle {
   bool settled_ = false;  ///< done() or wait() has told the owner
 };
 
-/// The progress engine of one mesh: owns the collectives in flight. MPI moves little while a rank computes, so poll()
-/// between pieces of work. Not thread-safe. The mesh must outlive it.
+/// The progress engine of one mesh: owns the collectives in flight. MPI moves little while a rank computes, so
+/// call poll() between pieces of work. Not thread-safe. The mesh must outlive it.
 class Engine {
  public:
   explicit Engine(const Mesh& mesh);
-  /// Destroy it when nothing is in flight; otherwise it says so on standard error and keeps the buffers for ever.
+  /// Destroy it when nothing is in flight. Otherwise it reports this on standard error and never frees the
+  /// buffers.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Advances every run in flight without waiting. True when anything moved.
+  /// Advances every run in flight without waiting. True if anything moved.
   bool poll();
   const Mesh& mesh() const { return mesh_; }
   Index in_flight() const { return static_cast<Index>(runs_.size()); }
 
-  /// wait() fails when nothing has moved for this time; 300 s unless set.
+  /// wait() fails if nothing has moved for this time. The default is 300 s.
   Seconds timeout() const { return timeout_; }
   void set_timeout(Seconds timeout) { timeout_ = timeout; }
 
-  /// The rules by which `automatic` chooses; built-in unless set. Equal on all ranks.
+  /// The rules of `automatic`. The default is built in. Equal on all ranks.
   const Tuning& tuning() const { return tuning_; }
   void set_tuning(Tuning tuning) { tuning_ = std::move(tuning); }
 
-  /// For collectives: takes `run` into flight and advances it once.
+  /// For collectives: adds `run` to the runs in flight and advances it once.
   Handle start(std::shared_ptr<CollectiveRun> run);
   ScratchPool& scratch() { return scratch_; }
-  /// The shared memory for `direct`; null unless set. One arena may serve several engines of its mesh. Set it on every
-  /// rank alike, while nothing is in flight.
+  /// The shared memory for `direct`; null by default. One arena may serve several engines of its mesh. Set it
+  /// on every rank while nothing is in flight.
   const std::shared_ptr<Arena>& arena() const { return arena_; }
   void set_arena(std::shared_ptr<Arena> arena);
-  /// The recording in which runs note their messages; null unless set. It must outlive the runs in flight.
+  /// The recording for the messages of runs; null by default. It must outlive the runs in flight.
   Recording* recording() const { return recording_; }
   void set_recording(Recording* recording) { recording_ = recording; }
 

@@ -140,7 +140,7 @@ void ScheduleRun::take_input(Range elements) {
 }
 
 bool ScheduleRun::has_settled(Range elements) const {
-  // The place in a packed output is not that in the tensor.
+  // The place in a packed output differs from the place in the tensor.
   return elements.size() == 0 || (!job().finish && settled_.contains(elements));
 }
 
@@ -280,7 +280,7 @@ Range ScheduleRun::cut(const Transfer& transfer, Index begin) const {
   return {begin, std::min(begin + elements, transfer.elements)};
 }
 
-/// True when the message cannot lie where its elements come from or go to.
+/// True if the message needs its own memory: its elements cannot be sent from, or received into, their place.
 bool ScheduleRun::lands(const Transfer& transfer) const {
   if (transfer.elements == 0) return false;
   const DType type = wire_type(transfer);

@@ -15,21 +15,21 @@
 
 namespace shardline::collectives {
 
-/// Carries out a schedule over non-blocking messages. Every strand has its own tag. All transfers of a round with one
-/// peer in one direction go one after the other, cut into segments; MPI keeps messages between two ranks in order. A
-/// bounded number of segments is in flight, so that one segment is added while the next arrives. A copy arrives at its
-/// place. A reduction also arrives at its place, and then the operand is added to it. It arrives in scratch if its
-/// place is the operand itself or has another element type.
+/// Carries out a schedule with non-blocking messages. Every strand has its own tag. All transfers of a round
+/// with one peer in one direction go one after the other, cut into segments. MPI keeps messages between two
+/// ranks in order. A bounded number of segments is in flight, so one segment is added while the next arrives. A
+/// copy arrives at its place. A reduction also arrives at its place, and then the operand is added to it. It
+/// arrives in scratch if its place is the operand itself or has another element type.
 class ScheduleRun final : public CollectiveRun {
  public:
-  /// How transfers are cut: bytes of a segment, and how many of them are in flight with a peer in a direction.
+  /// The cut of transfers: bytes of a segment, and the number of segments in flight with a peer in a direction.
   struct Segmenting {
     Index bytes = 0;
     Index window = kWindow;
   };
 
-  /// Scratch for the schedule's work buffer comes from the engine's pool, and messages are noted in its recording.
-  /// Throws UsageError when `segmenting` is not legal.
+  /// The schedule's work buffer comes from the engine's pool. Messages go to its recording. Throws UsageError
+  /// if `segmenting` is not legal.
   ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engine& engine);
 
   std::string missing() const override;
@@ -63,8 +63,8 @@ class ScheduleRun final : public CollectiveRun {
     Index posted = 0;
     Index completed = 0;
     std::vector<mpi::Request> requests;  ///< segment k in slot k mod window
-    Index landing_bytes = 0;             ///< the largest segment that cannot lie where it goes or comes from
-    std::shared_ptr<std::byte> landing;  ///< a window of such segments
+    Index landing_bytes = 0;             ///< the largest segment that needs landing memory
+    std::shared_ptr<std::byte> landing;  ///< memory for a window of such segments
 
     bool all_posted() const { return next_posted.transfer == transfers.size(); }
     bool complete() const { return next_completed.transfer == transfers.size(); }
@@ -84,9 +84,10 @@ class ScheduleRun final : public CollectiveRun {
   Outcome push() override;
   void take_input(Range elements) override;
   bool has_settled(Range elements) const override;
-  /// Opens the strand's round if it is due, and posts all segments that may be in flight. True when anything moved.
+  /// Opens the strand's round if it is due, and posts all segments that may be in flight. True if anything
+  /// moved.
   bool post(Progress& progress);
-  /// Takes the segments that have arrived, and ends the round when it is complete. True when anything moved.
+  /// Takes the segments that have arrived, and ends the round if it is complete. True if anything moved.
   bool take(Progress& progress);
   bool due(const Round& round) const;
   void open_round(Progress& progress);
@@ -95,9 +96,9 @@ class ScheduleRun final : public CollectiveRun {
   void carry_out(const Local& local);
   void post_next(Lane& lane, int tag);
   bool take_oldest(Lane& lane);
-  /// False while `range` of a piece belongs to an input that was not supplied.
+  /// False while `range` of a piece belongs to an input that was not supplied yet.
   bool supplied(const Piece& piece, Range range) const;
-  /// Whether the next segment of a lane may be posted.
+  /// True if the next segment of a lane may be posted.
   bool may_post(const Lane& lane) const;
   std::size_t slot(Index k) const { return static_cast<std::size_t>(k % segmenting_.window); }
   void place(const Receive& receive, Range range, const std::byte* arrived);
@@ -125,7 +126,7 @@ class ScheduleRun final : public CollectiveRun {
   MessageLog log_;
 };
 
-/// Takes a job that `schedule` carries out into flight.
+/// Starts a job with this schedule.
 Handle start_schedule(Engine& engine, Job job, Schedule schedule, const Options& options);
 
 }  // namespace shardline::collectives

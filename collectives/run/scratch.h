@@ -7,17 +7,18 @@
 
 namespace shardline::collectives {
 
-/// Memory for packing and partial sums. Runs give it back, and later runs take it again, so that a repeated collective
-/// does not pay for fresh pages. Not thread-safe. Memory given out may outlive the pool.
+/// Memory for packing and partial sums. Runs give it back and later runs take it again, so a repeated
+/// collective needs no fresh pages. Not thread-safe. Memory may outlive the pool.
 class ScratchPool {
  public:
   ScratchPool();
-  /// At least `bytes` bytes, aligned to 64, not initialised; back to the pool with the last copy. Null for 0 bytes.
+  /// At least `bytes` bytes, aligned to 64, not initialised. The memory returns to the pool with its last
+  /// owner. Null for 0 bytes.
   std::shared_ptr<std::byte> take(Index bytes);
   /// Bytes kept for later; at most kRetainedBytes.
   Index retained_bytes() const;
 
-  /// Memory that would take the pool above this is freed at once.
+  /// Memory beyond this is freed at once.
   static constexpr Index kRetainedBytes = Index{256} << 20;
 
  private:

@@ -13,14 +13,14 @@
 
 namespace shardline::collectives {
 
-/// The beginning of every collective. Collective over `axes`: finds the group (axes of size 1 dropped, none left means
-/// a group of one and no communicator) and draws the tags. Throws UsageError on an axis that is unknown or given twice,
-/// and Error when element types differ.
+/// The beginning of every collective. Collective over `axes`: finds the group and draws the tags. It drops axes
+/// of size 1. Without other axes the group has one rank and no communicator. Throws UsageError on an axis that
+/// is unknown or given twice, and Error if element types differ.
 Job make_job(const Engine& engine, const std::string& name, const Axes& axes, const Tensor& in, Tensor& out);
 
-/// Makes the job a fed one when `options` ask for it. Throws UsageError when the collective is not along dim 0.
+/// Makes the job fed if `options` ask for it. Throws UsageError if the collective is not along dim 0.
 void accept_fed(Job& job, int dim, const Options& options);
-/// For collectives that cannot be fed: throws UsageError when `options` ask for it.
+/// For collectives that cannot be fed: throws UsageError if `options` ask for it.
 void refuse_fed(const Job& job, const Options& options);
 
 /// Sets and returns the algorithm of `job`, and sets the wire of a reduction; job.op must be set before. It is the
@@ -30,38 +30,39 @@ void refuse_fed(const Job& job, const Options& options);
 /// messages.
 Algorithm resolve(const Engine& engine, Job& job, Question question, const Options& options);
 
-/// Where this rank stands in the job's group.
+/// The placement of this rank in the job's group.
 Placement placement_of(const Job& job, const Mesh& mesh);
 
-/// True when `in` and `out` are the same memory. Throws Error when they overlap otherwise.
+/// True if `in` and `out` are the same memory. Throws Error on any other overlap.
 bool same_memory(const Job& job, const Tensor& in, const Tensor& out);
 
-/// True when `part` lies in `whole` exactly as its block `range` of `dim`. Throws Error when they overlap otherwise.
+/// True if `part` is exactly the block `range` of `dim` in `whole`. Throws Error on any other overlap.
 bool block_in_place(const Job& job, const Tensor& part, const Tensor& whole, int dim, Range range);
 
-/// Throws Error that names the collective, the axes, both shapes and `dim` unless `dim` is a dim of both and the shapes
-/// agree in every dim other than those of `except`.
+/// Throws Error that names the collective, the axes, both shapes and `dim`, unless both have `dim` and the
+/// shapes agree in every dim outside `except`.
 void check_shapes(const Job& job, const Tensor& in, const Tensor& out, std::initializer_list<int> except);
 
-/// Throws Error unless `tensor`, called `name`, has `expected` elements along `dim`: this position's block or the
-/// whole.
+/// Throws Error unless `tensor`, named `name`, has `expected` elements along `dim`: this position's block or
+/// the whole.
 void check_extent(const Job& job, const char* name, const Tensor& tensor, int dim, Index expected);
 
-/// Copies `in` to `out`: the result over one rank. A fed job copies when the input is supplied.
+/// Copies `in` to `out`, the result of a group of one rank. A fed job copies after the input is supplied.
 void place_whole(Job& job, const Tensor& in, Tensor& out);
 
 /// The blocks of a dim of size `n`, by position of the job's group.
 std::vector<Range> blocks_of(const Job& job, const Mesh& mesh, Index n);
 
-/// Makes the boxes of `in` ready to be sent: job.input is the tensor itself when they are contiguous in it, otherwise a
-/// packed copy.
+/// Prepares the boxes of `in` for sending. If they are contiguous in the tensor, job.input is the tensor
+/// itself, otherwise a packed copy.
 Chunks stage_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes);
 
 /// stage_input() that always packs, in the order of `boxes`.
 Chunks pack_input(Job& job, ScratchPool& pool, const Tensor& in, const std::vector<Box>& boxes);
 
-/// Makes room for the boxes of `out` that other positions send: job.output is the tensor itself when they are
-/// contiguous in it, otherwise a packed buffer which the job's end unpacks. The own box is left to the caller.
+/// Prepares memory for the boxes of `out` that other positions send. If they are contiguous in the tensor,
+/// job.output is the tensor itself, otherwise a packed buffer; the end of the job unpacks it. The caller fills
+/// the own box.
 Chunks stage_output(Job& job, ScratchPool& pool, Tensor& out, const std::vector<Box>& boxes);
 
 }  // namespace shardline::collectives

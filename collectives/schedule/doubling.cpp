@@ -7,14 +7,14 @@
 // Algorithm `doubling`. In one round a position exchanges with one position at distance k, and k is a power of two.
 // A, B, C, D are the blocks of positions 0 to 3.
 //
-// all_gather, k = 1, 2. A position receives from k places further, and what it has doubles:
+// all_gather, k = 1, 2. A position receives from k places further. Its number of blocks doubles:
 //
 //               position 0    position 1    position 2    position 3
 //     start     A . . .       . B . .       . . C .       . . . D
 //     k = 1     A B . .       . B C .       . . C D       A . . D
 //     k = 2     A B C D       A B C D       A B C D       A B C D
 //
-// reduce_scatter, k = 2, 1: the way back. A position sends sums k places further, and adds what it receives:
+// reduce_scatter, k = 2, 1: the opposite order. A position sends sums k places further, and adds what it receives:
 //
 //     k = 2     C D to 2      D A to 3      A B to 0      B C to 1
 //     k = 1     B to 1        C to 2        D to 3        A to 0
@@ -37,7 +37,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// The chunks of `count` positions from `first` on, round the ring, joined to as few pieces of `buffer` as possible.
+/// The chunks of `count` positions from `first` on, round the ring, joined to the fewest pieces of `buffer`.
 std::vector<Piece> run_of(const std::vector<Range>& chunks, Index first, Index count, Buffer buffer) {
   const auto positions = static_cast<Index>(chunks.size());
   std::vector<Piece> pieces;
@@ -148,7 +148,8 @@ Schedule doubling_all_reduce(const Placement& placement, Index elements) {
   if (serves) strand.push_back({.receives = {receive_sum(position + power)}});
   for (Index k = 1; k < power; k *= 2) {
     const Index peer = position ^ k;
-    // The sum must not change until it has been sent. So the other sum is received apart and added afterwards.
+    // The sum must not change until it has been sent. So the other sum arrives in its own memory and is added
+    // afterwards.
     const Piece other{Buffer::work, {elements, 2 * elements}};
     schedule.work_size = 2 * elements;
     strand.push_back({.sends = {{peer, sum, true}}, .receives = {{.peer = peer, .into = other, .partial = true}}});
@@ -171,7 +172,7 @@ Schedule doubling_all_to_all(const Placement& placement, const Exchange& exchang
     schedule.work_size += size;
     return Range{begin, begin + size};
   };
-  // By distance d: the present place of the block that this position holds and that travels d places in all.
+  // By distance d: the current place of the block that this position holds and that travels d places in all.
   std::vector<Piece> held;
   for (Index d = 0; d < positions; ++d) {
     held.push_back({Buffer::input, exchange.sends[static_cast<std::size_t>(ring_position(position, d, positions))]});

@@ -11,7 +11,7 @@ bool ends_before(const Range& range, Index position) { return range.end < positi
 
 void Intervals::add(Range range) {
   if (range.size() <= 0) return;
-  // Those that overlap or touch become one with it.
+  // Intervals that overlap or touch it merge with it.
   const auto first = std::lower_bound(ranges_.begin(), ranges_.end(), range.begin, ends_before);
   auto last = first;
   for (; last != ranges_.end() && last->begin <= range.end; ++last) {

@@ -6,13 +6,13 @@
 
 namespace shardline::collectives {
 
-/// A set of positions, kept as the fewest intervals.
+/// A set of positions, stored as the fewest intervals.
 class Intervals {
  public:
   void add(Range range);
   /// True for an empty range.
   bool contains(Range range) const;
-  /// What of `range` is not in the set, in order.
+  /// The parts of `range` that are not in the set, in order.
   std::vector<Range> missing(Range range) const;
   /// Positions in the set.
   Index size() const;

@@ -10,20 +10,20 @@
 
 namespace shardline::collectives {
 
-/// What a collective does.
+/// The kind of a collective.
 enum class Kind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, shift };
 
 /// "all_gather", ...
 std::string_view name_of(Kind kind);
 
-/// Who moves the data, and how:
-/// - `automatic`: the Tuning table of the engine chooses one of the next five, by size, ranks and link;
-/// - `ring`: from neighbour to neighbour, one way round;
-/// - `bidirectional`: both ways round at once; over several axes along all of them at once;
+/// The algorithm that moves the data:
+/// - `automatic`: the Tuning table of the engine chooses one of the next five by size, ranks and link;
+/// - `ring`: from neighbour to neighbour, in one direction;
+/// - `bidirectional`: in both directions at once; over several axes along all of them at once;
 /// - `pairwise`: every position exchanges with every other;
 /// - `doubling`: a logarithmic number of rounds, for small arrays;
 /// - `direct`: ranks of one node read each other's arrays in a shared arena;
-/// - `native`: the MPI library's own collective, an oracle (its order of summation is its own).
+/// - `native`: the MPI library's own collective with its own order of summation, as an oracle.
 enum class Algorithm : std::uint8_t { automatic, ring, bidirectional, pairwise, doubling, direct, native };
 
 inline constexpr std::array kAlgorithms = {Algorithm::automatic, Algorithm::ring,     Algorithm::bidirectional,
@@ -32,38 +32,40 @@ inline constexpr std::array kAlgorithms = {Algorithm::automatic, Algorithm::ring
 
 /// "auto", "ring", ...
 std::string_view name_of(Algorithm algorithm);
-/// The algorithm of that name. Throws UsageError that lists the names there are.
+/// The algorithm of this name. Throws UsageError with the known names.
 Algorithm algorithm_named(const std::string& name);
 
-/// How sums of bf16 travel:
-/// - `exchange`: every position gets the parts of its chunk, adds them in f32 and rounds once (pairwise, direct);
+/// The transport of sums of bf16:
+/// - `exchange`: every position gets the parts of its chunk, adds them in f32 and rounds once (pairwise,
+///   direct);
 /// - `f32`: partial sums travel as f32 and are rounded at the end (ring, bidirectional, doubling);
 /// - `hop`: rounded at every hop (ring, bidirectional, doubling).
-/// `automatic` is `exchange` or `f32`, whichever the algorithm has. Other element types have one wire: their own.
+/// `automatic` is `exchange` or `f32`, depending on the algorithm. Other element types travel as they are.
 enum class Wire : std::uint8_t { automatic, exchange, f32, hop };
 
 /// "auto", "exchange", "f32", "hop"
 std::string_view name_of(Wire wire);
 
-/// The wire of a reduction of `dtype` by `algorithm`, which is not `automatic`: none (`automatic`) unless bf16 is
-/// reduced. Throws UsageError that names both when the algorithm does not have the wire asked for.
+/// The wire of a reduction of `dtype` by `algorithm`, which is not `automatic`. For types other than bf16 it is
+/// `automatic`: none. Throws UsageError with both names if the algorithm does not have the wire `asked`.
 Wire wire_for(Wire asked, Algorithm algorithm, DType dtype);
 
-/// Segments in flight with one peer in one direction unless Options say otherwise.
+/// The default number of segments in flight with one peer in one direction.
 inline constexpr Index kWindow = 4;
 
-/// How a collective is carried out. Every rank of the group must give the same values.
+/// The options of a collective. They must be equal on every rank of the group.
 struct Options {
   Algorithm algorithm = Algorithm::automatic;
-  /// Chunks travel in segments of this many bytes, rounded down to whole elements (at least one); from 1 to 2^30. 0: as
-  /// the engine's Tuning says.
+  /// Bytes of a segment, rounded down to whole elements (at least one); from 1 to 2^30. 0: that of the engine's
+  /// Tuning.
   Index segment_bytes = 0;
   Wire wire = Wire::automatic;
   /// Segments in flight with one peer in one direction, from 1 to 1024; 0: kWindow. More of them keep a link busy
   /// between polls that are far apart.
   Index window = 0;
-  /// The input is written during the run: only elements that Handle::supply() has named are read. For all_gather and
-  /// reduce_scatter along dim 0 and for all_reduce, by messages only, so never `direct` or `native`.
+  /// The caller writes the input during the run. The run reads only elements that Handle::supply() has named.
+  /// For all_gather and reduce_scatter along dim 0 and for all_reduce. By messages only, never `direct` or
+  /// `native`.
   bool fed = false;
 };
 

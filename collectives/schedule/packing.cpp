@@ -9,7 +9,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// Element offset of a box's first element; `shape` row-major.
+/// Offset in elements of a box's first element; `shape` is row-major.
 Index first_element(const Shape& shape, const Box& box) {
   Index offset = 0;
   for (std::size_t d = 0; d < shape.size(); ++d) offset = offset * shape[d] + box[d].begin;

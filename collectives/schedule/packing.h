@@ -13,20 +13,20 @@ using Box = std::vector<Range>;
 
 /// Extents of a box.
 Shape extents(const Box& box);
-/// True when the elements of a box of an array of `shape` lie one after the other in memory, or there are none.
+/// True if the elements of a box of an array of `shape` are contiguous in memory, or the box is empty.
 bool contiguous(const Shape& shape, const Box& box);
-/// The box that is a whole array of `shape`.
+/// The box of a whole array of `shape`.
 Box whole(const Shape& shape);
-/// The box of `shape` that keeps every dim whole but `dim`, which it cuts to `range`.
+/// The box of `shape` that cuts `dim` to `range` and keeps all other dims whole.
 Box cut(const Shape& shape, int dim, Range range);
 /// cut() for each range, in order.
 std::vector<Box> cuts(const Shape& shape, int dim, const std::vector<Range>& ranges);
 
-/// Walks two boxes of equal extents, in arrays of their own shapes, over the runs of elements that are contiguous in
-/// both; offsets are in elements from the beginning of the arrays. Allocates nothing.
+/// Walks two boxes of equal extents, each in its own array, over the runs of elements that are contiguous in
+/// both. Offsets are in elements from the beginning of the arrays. Allocates nothing.
 class BoxWalk {
  public:
-  /// A dim of one of the arrays: its extent there and where the box begins.
+  /// A dim of one of the arrays: its extent, and the begin of the box.
   struct Side {
     Index extent = 0;
     Index begin = 0;
@@ -39,7 +39,7 @@ class BoxWalk {
 
   /// One element; add_outer() makes it a box.
   BoxWalk() = default;
-  /// Throws Error when the extents differ.
+  /// Throws Error if the extents differ.
   BoxWalk(const Shape& from, const Box& from_box, const Shape& to, const Box& to_box);
   /// Adds a dim outside the present ones. The walk visits `count` elements of it. Adjacent dims that are contiguous
   /// become one loop. Throws Error when more than kMaxLoops loops remain.
@@ -48,7 +48,7 @@ class BoxWalk {
   bool done() const { return behind_ == size_; }
   /// Elements of each box.
   Index size() const { return size_; }
-  /// The next run, or as much of it as `limit` elements (at least one). Not to be called once done().
+  /// The next run, cut to `limit` elements (at least one). Do not call it after done().
   Run next(Index limit);
 
   static constexpr std::size_t kMaxLoops = 7;
@@ -66,8 +66,8 @@ class BoxWalk {
   Index size_ = 1;
   Index behind_ = 0;  ///< elements that have been visited
   Index run_ = 1;     ///< elements of a run
-  Index within_ = 0;  ///< elements of the present run that have been visited
-  Index from_ = 0;    ///< where the present run begins
+  Index within_ = 0;  ///< elements of the current run that have been visited
+  Index from_ = 0;    ///< begin of the current run
   Index to_ = 0;
   Index from_volume_ = 1;  ///< elements of all dims so far, in the whole array
   Index to_volume_ = 1;
@@ -87,19 +87,19 @@ struct BoxView {
   Box box;
 };
 
-/// Copies `from` to `to`, boxes of equal extents in arrays that do not overlap, in one pass over memory.
+/// Copies `from` to `to` in one pass over memory. The boxes have equal extents, and the arrays do not overlap.
 /// `element_size` in bytes.
 void copy_box(const ConstBoxView& from, const BoxView& to, Index element_size);
 
-/// The places in memory from which, or into which, the boxes of an array travel. There is one box for each position.
+/// The places in memory of the boxes that travel, one box for each position.
 struct Chunks {
-  bool packed = false;        ///< false: in the array itself; true: one after the other in a buffer of their own
+  bool packed = false;        ///< false: in the array itself; true: in a buffer, one after the other
   std::vector<Range> ranges;  ///< by position, in elements of the array or of the packed buffer
   Index size() const;         ///< elements of all boxes together
 };
 
-/// When each box is contiguous in the array (a cut of the first dim whose extent is not 1), the boxes stay there and no
-/// copy is made. Otherwise packed_chunks().
+/// If each box is contiguous in the array (a cut of the first dim whose extent is not 1), the boxes stay in
+/// place without a copy. Otherwise packed_chunks().
 Chunks chunks_of(const Shape& shape, const std::vector<Box>& boxes);
 
 /// The boxes one after the other, each row-major.

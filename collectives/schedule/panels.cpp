@@ -8,13 +8,13 @@
 namespace shardline::collectives {
 namespace {
 
-/// Which ranges of an order have elements of a panel.
+/// The first and the last range of an order that have elements of a panel.
 struct Place {
   std::size_t first;
   std::size_t last;
 };
 
-/// Both are order.size() when there are no elements; so is the last when some are in no range.
+/// Both are order.size() if the panel has no elements. `last` is order.size() if some elements are in no range.
 Place place_in(const std::vector<Range>& order, Range elements) {
   Place place{order.size(), order.size()};
   Index missing = elements.size();
@@ -28,7 +28,7 @@ Place place_in(const std::vector<Range>& order, Range elements) {
   return place;
 }
 
-/// The panels by a member of their place in `order`, ascending rows where it is the same.
+/// The panels sorted by a member of their place in `order`. Ties keep ascending rows.
 std::vector<Range> sorted(const Rows& rows, const std::vector<Range>& order, std::size_t Place::*by) {
   std::vector<std::pair<std::size_t, Range>> placed;
   for (const Range& panel : panels(rows)) placed.emplace_back(place_in(order, rows.elements_of(panel)).*by, panel);

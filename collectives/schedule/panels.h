@@ -6,7 +6,8 @@
 
 namespace shardline::collectives {
 
-/// An array as rows along dim 0 that are cut into blocks, one for each position, and blocks into panels.
+/// An array as rows along dim 0. The rows are cut into blocks, one for each position, and the blocks into
+/// panels.
 struct Rows {
   Index count = 0;
   Index elements = 0;           ///< of one row; may be 0
@@ -17,11 +18,12 @@ struct Rows {
   Range elements_of(Range rows) const { return {rows.begin * elements, rows.end * elements}; }
 };
 
-/// Every block cut into near-equal panels, in ascending order: the same at every position. Each row is in one of them.
+/// Cuts every block into near-equal panels, in ascending order. The same at every position. Each row is in one
+/// panel.
 std::vector<Range> panels(const Rows& rows);
 
-/// The same panels in the order in which `order`, ranges of flat elements, has had all of their elements. Those of
-/// which it does not have all come last.
+/// The same panels in the order in which `order` completes them. `order` has ranges of flat elements. Panels
+/// that it does not complete come last.
 std::vector<Range> panels_as_completed(const Rows& rows, const std::vector<Range>& order);
 
 /// The same panels in the order in which `order` first touches them. Those that it does not touch come last.

@@ -59,7 +59,7 @@ ReshardPlan reshard_plan(const Shape& shape, const Sharding& from, const Shardin
   plan.held = box(shape, from, mesh, rank);
   plan.wanted = box(shape, to, mesh, rank);
 
-  // The group's axes that replicate the array as it is held: sender and receiver must agree on them.
+  // The group's axes that replicate the held array. Sender and receiver must have the same coordinates on them.
   Axes replicating = plan.axes;
   std::erase_if(replicating, [&](const Axis& axis) { return from.dim_of(axis) >= 0; });
   const Index replica = mesh.position_in_group(rank, replicating);

@@ -8,9 +8,9 @@
 
 namespace shardline::collectives {
 
-/// What one rank sends and receives when an array changes its sharding: intersections of the box a sender holds with
-/// the box a receiver wants, in coordinates of the logical array. Position q of the group over `axes` is the rank with
-/// that position; the own position's box is what stays. A box with an empty range is no message.
+/// The messages of one rank when an array changes its sharding: intersections of the sender's box and the
+/// receiver's box, in coordinates of the logical array. Position q is that of the group over `axes`. The own
+/// position's box stays on the rank. A box with an empty range is no message.
 struct ReshardPlan {
   Axes axes;                  ///< every axis of every dim that changes, in mesh order, without those of size 1
   Index position = 0;         ///< of the rank within the group
@@ -20,9 +20,9 @@ struct ReshardPlan {
   std::vector<Box> receives;  ///< by position of the sender; they tile `wanted`
 };
 
-/// Pure. Where several ranks of the group hold the same block, a receiver takes it from the one that agrees with it on
-/// the axes that replicate it, so that nothing arrives twice and a rank keeps what it has. Throws UsageError when the
-/// shardings do not fit `shape` or the mesh, or owe something on different axes.
+/// Pure. If several ranks of the group hold the same block, a receiver takes it from the rank that has the same
+/// coordinates on the axes that replicate it. So nothing arrives twice and a rank keeps its own elements.
+/// Throws UsageError if the shardings do not fit `shape` or the mesh, or are unreduced over different axes.
 ReshardPlan reshard_plan(const Shape& shape, const Sharding& from, const Sharding& to, const AbstractMesh& mesh,
                          Index rank);
 

@@ -44,7 +44,7 @@ struct Receive {
   bool last = false;  ///< the reduction of these elements is complete: an average is divided here
 };
 
-/// into = (from[0] op from[1]) op ..., a copy when there is one piece. `last` as in Receive.
+/// into = (from[0] op from[1]) op ..., or a copy of a single piece. `last` as in Receive.
 struct Local {
   Piece into;
   std::vector<Piece> from;
@@ -70,9 +70,10 @@ struct Round {
 /// Rounds one after the other. A position waits only for messages, never for a round of another position to end.
 using Strand = std::vector<Round>;
 
-/// What one position of a group does in a collective: strands that run side by side, each with its own messages. Pure
-/// data. For two positions, the sends of a strand on one and the receives of the same strand on the other are equal in
-/// number, order and size. A transfer of no elements is part of the schedule and costs no message.
+/// The work of one position of a group in a collective: strands that run side by side, each with its own
+/// messages. Pure data. For two positions, the sends of a strand on one and the receives of the same strand on
+/// the other are equal in number, order and size. A transfer of no elements is part of the schedule and costs
+/// no message.
 struct Schedule {
   std::vector<Strand> strands;
   Index work_size = 0;  ///< elements of Buffer::work
@@ -96,7 +97,7 @@ struct Placement {
   Index position_at(const std::vector<Index>& coordinates) const;
 };
 
-/// What an all_to_all moves.
+/// The blocks of an all_to_all.
 struct Exchange {
   std::vector<Range> sends;     ///< in the input, by position of the receiver
   std::vector<Range> receives;  ///< in the output, by position of the sender
@@ -116,10 +117,10 @@ inline ElementSizes element_sizes(DType dtype, Wire wire) {
   return {size_of(dtype), wire == Wire::f32 ? size_of(DType::f32) : size_of(dtype)};
 }
 
-/// Bytes sent to the peer that gets most (Schedule::by_link), or else to all peers together.
+/// Bytes to the peer that gets most (Schedule::by_link), or else to all peers together.
 Index busiest_direction(const Schedule& schedule, const ElementSizes& sizes);
 
-/// Rounds that move elements, of the strand that has most of them.
+/// Rounds that move elements, on the strand with most of them.
 Index round_count(const Schedule& schedule);
 
 /// The position `offset` places further round a ring of `positions`. `offset` may be negative or larger than the ring.

@@ -7,7 +7,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// Ranges one after the other, every element where it occurs first.
+/// A list of ranges in which every element occurs once, at its first place.
 class FirstOccurrences {
  public:
   void add(Range range) {
@@ -30,7 +30,7 @@ class FirstOccurrences {
   std::vector<Range> order_;
 };
 
-/// Calls body(round) for round `number` of every strand that has one.
+/// Calls body(round) for round `number` of every strand that has this round.
 template <class Body>
 void for_each_of_round(const Schedule& schedule, std::size_t number, Body body) {
   for (const Strand& strand : schedule.strands) {

@@ -49,8 +49,8 @@ std::vector<Route> rotations(const Placement& placement, const std::vector<doubl
   return routes;
 }
 
-/// Shares of the rotations for which all links into a rank are busy equally long in an all_gather. Each other rank of
-/// an axis sends all blocks that were gathered along the axes before.
+/// Shares of the rotations that keep all links into a rank busy equally long in an all_gather. Each other rank
+/// of an axis sends all blocks that were gathered along the axes before.
 std::vector<double> balanced_shares(const std::vector<Index>& sizes) {
   const auto axes = static_cast<Eigen::Index>(sizes.size());
   const auto size = [&](Eigen::Index axis) { return static_cast<double>(sizes[static_cast<std::size_t>(axis)]); };
@@ -65,7 +65,7 @@ std::vector<double> balanced_shares(const std::vector<Index>& sizes) {
     }
     equations(axes, r) = 1;
   }
-  equations.col(axes).head(axes).setConstant(-1);  // minus the time they all take
+  equations.col(axes).head(axes).setConstant(-1);  // minus the time that all links take
   Eigen::VectorXd right = Eigen::VectorXd::Zero(axes + 1);
   right(axes) = 1;
   const Eigen::VectorXd solution = equations.fullPivLu().solve(right);

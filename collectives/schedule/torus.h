@@ -17,8 +17,8 @@ inline constexpr Direction kDirections[] = {Direction::right, Direction::left};
 /// 1 to the right, -1 to the left.
 inline Index sign(Direction direction) { return direction == Direction::right ? 1 : -1; }
 
-/// How far data travels on a line in each direction. `halved`: the block half way round goes in two halves, the first
-/// to the right, the second to the left.
+/// The hops of data on a line in each direction. `halved`: the block half way round goes in two halves, the
+/// first to the right, the second to the left.
 struct Hops {
   Index right = 0;
   Index left = 0;
@@ -26,7 +26,8 @@ struct Hops {
 
   Index in(Direction direction) const { return direction == Direction::right ? right : left; }
 };
-/// `ring`: all to the right. `bidirectional`: half way each way; on a line of two, which has one link, to the right.
+/// `ring`: all hops to the right. `bidirectional`: half of them each way. A line of two has one link and sends
+/// to the right.
 Hops hops_on(Index length, Algorithm algorithm);
 
 /// The ranks of one axis through this position, as a closed line.
@@ -59,11 +60,11 @@ struct Route {
 /// order.
 std::vector<Index> positions_along(const Route& route, Range lines, const Placement& placement, Index position);
 
-/// The routes of a gather or scatter: one for `ring` and for one axis; for `bidirectional` over several axes the
-/// rotations of their order, with parts that load the links of all axes equally when blocks are equal.
+/// The routes of a gather or scatter: one for `ring` and for one axis. `bidirectional` over several axes has
+/// the rotations of their order, with parts that load all links equally if blocks are equal.
 std::vector<Route> gather_routes(Algorithm algorithm, const Placement& placement);
 
-/// The same with equal parts: in an exchange the load of an axis does not depend on the order.
+/// The same with equal parts. In an exchange the load of an axis does not depend on the order.
 std::vector<Route> exchange_routes(Algorithm algorithm, const Placement& placement);
 
 /// The two strands of one route. add() adds a round to one of them. Rounds added after meet() wait until both strands

@@ -18,7 +18,7 @@
 //
 // The first block that a position receives in a round is its own. It sends the others on in the next round.
 //
-// `bidirectional`, what position 0 sends. 02' and 02" are the halves of block 02, which goes half way round:
+// `bidirectional`, the messages of position 0. 02' and 02" are the halves of block 02, which goes half way round:
 //
 //     round 1   01 02' to 1      03 02" to 3
 //     round 2   31'    to 1      13"    to 3
@@ -69,10 +69,10 @@ class Forwarder {
   const Exchange& exchange_;
   const Route& route_;
   Strands strands_;
-  std::map<std::pair<Index, Index>, Piece> resting_;  ///< received and not yet at home, by origin and destination
+  std::map<std::pair<Index, Index>, Piece> resting_;  ///< between two lines; by origin and destination
 };
 
-/// What member `from` of line `turn` has for member `to`.
+/// The blocks of member `from` of line `turn` for member `to`.
 std::vector<Item> Forwarder::items(std::size_t turn, Index from, Index to) const {
   const Line& line = route_.lines[turn];
   std::vector<Item> all;
@@ -106,7 +106,7 @@ Range Forwarder::reserve(Index size) {
   return {begin, begin + size};
 }
 
-/// `part` of a block whose part on this route lies in `place`.
+/// `part` of a block. `place` holds the block's part on this route.
 Piece within(const Piece& place, Range part, Index first) {
   return {place.buffer, {place.range.begin + part.begin - first, place.range.begin + part.end - first}};
 }
@@ -135,8 +135,8 @@ void Forwarder::run_along(std::size_t turn) {
 void Forwarder::send_along(std::size_t turn, Direction direction) {
   const Line& line = route_.lines[turn];
   const Index hops = line.hops.in(direction);
-  std::map<std::pair<Index, Index>, Piece> passing;  // received in the round before, to be sent on
-  Range places[2];                                   // a round receives into one while it sends from the other
+  std::map<std::pair<Index, Index>, Piece> passing;  // received in the last round, to be sent on
+  Range places[2];                                   // a round receives into one and sends from the other
   for (Index s = 1; s <= hops; ++s) {
     Round round;
     const Index sender = line.at(-sign(direction) * (s - 1));

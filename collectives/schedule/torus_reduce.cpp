@@ -68,8 +68,8 @@ class Traveller {
   void reduce(const Piece& result);
 
  private:
-  /// Positions whose blocks travel together along line `turn` from its member `member`: those that differ from it on
-  /// the lines before.
+  /// Positions whose blocks travel together along line `turn` from its member `member`. They differ from it
+  /// only on the lines before.
   std::vector<Index> together(std::size_t turn, Index member) const;
   Range part(Index position) const { return route_.part(chunks_[static_cast<std::size_t>(position)]); }
   void gather_along(std::size_t turn, const std::function<Piece(Index position)>& place);
@@ -83,7 +83,7 @@ class Traveller {
   const std::vector<Range>& chunks_;
   const Route& route_;
   Strands strands_;
-  std::vector<Piece> sums_;  ///< by position: where the sum of the lines done so far lies; empty before the first
+  std::vector<Piece> sums_;  ///< by position: the place of the sum of the finished lines; empty before the first line
 };
 
 std::vector<Index> Traveller::together(std::size_t turn, Index member) const {
@@ -179,15 +179,15 @@ void Traveller::reduce_along(std::size_t turn, const Piece& result) {
   for (std::size_t k = 0; k < mine.size(); ++k) sums_[static_cast<std::size_t>(mine[k])] = total[k];
 }
 
-/// A piece of a sum under way: the range within its unit's piece, and whether the sender has received a part of it
-/// before (otherwise the chain begins with the sender's operand).
+/// A part of a sum on its way: the range within its unit's piece. `begun`: the sender has received a part of
+/// this sum. Otherwise the chain begins with the sender's operand.
 struct Leg {
   Range within;
   bool begun = false;
 };
 
-/// How a piece of `size` elements is cut when its sum has `remaining` hops to go. The chains of the half that goes the
-/// other way begin one hop later.
+/// The parts of a piece of `size` elements whose sum has `remaining` hops to go. The half for the other
+/// direction begins one hop later.
 std::vector<Leg> legs(Index size, const Hops& hops, Index remaining, Direction direction) {
   const Range all{0, size};
   const Index longest = hops.in(direction);

@@ -40,8 +40,8 @@ Traffic traffic(Kind kind, Algorithm algorithm, const std::vector<Index>& axis_s
                 const ElementSizes& sizes) {
   const Index positions = Placement{axis_sizes, 0}.positions();
   if (algorithm == Algorithm::direct) {
-    // A rank reads what it would receive from every peer. There is one signal before and one after; an all_reduce has
-    // one more between its two parts.
+    // A rank reads the bytes that it would receive from every peer. There is one signal before and one after.
+    // An all_reduce has one more between its two parts.
     const Algorithm like = kind == Kind::shift ? Algorithm::ring : Algorithm::pairwise;
     const Index bytes = traffic(kind, like, axis_sizes, elements, sizes).wire_bytes;
     return {positions == 1 ? 0 : kind == Kind::all_reduce ? 3 : 2, bytes};

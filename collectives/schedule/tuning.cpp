@@ -23,7 +23,7 @@ Tuning Tuning::built_in() {
   };
   constexpr Index kSmall = Index{16} << 10;
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all, Kind::shift}) {
-    // One pass over memory, whatever the size.
+    // One pass over memory for every size.
     rule(LinkKind::node, kind, Tuning::kAny, Tuning::kAny, Algorithm::direct);
     if (kind == Kind::shift) continue;
     // Pairwise adds in the order of direct. So the result on a node does not depend on whether it has an arena.

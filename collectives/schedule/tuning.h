@@ -24,8 +24,8 @@ struct Question {
   Wire wire = Wire::automatic;
 };
 
-/// The rules by which `automatic` chooses, and the sizes at which collectives change their way. Plain data, which
-/// measurements may fill.
+/// The rules of `automatic`, and the sizes at which a collective changes its method. Plain data. Measurements
+/// may fill it.
 struct Tuning {
   /// `algorithm` for `kind` on `link`, for 2 to `most_ranks` ranks and up to `most_bytes` bytes.
   struct Rule {
@@ -38,7 +38,7 @@ struct Tuning {
   };
   static constexpr Index kAny = Index{1} << 62;
 
-  /// The first rule that holds and is possible is taken.
+  /// The first rule that holds and is possible counts.
   std::vector<Rule> rules;
   Index node_segment_bytes = Index{512} << 10;
   Index network_segment_bytes = Index{256} << 10;
@@ -55,11 +55,11 @@ struct Tuning {
 
   bool operator==(const Tuning&) const = default;
 
-  /// Rules that do well on machines without measurements.
+  /// Rules for machines without measurements.
   static Tuning built_in();
 };
 
-/// The algorithm that the rules give: never `automatic` or `native`. Where none holds: pairwise when bf16 is exchanged,
+/// The algorithm by the rules, never `automatic` or `native`. If no rule holds: pairwise if bf16 is exchanged,
 /// otherwise ring.
 Algorithm choose(const Tuning& tuning, const Question& question);
 

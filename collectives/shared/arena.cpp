@@ -21,7 +21,7 @@ constexpr Index kPage = 4096;
 
 Index round_up(Index bytes, Index multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
-/// Even an empty tensor takes a place.
+/// An empty tensor takes a place too.
 Index room(Index bytes_per_rank) { return round_up(std::max<Index>(bytes_per_rank, 1), kArenaAlignment); }
 
 Index control_bytes(std::size_t axis_sets) {

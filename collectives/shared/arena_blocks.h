@@ -7,17 +7,17 @@
 
 namespace shardline::collectives {
 
-/// Which parts of an arena are taken. Every rank of a mesh keeps the same list and differs only in what it has let go:
-/// a block is free again when all have agreed that none holds it. Pure data.
+/// The taken parts of an arena. Every rank of a mesh has the same list of blocks. The ranks differ only in the
+/// blocks that they still hold. A block is free again when all ranks agree that none holds it. Pure data.
 class ArenaBlocks {
  public:
   explicit ArenaBlocks(Index capacity) : capacity_(capacity) {}
 
-  /// Takes the first gap that holds `bytes` and returns its begin; nothing when there is none.
+  /// Takes the first gap that holds `bytes` and returns its begin; empty if there is none.
   std::optional<Index> take(Index bytes);
   /// This rank no longer needs the block at `begin`.
   void let_go(Index begin);
-  /// 1 for each block that this rank holds, 0 for each that it has let go, in order of place.
+  /// In order of place: 1 for a block that this rank holds, 0 for a block that it let go.
   std::vector<Index> held() const;
   /// Frees the blocks whose entry, in the order of held(), is 0.
   void keep(const std::vector<Index>& held_somewhere);

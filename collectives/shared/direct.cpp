@@ -13,8 +13,8 @@
 #include "runtime/layout/blocks.h"
 
 // Algorithm `direct`. All ranks are on one node, and their arrays lie in a shared arena. A rank reads the arrays of the
-// others and writes only its own, so there are no messages and no rounds. *Flags* in shared memory say what a rank has
-// done: it has started, it has combined its chunk, it has finished reading.
+// others and writes only its own, so there are no messages and no rounds. *Flags* in shared memory show the progress of
+// a rank: it has started, it has combined its chunk, it has finished reading.
 //
 // all_gather, all_to_all and shift (MoveRun), for 3 positions. A rank copies from every position that has started. It
 // skips a position that has not started yet, and comes back to it later:
@@ -47,7 +47,7 @@ using direct::CopyPass;
 using direct::mix;
 using direct::Moves;
 
-/// Whether all_reduce combines whole arrays on every rank.
+/// True if every rank combines whole arrays in an all_reduce.
 bool one_pass(const Tuning& tuning, const Job& job, Index bytes) {
   const Index limit = job.positions() == 2 ? tuning.one_pass_bytes_of_two : tuning.one_pass_bytes_of_more;
   return job.input != job.output && bytes < limit;
@@ -70,13 +70,14 @@ void check_possible(const Engine& engine, const Job& job, const Tensor& in, cons
               obstacle);
 }
 
-/// A part of an array: one dim cut to a range, or the whole where there is no dim.
+/// A part of an array: one dim cut to a range, or the whole array if there is no dim.
 struct Cut {
   int dim = -1;
   Range range;
 };
 
-/// Walks the common elements of `held` and `wanted`, two parts of an array of shape `logical` that cut different dims.
+/// Walks the common elements of `held` and `wanted`, two parts that cut different dims of an array of shape
+/// `logical`.
 BoxWalk walk_between(const Shape& logical, Cut held, Cut wanted) {
   BoxWalk walk;
   for (auto d = static_cast<int>(logical.size()); d-- > 0;) {
@@ -89,7 +90,8 @@ BoxWalk walk_between(const Shape& logical, Cut held, Cut wanted) {
   return walk;
 }
 
-/// The other positions, in the order of the ring from the own one on, so that every position begins with another one.
+/// The other positions in the order of the ring, from the own one on. So every position begins with a different
+/// one.
 std::vector<Index> others(const Job& job) {
   std::vector<Index> result;
   result.reserve(static_cast<std::size_t>(job.positions()));
@@ -105,8 +107,8 @@ std::vector<Index> everyone(const Job& job) {
   return result;
 }
 
-/// What a MoveRun moves: position q holds `held[q]` along `held_dim` (the whole when there is no such dim), and this
-/// one wants `wanted`.
+/// The data of a MoveRun. Position q holds `held[q]` along `held_dim`, or the whole array without such a dim.
+/// This position wants `wanted`.
 struct MovePlan {
   Call call;
   Shape logical;
@@ -115,7 +117,7 @@ struct MovePlan {
   Cut wanted;
   bool stream = false;
   std::vector<Index> sources;
-  std::optional<direct::Readers> readers;  ///< all others unless set
+  std::optional<direct::Readers> readers;  ///< default: all others
 };
 
 /// all_gather, all_to_all and shift: copies parts of the operands of some positions into the own result.
@@ -153,7 +155,7 @@ class MoveRun final : public direct::Run {
 /// position.
 class ReduceRun : public direct::Run {
  public:
-  /// `walk` leads through every operand and the own result.
+  /// `walk` visits every operand and the own result.
   ReduceRun(Arena& arena, Job&& job, const Call& call, const BoxWalk& walk)
       : Run(arena, std::move(job), call), walk_(walk) {}
 
@@ -163,7 +165,7 @@ class ReduceRun : public direct::Run {
   std::string missing_to_read() const override { return fmt::format("{} has not started it", job().peer(seen_)); }
 
   bool combined() const { return pass_ && pass_->done(); }
-  /// True when there was anything to do.
+  /// True if there was anything to do.
   bool combine() {
     if (!pass_ && !begin()) return false;
     if (!pass_->done()) pass_->advance(kPieceBytes);
@@ -233,7 +235,7 @@ class TwoPassReduceRun final : public ReduceRun {
   bool told_ = false;
 };
 
-/// Makes the result in scratch. It is copied to its place at the end, when no rank reads there any more.
+/// Makes the result in scratch. The end copies it to its place, when no rank reads there any more.
 void make_result_aside(Engine& engine, Job& job, const Tensor& out) {
   const std::shared_ptr<std::byte> aside = engine.scratch().take(out.bytes());
   if (aside == nullptr) return;

@@ -42,7 +42,7 @@ Meeting::Meeting(Arena& arena, const Job& job, Call call)
 
 bool Meeting::start() {
   const std::uint64_t before = arena_.sequence(set_).completed[sequence_ % kSlots];
-  if (before + kSlots < sequence_) return false;  // the last user of the slot, which it still needs
+  if (before + kSlots < sequence_) return false;  // the last run in this slot has not completed
   Slot& own = slot(job_.position());
   own.call = call_;
   own.started.store(sequence_, std::memory_order_release);

@@ -26,14 +26,14 @@ namespace direct {
 /// The most runs over one set of axes at a time; further runs wait.
 inline constexpr Index kSlots = 32;
 
-/// What a rank tells the others of its group when it starts a run.
+/// The announcement of a rank to its group when it starts a run.
 struct Call {
   Kind kind = Kind::all_gather;
   ReduceOp op = ReduceOp::sum;
   DType dtype = DType::f32;
   std::int32_t position = 0;
-  Index elements = 0;        ///< of the logical array; for shift, those that the rank gives
-  std::uint64_t layout = 0;  ///< of everything else that must be equal: shape and dims
+  Index elements = 0;        ///< of the logical array; for shift: that the rank gives
+  std::uint64_t layout = 0;  ///< hash of shape and dims, which must be equal too
   Index wanted = 0;          ///< shift only: elements that the rank takes
   Index input = 0;           ///< byte offset of the operand in the rank's part
   Index output = 0;          ///< of the result
@@ -54,29 +54,29 @@ struct Sequence {
   std::array<std::uint64_t, kSlots> completed{};  ///< by slot: the run that was completed last
 };
 
-/// Mixes another value into a hash of what ranks must agree on.
+/// Mixes another value into a hash. Ranks must agree on the hash.
 std::uint64_t mix(std::uint64_t hash, Index value);
 std::uint64_t mix(std::uint64_t hash, const Shape& shape);
 
 /// The part of one run in the exchange of flags. Never waits.
 class Meeting {
  public:
-  /// Collective over the job's axes: takes the next number of their sequence. `job` must outlive the meeting; its input
-  /// and output lie in `arena` or, where no other rank reads them, anywhere.
+  /// Collective over the job's axes: takes the next number of their sequence. `job` must outlive the meeting.
+  /// Input and output lie in `arena`, or anywhere if no other rank reads them.
   Meeting(Arena& arena, const Job& job, Call call);
 
-  /// Announces the call once the slot is free. True when it has been announced.
+  /// Announces the call if the slot is free. True if it is announced now.
   bool start();
-  /// Whether `position` has started. Throws Error that names both calls when it has called something else.
+  /// True if `position` has started. Throws Error that names both calls if it called something else.
   bool started(Index position) const;
   void say_combined();
   bool combined(Index position) const;
   void say_finished();
   bool finished(Index position) const;
-  /// Frees the own slot: everyone who reads from this rank has finished.
+  /// Frees the own slot. All ranks that read from this rank must have finished.
   void leave();
 
-  /// Where the arrays of a position that has started lie.
+  /// The arrays of a position that has started.
   const std::byte* input(Index position) const;
   const std::byte* output(Index position) const;
 

@@ -9,7 +9,8 @@
 namespace shardline::collectives::direct {
 namespace {
 
-/// Shorter runs are copied as usual: each begins and ends within a line, which streaming would write in parts.
+/// Shorter runs use a normal copy. Each begins and ends within a cache line, and streaming would write these
+/// lines in parts.
 constexpr Index kStreamRun = 4096;
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace shardline::collectives::direct {
 
-/// Copies that fill an array of at least this many bytes, which no cache will keep, write past the caches. (Additions,
-/// which read more than they write, gain nothing by it.)
+/// Copies that fill an array of at least this size write past the caches, because no cache will keep it.
+/// Additions do not: they read more than they write and gain nothing.
 inline constexpr Index kStreamBytes = Index{16} << 20;
 
 /// One pass over a box of another rank's array. It goes piece by piece, so that other runs advance between the pieces.
@@ -28,7 +28,7 @@ class CopyPass {
   bool done() const { return walk_.done(); }
   /// Bytes of the whole box.
   Index bytes() const { return walk_.size() * ends_.element_size; }
-  /// Copies at most `bytes` (at least an element); returns how many.
+  /// Copies at most `bytes` (at least one element) and returns how many.
   Index advance(Index bytes);
 
  private:
@@ -51,7 +51,7 @@ class CombinePass {
   bool done() const { return walk_.done(); }
   /// Bytes that are read from each array.
   Index bytes() const { return walk_.size() * size_of(how_.dtype); }
-  /// Makes at most `bytes` of the result (at least an element); returns how many.
+  /// Makes at most `bytes` of the result (at least one element) and returns how many.
   Index advance(Index bytes);
 
  private:

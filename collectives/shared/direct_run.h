@@ -20,11 +20,11 @@ struct Readers {
   Index count = 0;
 };
 
-/// A run of `direct`. It announces itself, reads from others what is ready, and says that it has finished. It is
-/// complete when all readers of this rank have finished too.
+/// A run of `direct`. It announces itself, reads the ready data of the others, and announces that it has
+/// finished. It is complete when all readers of this rank have finished too.
 class Run : public CollectiveRun {
  public:
-  /// All others are readers unless given.
+  /// By default all others are readers.
   Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
   std::string missing() const override;
   Index wire_bytes() const override { return read_bytes_; }
@@ -33,10 +33,10 @@ class Run : public CollectiveRun {
   /// Bytes that one push() reads before other runs get their turn.
   static constexpr Index kPieceBytes = Index{1} << 20;
 
-  /// Reads about kPieceBytes of what is ready. True when there was any.
+  /// Reads about kPieceBytes of the ready data. True if there was any.
   virtual bool read() = 0;
   virtual bool all_read() const = 0;
-  /// What read() waits for.
+  /// The ranks and flags that read() waits for.
   virtual std::string missing_to_read() const = 0;
 
   /// Counts bytes read from another rank.
@@ -50,12 +50,12 @@ class Run : public CollectiveRun {
   Outcome push() final;
 
   Meeting meeting_;
-  Readers readers_;  ///< that have not been seen to finish
+  Readers readers_;  ///< not yet seen to finish
   Status status_ = Status::before;
   Index read_bytes_ = 0;
 };
 
-/// Copies from one position after the other, whichever is ready.
+/// Copies from one position after the other, in the order in which they are ready.
 class Moves {
  public:
   struct Rules {
@@ -64,7 +64,7 @@ class Moves {
   };
   Moves(std::vector<Index> sources, Rules rules) : left_(std::move(sources)), rules_(std::move(rules)) {}
 
-  /// Copies about `bytes`. True when there was anything to copy.
+  /// Copies about `bytes`. True if there was anything to copy.
   bool advance(Index bytes);
   bool done() const { return left_.empty(); }
   /// Positions that are still to be read.

@@ -9,14 +9,14 @@
 
 namespace shardline {
 
-/// What lies between the products of an MLP.
+/// The form between the products of an MLP.
 enum class MlpForm : std::uint8_t {
   swiglu,  ///< silu(g) u, of two products up
-  geglu,   ///< gelu(g) u, likewise; the tanh form of GELU
+  geglu,   ///< gelu(g) u, of two products up; the tanh form of GELU
   gelu,    ///< gelu(u), of one product up. A checkpoint says a gated MLP
 };
 
-/// True where two products go up.
+/// True if it has two products up.
 inline bool is_gated(MlpForm mlp) { return mlp != MlpForm::gelu; }
 
 /// The sizes and constants of a LLaMA-style Transformer: RMSNorm, rotary positions (rotate-half), grouped-query
@@ -41,22 +41,22 @@ struct TransformerConfig {
 /// The built-in model `tiny`, over bytes: 1.67 million parameters.
 TransformerConfig tiny_config();
 
-/// What a `config.json` says.
+/// The content of a `config.json`.
 struct ReadConfig {
   TransformerConfig config;
-  std::vector<std::string> remarks;  ///< keys that were left to defaults, and keys that are not counted; a line each
+  std::vector<std::string> remarks;  ///< one line each: keys with default values, and keys that are ignored
 };
 
-/// Reads the text of a Hugging Face `config.json` whose mathematics is implemented (model_type llama, or mistral
-/// without a window). Messages call the file `name`. A key that is missing or null has the default of its model_type. A
-/// size that is missing becomes a remark. Throws UsageError, one line with the name, the key, its value and what is
-/// legal, for values out of range, another model_type, keys that change the mathematics in a way not implemented, and
-/// objects that are not known.
+/// Reads the text of a Hugging Face `config.json` with implemented mathematics (model_type llama, or mistral
+/// without a window). Messages name the file `name`. A missing or null key has the default of its model_type. A
+/// missing size becomes a remark. Throws UsageError, one line with the name, the key, its value and the legal
+/// values, for values out of range, another model_type, keys that change the mathematics in an unimplemented
+/// way, and unknown objects.
 ReadConfig parse_config(std::string_view json_text, std::string_view name);
 
-/// The same for counting and pricing, of every model_type whose layers are attention and a gated MLP (see
-/// model_types()): sizes are read and checked; what changes the mathematics passes and is remarked. Throws UsageError
-/// as parse_config for sizes, for another model_type, and for experts, which are not counted.
+/// The same for counting and pricing, for every model_type whose layers are attention and a gated MLP (see
+/// model_types()). Reads and checks sizes. Other mathematics only becomes a remark. Throws UsageError as
+/// parse_config for sizes, for another model_type, and for experts, which are not counted.
 ReadConfig parse_sizes(std::string_view json_text, std::string_view name);
 
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.

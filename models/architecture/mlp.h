@@ -12,8 +12,8 @@ struct MlpSizes {
   Index d_ff = 0;     ///< F
 };
 
-/// The two-matmul block of section 5.1 with its backward pass: In[B,D] -> W_in[D,F] -> W_out[F,D] -> Out[B,D],
-/// differentiated from dOut[B,D], an input.
+/// The two-matmul block of book section 5.1 with its backward pass: In[B,D] -> W_in[D,F] -> W_out[F,D] ->
+/// Out[B,D]. The input dOut[B,D] starts the backward pass.
 struct Mlp {
   Program program;
   std::map<ArrayId, ArrayId> gradients;  ///< of In, W_in and W_out

@@ -9,13 +9,13 @@
 
 namespace shardline {
 
-/// What a key is worth that stands in a configuration as null.
+/// The meaning of a key that is null in a configuration.
 enum class NullMeans {
-  nothing,  ///< it is not legal
+  nothing,  ///< null is not legal
   derived,  ///< the value follows from other keys: as many key-value heads as heads, hidden_size / heads wide
 };
 
-/// What a model_type of Hugging Face makes of keys of `config.json` that are missing or null.
+/// The defaults of a Hugging Face model_type for missing or null keys of `config.json`.
 struct ModelType {
   std::string_view name;
   Index vocab = 0;
@@ -29,14 +29,15 @@ struct ModelType {
   NullMeans null_head_dim = NullMeans::nothing;
   bool tied = false;
   std::optional<Index> window = {};   ///< sliding_window of a missing key; none: no window
-  std::string_view differs = {};      ///< how its mathematics differs from LLaMA's; empty: not at all
-  std::string_view not_counted = {};  ///< what of it parameter_count() and prices leave out; empty: nothing
+  std::string_view differs = {};      ///< the differences of its mathematics from LLaMA's; empty: none
+  std::string_view not_counted = {};  ///< the parts that parameter_count() and prices leave out; empty: none
 };
 
 /// The types whose layers are attention with grouped keys and values and a gated MLP of three products.
 const std::vector<ModelType>& model_types();
 
-/// Names, separated by commas: of all types, or of those that run, because their mathematics does not differ.
+/// Names, separated by commas: of all types, or of the types that run because their mathematics does not
+/// differ.
 std::string model_type_names(bool that_run);
 
 }  // namespace shardline

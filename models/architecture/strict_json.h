@@ -6,12 +6,12 @@
 
 namespace shardline {
 
-/// Parses a text that must be one JSON object, as a file of others' making: `path` and `what` ("the header") say in
-/// messages what it is. Throws UsageError, one line, for text that is not JSON, for another value, for a key that
-/// stands twice in one object (parsers commonly take the last in silence) and for nesting deeper than `deepest`.
+/// Parses a text that must be one JSON object, from a file of unknown origin. Messages contain `path` and
+/// `what` ("the header"). Throws UsageError, one line, for text that is not JSON, for another value, for a key
+/// that an object has twice (most parsers silently take the last), and for nesting deeper than `deepest`.
 nlohmann::json parse_object(std::string_view text, const std::string& path, std::string_view what, int deepest);
 
-/// A value in a message: as JSON, on one line.
+/// A value as JSON on one line, for messages.
 std::string shown(const nlohmann::json& value);
 
 }  // namespace shardline

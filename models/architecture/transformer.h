@@ -15,17 +15,17 @@ struct BatchShape {
   Index tokens = 0;     ///< T
 };
 
-/// A parameter of the model in the program, and how a Hugging Face LLaMA checkpoint holds it.
+/// A parameter of the model in the program, and its form in a Hugging Face LLaMA checkpoint.
 struct ModelParameter {
   ArrayId array = -1;
   std::string checkpoint_name;
-  /// A projection is stored there as a matrix [out, in]; this many leading dims of ours are its `in`. 0: stored as it
-  /// is.
+  /// A checkpoint stores a projection as a matrix [out, in]. This many of our leading dims are its `in`. 0:
+  /// stored without a change.
   int input_dims = 0;
 };
 
-/// A LLaMA-style Transformer as a logical program. Heads are dims K (key-value), G (queries per key) and H from the
-/// start. The inputs `ids` and `labels` are [B,T].
+/// A LLaMA-style Transformer as a logical program. Heads are separate dims everywhere: K (key-value), G
+/// (queries per key) and H. The inputs `ids` and `labels` are [B,T].
 struct Transformer {
   Program program;
   std::vector<ModelParameter> parameters;
@@ -35,7 +35,7 @@ struct Transformer {
   ArrayId loss = -1;    ///< mean over all tokens
 };
 
-/// What the update of a training step needs beside the gradients.
+/// The arrays of the update of a training step, besides the gradients.
 struct TrainingArrays {
   ArrayId loss_seed = -1;      ///< input: one
   ArrayId learning_rate = -1;  ///< input
@@ -61,8 +61,8 @@ struct TrainingStep {
   std::vector<ArrayId> gradients;  ///< of model.parameters, in their order
 };
 
-/// Forward and backward pass and the AdamW update with clipping by global norm, all in one program whose state is the
-/// parameters and their two moments. Weight decay spares parameters of one dim.
+/// Forward and backward pass and the AdamW update with clipping by global norm, in one program. Its state is
+/// the parameters and their two moments. Parameters of one dim have no weight decay.
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
                                 const kernels::AdamWOptions& options, const TrainingTypes& types = {});
 

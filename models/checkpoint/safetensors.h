@@ -13,14 +13,14 @@ namespace shardline {
 
 /// One array of a safetensors file.
 struct SafetensorsEntry {
-  std::string dtype;  ///< as the format spells it: "F32", "BF16", "I64", ...
+  std::string dtype;  ///< in the spelling of the format: "F32", "BF16", "I64", ...
   Shape shape;
   Range bytes;  ///< position of its elements in the file
 };
 
-/// A safetensors file opened for reading. Everything the header says is checked when it is opened: lengths, element
-/// types, sizes, and that the arrays fill the rest of the file without overlap or gap. Throws UsageError, one line with
-/// the file and the array, otherwise.
+/// A safetensors file opened for reading. The constructor checks the whole header: lengths, element types,
+/// sizes, and that the arrays fill the rest of the file without overlap or gap. Otherwise it throws UsageError,
+/// one line with the file and the array.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);
@@ -29,13 +29,14 @@ class SafetensorsFile {
   /// In alphabetical order.
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const { return entries_.count(name) > 0; }
-  /// Throws UsageError when the file has no array of this name.
+  /// Throws UsageError if the file has no array of this name.
   const SafetensorsEntry& info(const std::string& name) const;
-  /// The array, in its own element type. Throws UsageError unless that is F32, F64, BF16 or I32.
+  /// The array in its own element type. Throws UsageError unless it is F32, F64, BF16 or I32.
   Tensor read(const std::string& name);
-  /// A block of it, seen as an array of `shape` with as many elements: one range per dim. Reads the block alone.
+  /// A block of the array: one range per dim of `shape`, which has as many elements as the array. Reads only
+  /// the block.
   Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges);
-  /// Its element type; throws UsageError unless read() can read it.
+  /// The element type of the array. Throws UsageError unless read() can read it.
   DType dtype(const std::string& name) const;
   /// The free text pairs of the header.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
@@ -49,8 +50,8 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes the arrays, wider element types first so that each is aligned, to a file that appears whole or not at all.
-/// Throws Error on a repeated name or the reserved one, `__metadata__`, and as WholeFile does when the file cannot be
+/// Writes the arrays, wider element types first so that each is aligned. The file appears whole or not at all.
+/// Throws Error on a repeated name or the reserved name `__metadata__`, and as WholeFile if the file cannot be
 /// written.
 void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                        const std::map<std::string, std::string>& metadata = {});

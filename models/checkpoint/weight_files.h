@@ -10,30 +10,29 @@
 
 namespace shardline {
 
-/// The weights in a folder: `model.safetensors` or, where there is none, the files beside it that `weight_map` of
-/// `model.safetensors.index.json` names, as Hugging Face looks for them. Throws UsageError, one line, when a file is
-/// missing or malformed, when the index names a file of another folder, and when index and files do not list the same
-/// arrays.
+/// The weights in a folder, found as Hugging Face does: `model.safetensors` or, without it, the files of
+/// `weight_map` in `model.safetensors.index.json`. Throws UsageError, one line, if a file is missing or
+/// malformed, the index names a file of another folder, or index and files do not list the same arrays.
 class WeightFiles {
  public:
   explicit WeightFiles(const std::string& folder);
 
-  /// What the weights are called in messages: the one file, or the index.
+  /// The name of the weights in messages: the one file, or the index.
   const std::string& path() const { return path_; }
   /// Of all files, in alphabetical order.
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const { return file_of_.count(name) > 0; }
-  /// The file that holds an array, which must be there.
+  /// The file that holds an array. The array must exist.
   SafetensorsFile& file_of(const std::string& name) const;
-  /// Throws UsageError, with names, when a tensor of the model is missing and when one that is there is not the
-  /// model's. Tables of rotary positions may be there, and in a tied model an output projection equal to the embedding.
+  /// Throws UsageError with names if a tensor of the model is missing, or a tensor is not the model's. Tables
+  /// of rotary positions may exist, and in a tied model an output projection equal to the embedding.
   void require_tensors_of(const TransformerConfig& config, const Transformer& model) const;
-  /// Throws UsageError when a weight, which must be there, has another shape or no floating-point elements.
+  /// Throws UsageError if a weight has another shape or no floating-point elements. The weight must exist.
   void require_weight(const std::string& name, const Shape& shape) const;
-  /// A block of a weight in its own element type: one range per dim of `shape`, which has as many elements as the
-  /// weight. Throws ResultError when the block holds NaN or infinity.
+  /// A block of a weight in its own element type: one range per dim of `shape`, which has as many elements as
+  /// the weight. Throws ResultError if the block holds NaN or infinity.
   Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
-  /// A free text pair of one of the headers; empty when none has it.
+  /// The value of a text pair in one of the headers; empty if none has it.
   std::string metadata(const std::string& key) const;
 
  private:

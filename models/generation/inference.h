@@ -13,11 +13,11 @@
 
 namespace shardline {
 
-/// A model that is to continue texts, compiled for the ranks of a mesh. Pure; takes no memory of the arrays' size.
+/// A model that continues texts, compiled for the ranks of a mesh. Pure; does not allocate the arrays.
 class InferencePlan {
  public:
-  /// `window`: bytes that the model sees, at least 1. `dtype`: f32 or f64. Throws Error otherwise, and when the
-  /// vocabulary has less than 256 entries; UsageError as declare() does.
+  /// `window`: bytes that the model sees, at least 1. `dtype`: f32 or f64. Throws Error for other values and
+  /// for a vocabulary of less than 256 entries, UsageError as declare().
   InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh, Index window,
                 DType dtype);
 
@@ -25,7 +25,7 @@ class InferencePlan {
   const std::shared_ptr<const Compiled>& compiled() const { return compiled_; }
   Index window() const { return window_; }
   DType dtype() const { return model_.program.dtype; }
-  /// Most bytes of arrays on `rank`, while weights are taken from a checkpoint or logits are computed.
+  /// The most bytes of arrays on `rank` while it loads weights from a checkpoint or computes logits.
   Bytes memory(Index rank) const;
 
  private:
@@ -34,15 +34,15 @@ class InferencePlan {
   std::shared_ptr<const Compiled> compiled_;
 };
 
-/// The model on the mesh, ready to give the logits that follow a text.
+/// The model on the mesh. Gives the logits that follow a text.
 class Inference {
  public:
-  /// Collective over the mesh of `engine`. Weights are taken from `checkpoint`. Throws ResultError as load_parameters()
-  /// does.
+  /// Collective over the mesh of `engine`. Loads the weights from `checkpoint`. Throws ResultError as
+  /// load_parameters().
   Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint);
 
-  /// Collective over the mesh: logits of the byte after the last of `text`, on every rank. Throws ResultError when one
-  /// is not finite, and Error when `text` is empty.
+  /// Collective over the mesh: logits of the byte after the end of `text`, on every rank. Throws ResultError if
+  /// one is not finite, and Error if `text` is empty.
   std::vector<double> logits_after(const std::string& text);
 
  private:

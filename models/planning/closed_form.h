@@ -15,13 +15,13 @@ struct ClosedFormQuery {
   TransformerConfig config;
   double tokens = 0;  ///< of a batch, over all pods
   Index chips = 1;    ///< of a pod
-  /// The link as it carries bf16, for which the closed forms count: others are so much slower.
+  /// The link with bf16 elements, as in the closed forms. Other element types have a slower link in proportion.
   roofline::ChipRates rates;
-  double torus_axes = 3;    ///< of the machine: FSDP, data and tensor parallelism alone use all of them
+  double torus_axes = 3;    ///< of the machine; FSDP, data and tensor parallelism alone use all of them
   double x_torus_axes = 2;  ///< of a mixed mesh, for FSDP
-  double y_torus_axes = 1;  ///< and for tensor parallelism
+  double y_torus_axes = 1;  ///< of a mixed mesh, for tensor parallelism
   Bytes capacity;           ///< of a chip's memory
-  Bytes element{2};         ///< a weight or an activation
+  Bytes element{2};         ///< of a weight or an activation
   Bytes moments{8};         ///< of the optimizer, for a weight
 
   Index pods = 1;
@@ -40,7 +40,7 @@ struct ClosedFormQuery {
   roofline::TwoProducts layer() const;
 };
 
-/// The best mesh of FSDP and tensor parallelism for some of the passes; times are of all layers.
+/// The best mesh of FSDP and tensor parallelism for these passes. Times are of all layers.
 struct MixedAnswer {
   roofline::CountedPasses passes = roofline::CountedPasses::forward;
   double optimal_x = 0;  ///< a real number
@@ -50,26 +50,27 @@ struct MixedAnswer {
   std::optional<std::pair<double, double>> compute_bound_x = {};
 };
 
-/// Of all powers of two X, the one at which least moves.
+/// The power of two X with the least communication.
 MixedAnswer mixed_answer(const ClosedFormQuery& query, roofline::CountedPasses passes);
 
-/// One strategy with forward and backward pass; times are of all layers.
+/// One strategy with forward and backward pass. Times are of all layers.
 struct StrategyAnswer {
   std::string name = {};
   std::string mesh = {};  ///< "X=2048,Y=4"
   Seconds math = {};
   Seconds comms = {};
-  Seconds idle = {};       ///< of a pipeline that fills and drains
-  std::string bound = {};  ///< which bound binds, in words
-  Bytes state = {};        ///< weights and optimizer, on a chip; gradients are not counted, as the book does not
-  /// The most generous rematerialisation policy that fits; empty when none does, "unknown" when the memory is not
+  Seconds idle = {};       ///< while a pipeline fills and drains
+  std::string bound = {};  ///< the limit in words
+  Bytes state = {};        ///< weights and optimizer on a chip, without gradients as in the book
+  /// The most generous rematerialisation policy that fits; empty if none does, "unknown" if the memory is not
   /// known.
   std::string keeps = {};
 };
 
-/// Data parallelism, FSDP, tensor parallelism, FSDP with it, a pipeline, and the data parallelism that joins pods where
-/// there are several. What binds follows from the times beside it, on the chips of the mesh; gradients of data
-/// parallelism move beside the backward pass alone. Of pods it follows from the tokens that each has.
+/// The answers for data parallelism, FSDP, tensor parallelism, FSDP with tensor parallelism, a pipeline, and
+/// data parallelism between several pods. The limit follows from the times on the chips of the mesh. Gradients
+/// of data parallelism move only beside the backward pass. Between pods the limit follows from the tokens of
+/// each pod.
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query);
 
 }  // namespace shardline

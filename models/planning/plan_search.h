@@ -11,60 +11,61 @@
 
 namespace shardline {
 
-/// A mesh of chips, the torus axes that its axes are laid over, and the roles that they may have.
+/// A mesh of chips, the torus axes under its axes, and the possible roles of its axes.
 struct ChipMesh {
   AbstractMesh mesh;
   roofline::TorusLayout layout;
   AxisRoles roles;
 };
 
-/// A mesh that lies on no torus, with searched_roles().
+/// A mesh without a torus, with searched_roles().
 ChipMesh chip_mesh(const AbstractMesh& mesh);
 
-/// The same mesh in each of so many pods: one axis more, before the others, of role_between_pods().
+/// The same mesh in each of `pods` pods: one more axis, before the others, with role_between_pods().
 ChipMesh joined_pods(const ChipMesh& pod, Index pods);
 
-/// Every mesh of usual_axes() and so many chips, all axes powers of two, over every share of the chip's torus axes;
-/// axes of one chip are left out. None where the chip's torus is too small. `chips` is a power of two.
+/// Every mesh of usual_axes() with `chips` chips, a power of two. All axes are powers of two, over every share
+/// of the chip's torus axes. Leaves out axes of one chip. Empty if the chip's torus is too small.
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
 
-/// Every mesh of usual_axes() that whole axes of a torus of these lengths make.
+/// Every mesh of usual_axes() made of whole axes of a torus of these lengths.
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
 
-/// `mesh` laid over torus axes: `counts` says how many of them each mesh axis gets. By default a single axis gets all
-/// of them; of several axes the first gets all but one. Throws UsageError when the chip does not have so many torus
-/// axes, or no torus of this shape.
+/// `mesh` over torus axes. `counts` gives the number of torus axes of each mesh axis. By default a single axis
+/// gets all of them; of several axes the first gets all but one. Throws UsageError if the chip does not have so
+/// many torus axes, or no torus of this shape.
 ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts);
 
-/// A mesh whose axes are products of whole axes of a torus of these lengths, as neighbours in their order where there
-/// is a choice. Throws UsageError where they do not factor so.
+/// A mesh whose axes are products of whole axes of a torus of these lengths, if possible neighbours in their
+/// order. Throws UsageError if the sizes do not factor in this way.
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
 
-/// Every way to give the axes one of their roles, or the one that `strategy` names as parse_strategy() takes it.
+/// Every way to give each axis one of its roles, or only `strategy` in the form of parse_strategy().
 std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy = "");
 
-/// What PlanCandidate::keeps says where nothing need be computed again, and where a rank's memory is not known.
+/// Values of PlanCandidate::keeps: no recomputation is needed; a rank's memory is not known.
 inline constexpr const char* kKeepsAll = "all";
 inline constexpr const char* kUnknown = "unknown";
 
 struct PlanCandidate {
   PlannedStep step;
   roofline::TorusLayout layout;
-  /// What a rank has room for beside weights and optimizer: "all" that the priced step holds, or else what the most
-  /// generous other rematerialisation policy keeps (see activation_bytes()), whose recomputation is not in the times.
-  /// Empty when it has room for none, kUnknown when it is not known.
+  /// The activations that fit on a rank beside weights and optimizer. "all": all activations of the priced
+  /// step. Otherwise those of the most generous rematerialisation policy that fits (see activation_bytes());
+  /// the times do not include its recomputation. Empty: none fits. kUnknown: not known.
   std::string keeps;
 
   bool fits() const { return !keeps.empty(); }
 };
 
-/// Ranks over which a strategy splits the batch.
+/// The number of ranks over which a strategy splits the batch.
 Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy);
 
-/// Prices every strategy on every mesh. First come those that fit with all they hold, then those that fit with less, of
-/// these the fastest as scheduled, then the lowest upper bound. `hardware_of` gives what the ranks of a mesh are;
-/// `capacity` is a rank's memory, 0 for not known. What splits the batch over more ranks than it has tokens is left
-/// out. `strategy` names one as parse_strategy() does; empty for all.
+/// Prices every strategy on every mesh. Candidates that fit with all activations come first, then those that
+/// fit with less. Among these the fastest by its schedule comes first, then the lowest upper bound.
+/// `hardware_of` gives the hardware of a mesh. `capacity` is a rank's memory, 0 if not known. Leaves out
+/// strategies that split the batch over more ranks than it has tokens. `strategy` names one as for
+/// parse_strategy(); empty for all.
 std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::vector<ChipMesh>& meshes,
                                         const std::string& strategy, Bytes capacity,
                                         const std::function<roofline::Hardware(const ChipMesh&)>& hardware_of);

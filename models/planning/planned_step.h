@@ -14,11 +14,11 @@
 
 namespace shardline {
 
-/// A training step to plan for.
+/// The training step of a plan.
 struct PlannedRun {
   TransformerConfig config;
   Index tokens = 0;    ///< of a batch
-  Index sequence = 0;  ///< tokens that attend each other
+  Index sequence = 0;  ///< tokens that attend to each other
   DType dtype = DType::bf16;
   DType optimizer = DType::f32;  ///< of the two moments
 };
@@ -27,23 +27,23 @@ struct PlannedRun {
 struct RankMemory {
   Bytes weights = {};
   Bytes optimizer = {};
-  Bytes others = {};  ///< most of activations, gradients and gathered copies at once
-  Bytes update = {};  ///< the most of them while AdamW runs: gradients and new weights; not changed by recomputation
+  Bytes others = {};  ///< the largest sum of activations, gradients and gathered copies at one time
+  Bytes update = {};  ///< the largest sum while AdamW runs: gradients and new weights; recomputation does not change it
 
   Bytes total() const { return weights + optimizer + others; }
 };
 
-/// What a step takes on the busiest rank.
+/// The time and memory of a step on the busiest rank.
 struct PlannedStep {
   AbstractMesh mesh = {};
   Strategy strategy = {};
-  Seconds lower = {};      ///< the time of its busiest resource, with everything else hidden behind it
-  Seconds upper = {};      ///< the time when nothing overlaps
+  Seconds lower = {};      ///< the time of the busiest resource; everything else overlaps with it
+  Seconds upper = {};      ///< the time without overlap
   Seconds scheduled = {};  ///< by the timeline of its schedule
-  Seconds exposed = {};    ///< of that, waiting for collectives
+  Seconds exposed = {};    ///< the part of `scheduled` that waits for collectives
   Seconds math = {};
   Seconds comms = {};      ///< of the busiest link
-  Seconds attention = {};  ///< of math, attention proper: by formula
+  Seconds attention = {};  ///< the part of `math` for attention itself, by formula
   roofline::Limiter limiter = roofline::Limiter::latency;
   Flops flops = {};  ///< on a rank
   RankMemory memory = {};
@@ -61,37 +61,37 @@ struct PlannedKind {
   roofline::Limiter limiter = roofline::Limiter::latency;  ///< of most of the time
 };
 
-/// When each step of a short program is at work.
+/// The work times of each step of a short program.
 struct PlannedTimeline {
   RankProgram program;
   ScheduledTime time;
 };
 
-/// Prices whole training steps (forward, backward, clipping and AdamW) on meshes of any size. The communication is that
-/// of the derived programs, in which every token of the batch is a sequence of its own. Attention has nothing to attend
-/// to in such a program. It is priced by its operations over sequences of `PlannedRun::sequence` tokens, each of them
-/// whole on the ranks that hold its tokens. A sequence that lies on several ranks would also gather keys and values;
-/// that is not counted. All layers are alike, so of more than three layers the third one stands for all that follow.
+/// Prices whole training steps (forward, backward, clipping and AdamW) on meshes of any size. The communication
+/// is that of the derived programs. In these, every token of the batch is a sequence of its own, so attention
+/// has no other token. Its price comes from its operations over sequences of `PlannedRun::sequence` tokens,
+/// each whole on the ranks that hold its tokens. If a sequence were on several ranks, these would also gather
+/// keys and values; that is not counted. All layers are the same, so the third layer stands for all later ones.
 class StepPlanner {
  public:
   explicit StepPlanner(const PlannedRun& run);
 
-  /// Throws UsageError for roles that split sequences, which are not there, and as declare(), and Error
-  /// when an axis has no link in `hardware`.
+  /// Throws UsageError as declare(), and for roles that split sequences, which do not exist yet. Throws Error
+  /// if an axis has no link in `hardware`.
   PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware) const;
 
-  /// The kinds of steps that make up the step, the longest first.
+  /// The kinds of steps in the training step, the longest first.
   std::vector<PlannedKind> kinds(const AbstractMesh& mesh, const Strategy& strategy,
                                  const roofline::Hardware& hardware) const;
 
-  /// The program of a rank with at most two layers and when its steps are at work.
+  /// The program of a rank with at most two layers, and the work times of its steps.
   PlannedTimeline timeline(const AbstractMesh& mesh, const Strategy& strategy,
                            const roofline::Hardware& hardware) const;
 
   const PlannedRun& run() const { return run_; }
 
  private:
-  /// A training step of so many layers.
+  /// A training step of `layers` layers.
   Program program_of(Index layers) const;
   /// A model partitioned, priced and scheduled.
   struct Priced {
@@ -101,7 +101,8 @@ class StepPlanner {
   };
   Priced price(const Program& step, const AbstractMesh& mesh, const Strategy& strategy,
                const roofline::Hardware& hardware) const;
-  /// Gives the attention of a program over sequences of one token the price of whole sequences. Returns its sum.
+  /// Replaces the price of attention over sequences of one token by the price of whole sequences. Returns the
+  /// sum.
   Seconds price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
                           const roofline::Hardware& hardware) const;
 

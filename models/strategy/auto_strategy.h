@@ -8,23 +8,24 @@
 
 namespace shardline {
 
-/// A strategy and what a run of a program under it is predicted to take on the busiest rank.
+/// A strategy and the prediction for a run of a program under it, on the busiest rank.
 struct PricedStrategy {
   Strategy strategy;
-  bool by_price = false;  ///< operations are assigned as partition_by_price() does, not by the strategy's table
+  bool by_price = false;  ///< partition_by_price() assigns operations, not the strategy's table
   ProgramPrice price;
-  Bytes peak;  ///< of arrays held at once, scheduled as it will run
+  Bytes peak;  ///< of arrays at one time, in the schedule of the run
 };
 
-/// Every way to give each axis of `mesh` a role of the strategy table, cheapest first, then in order of the table. For
-/// each way the operations are assigned once by the table and once greedily by price. The cheaper assignment is kept:
-/// greedy never looks ahead, so it may be the dearer one. Neighbouring axes of one size with equal links are alike; of
-/// ways that only swap their roles there is one. `options` are those by which the program will be scheduled, since what
-/// starts earlier or ends later holds more memory. Equal on all ranks if `hardware` is.
+/// Every way to give each axis of `mesh` a role of the strategy table, cheapest first, then in order of the
+/// table. Each way assigns the operations once by the table and once greedily by price, and keeps the cheaper
+/// assignment. Greedy never looks ahead, so it may cost more. Neighbouring axes of one size with equal links
+/// are alike: ways that only swap their roles appear once. `options` are those of the later schedule, because
+/// earlier starts and later ends hold more memory. Equal on all ranks if `hardware` is.
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
                                              const roofline::Hardware& hardware, const ScheduleOptions& options = {});
 
-/// The first that needs no more than `memory` on a rank. Throws UsageError that gives the least any needs.
+/// The first strategy that needs at most `memory` on a rank. Throws UsageError with the least memory that any
+/// needs.
 const PricedStrategy& cheapest_that_fits(const std::vector<PricedStrategy>& strategies, Bytes memory);
 
 }  // namespace shardline

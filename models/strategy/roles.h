@@ -7,8 +7,8 @@
 
 namespace shardline {
 
-/// One row of the strategy table: what a mesh axis of this role shards, by kind of array, as the first of the listed
-/// dims that the array has; and the indices it splits in the work, in order of preference.
+/// One row of the strategy table. For each kind of array, it lists dims. A mesh axis of this role shards the
+/// first listed dim that the array has. `work` lists the indices that the axis splits, in order of preference.
 struct RoleRow {
   std::string name;
   std::vector<std::string> parameters;
@@ -18,12 +18,12 @@ struct RoleRow {
   std::vector<std::string> work;
 };
 
-/// The table. A strategy is nothing but rows of it on mesh axes; the algorithms of section 5.1 follow from it.
+/// The table. A strategy only assigns its rows to mesh axes. The algorithms of book section 5.1 follow from it.
 const std::vector<RoleRow>& strategy_table();
 
-// What follows from a row. Whoever plans asks these, never for a name.
+// Facts about a row. Planners use these, never a name.
 
-/// Each rank of the axis has sequences of its own: the batch must have tokens for all of them.
+/// Each rank of the axis has its own sequences: the batch must have tokens for all of them.
 bool splits_batch(const RoleRow& row);
 /// The tokens of one sequence lie on several ranks of the axis.
 bool splits_sequences(const RoleRow& row);
@@ -31,13 +31,14 @@ bool splits_sequences(const RoleRow& row);
 bool splits_weights(const RoleRow& row);
 /// A rank of the axis holds a part of the gradients and of the optimizer state.
 bool splits_state(const RoleRow& row);
-/// A rank of the axis multiplies by its own part of a weight: the work is split by a dim that weights are split by.
+/// A rank of the axis multiplies by its own part of a weight: it splits the work by a dim of the weights'
+/// split.
 bool splits_products(const RoleRow& row);
 
-/// A row of the strategy table, as a value. Roles are ordered as their rows are.
+/// A row of the strategy table as a value. Roles have the order of their rows.
 class AxisRole {
  public:
-  /// The role of this name. Throws UsageError with the names there are.
+  /// The role of this name. Throws UsageError with the known names.
   static AxisRole parse(const std::string& name);
   /// The roles of the table, in its order.
   static const std::vector<AxisRole>& all();
@@ -56,9 +57,9 @@ class AxisRole {
 /// The roles whose rows have `fact`, in the order of the table.
 std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&));
 
-/// The role of an axis when nobody says: the first that splits the batch and the weights.
+/// The default role of an axis: the first that splits the batch and the weights.
 AxisRole default_role();
-/// The role of an axis between pods, over which little should move: the first that splits the batch alone.
+/// The role of an axis between pods, which should move little: the first that splits only the batch.
 AxisRole role_between_pods();
 
 }  // namespace shardline

@@ -25,28 +25,28 @@ struct StepResult {
   bool stop = false;     ///< some rank was asked to stop (see Interruption); equal on all ranks
 };
 
-/// A model on a mesh: a state of parameters and moments, and the programs over it that train and evaluate the model.
+/// A model on a mesh: a state of parameters and moments, and the programs that train and evaluate the model.
 class Trainer {
  public:
-  /// Gives every parameter of a state its elements; called on every rank.
+  /// Sets every parameter of a state; called on every rank.
   using Start = std::function<void(State&)>;
 
-  /// Collective over the mesh of `engine`, for which `plan` was made. Parameters start from `start` or, without it,
-  /// from the seed: normal with the configuration's standard deviation, ones for parameters of one dim, the same on
-  /// every mesh. Moments start from zero. `hardware` prices what is predicted. Gives the engine an arena for what its
-  /// programs communicate, unless it has one.
+  /// Collective over the mesh of `engine`, which must be the mesh of `plan`. Parameters start from `start` or,
+  /// without it, from the seed: normal with the configuration's standard deviation, ones for parameters of one
+  /// dim, the same on every mesh. Moments start from zero. `hardware` prices the predictions. If the engine has
+  /// no arena, gives it one for the communication of its programs.
   Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware, const Start& start = {});
 
-  /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1, `step` counting from 0.
+  /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1. `step` counts from 0.
   StepResult step(const ByteData& data, Index step);
 
-  /// Collective over the mesh: mean loss over whole batches of held-out windows, at most `most_batches` of them; where
-  /// the windows do not fill one batch they are read round and round until it is full. `windows` is set to the number
-  /// of windows read.
+  /// Collective over the mesh: mean loss over whole batches of held-out windows, at most `most_batches` of
+  /// them. If the windows do not fill one batch, it reads them again until the batch is full. Sets `windows` to
+  /// the number of windows read.
   double evaluate(const ByteData& data, Index most_batches, Index& windows);
 
-  /// Collective over the mesh: a parameter of which some element is not finite, as checkpoints call it, and what it
-  /// holds: "lm_head.weight holds NaN". Empty when there is none. The same on every rank.
+  /// Collective over the mesh: a parameter with a non-finite element, by its checkpoint name, and the element:
+  /// "lm_head.weight holds NaN". Empty if there is none. The same on every rank.
   std::string non_finite_parameter() const;
 
   const TransformerConfig& config() const { return plan_.config; }
@@ -58,13 +58,14 @@ class Trainer {
   void forget_times() { step_->forget_times(); }
   /// Collective over the mesh: see Executor::align().
   void align() { step_->align(); }
-  /// Of the steps, not of evaluation: see Executor::set_recording().
+  /// For steps, not for evaluation: see Executor::set_recording().
   void set_recording(Recording* recording) { step_->set_recording(recording); }
-  /// Why ranks of a node cannot read each other's arrays in shared memory; empty when they can, or need not.
+  /// The reason why ranks of a node cannot read each other's arrays in shared memory; empty if they can, or
+  /// need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
-  /// What a step takes by the prices of its operations and its schedule.
+  /// The predicted time of a step, by the prices of its operations and its schedule.
   Seconds predicted_step() const { return plan_.step->time().total; }
-  /// Most bytes of arrays on this rank during a step, from liveness.
+  /// The most bytes of arrays on this rank during a step, from liveness.
   Bytes predicted_memory() const;
 
  private:

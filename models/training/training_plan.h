@@ -14,22 +14,22 @@ namespace shardline {
 
 struct TrainingOptions {
   BatchShape batch;
-  double learning_rate = 3e-3;  ///< after warm-up; falls to a tenth of it by a cosine
-  Index steps = 0;              ///< over which it falls
-  Index warmup = 20;            ///< steps over which it rises
+  double learning_rate = 3e-3;  ///< after warm-up; a cosine lowers it to a tenth
+  Index steps = 0;              ///< steps until it is a tenth
+  Index warmup = 20;            ///< steps of its rise
   kernels::AdamWOptions adamw;
   Policy policy;
   ScheduleOptions schedule;
-  roofline::Hardware prices;  ///< that decide: equal on all ranks, and never measured at start
-  bool by_price = false;      ///< they assign every operation, see partition_by_price(), not the strategy's table
+  roofline::Hardware prices;  ///< for decisions: equal on all ranks, and never measured at start
+  bool by_price = false;      ///< prices assign every operation (partition_by_price()), not the strategy's table
   DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
 
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
-/// A training run before it holds an array: its models, and their programs compiled for the ranks of a mesh. What is
-/// counted of it is what a Trainer then runs.
+/// A training run before it holds an array: its models, and their programs compiled for the ranks of a mesh. A
+/// Trainer runs exactly these programs, so all counts agree.
 struct TrainingPlan {
   TransformerConfig config;
   TrainingOptions options;
@@ -38,12 +38,12 @@ struct TrainingPlan {
   std::shared_ptr<Compiled> step;
   std::shared_ptr<Compiled> evaluation;
 
-  /// The arrays that both programs work on.
+  /// The arrays that both programs use.
   StatePlan state() const { return plan_state({step.get(), evaluation.get()}); }
 };
 
-/// Derives the programs of every rank and checks them. Pure; takes no memory of the arrays' size. Throws UsageError as
-/// declare() does.
+/// Derives the programs of every rank and checks them. Pure; does not allocate the arrays. Throws UsageError as
+/// declare().
 TrainingPlan plan_training(const TransformerConfig& config, const TrainingOptions& options, const Strategy& strategy,
                            const AbstractMesh& mesh);
 

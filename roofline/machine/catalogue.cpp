@@ -27,7 +27,8 @@ Chip torus(Chip described, int axes, Index wraps_at, bool multiples, Index most_
   return described;
 }
 
-/// Adds what a chip has of its host, which is on the data centre's network, and its cores (book section 2).
+/// Adds the figures of a chip's host and the number of cores (book section 2). Hosts are on the data centre's
+/// network.
 Chip on_host(Chip described, double int8, double pcie, Index chips_per_host, int cores) {
   described.int8 = FlopsPerSecond(int8);
   described.pcie = BytesPerSecond(pcie);
@@ -99,7 +100,7 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
   for (const auto& [axis, sides] : layout) {
     chips *= element_count(sides);
   }
-  // Where lengths wrap in multiples, it is by whole cubes of them (book section 2.2).
+  // If multiples of a length wrap, the layout consists of full cubes of it (book section 2.2).
   Index cube = 1;
   for (int axis = 0; axis < chip.torus_axes && chip.multiples; ++axis) cube *= chip.wraps_at;
   const bool cubes = chips % cube == 0;
@@ -120,7 +121,7 @@ Machine cpu_machine(const AbstractMesh& mesh, const std::set<Axis>& across_nodes
   Machine machine{.name = kCpu, .memory = {.triad = kCpuMemory}, .overhead = Seconds(1e-6)};
   machine.compute[DType::f32] = {FlopsPerSecond(5e10)};
   machine.compute[DType::f64] = {FlopsPerSecond(2.5e10)};
-  // A copy reads and writes every byte, an addition reads two and writes one.
+  // A copy reads and writes every byte. An addition reads two bytes and writes one.
   const Curve copy({{1, kCpuMemory.value / 2}});
   const Curve add({{1, kCpuMemory.value / 3}});
   const Resource node{.kind = ResourceKind::shared_memory,

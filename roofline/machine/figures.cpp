@@ -11,7 +11,7 @@ namespace {
 
 using Visit = std::function<void(const std::string&, double&)>;
 
-/// A step of a JSON pointer (RFC 6901).
+/// A part of a JSON pointer (RFC 6901).
 std::string escaped(const std::string& key) {
   std::string text;
   for (const char c : key) {

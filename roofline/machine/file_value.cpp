@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A key as it can stand in a line: without line breaks.
+/// A key as part of a message: without line breaks.
 std::string shown(const std::string& key) {
   const std::string quoted = Json(key).dump(-1, ' ', false, Json::error_handler_t::replace);
   return quoted.substr(1, quoted.size() - 2);
@@ -23,10 +23,10 @@ std::string joined(const std::string& keys, const std::string& key) {
   return keys.empty() ? shown(key) : keys + "." + shown(key);
 }
 
-/// Follows a parser through a file: where it is, and which keys the objects around it have had.
+/// Follows a parser through a file: the current position, and the keys so far of the open objects.
 class Place {
  public:
-  /// Called on every event of the parser; false when an object has a key twice.
+  /// The parser calls this on every event. False if an object has a key twice.
   bool follow(Json::parse_event_t event, const Json& value) {
     switch (event) {
       case Json::parse_event_t::object_start:
@@ -168,7 +168,7 @@ double FileValue::share() const {
 }
 
 Index FileValue::whole(Index least, Index most) const {
-  const bool counts = value_->is_number_unsigned();  // as the parser makes of every whole number from 0
+  const bool counts = value_->is_number_unsigned();  // the parser makes unsigned of every whole number from 0
   const std::uint64_t value = counts ? value_->get<std::uint64_t>() : 0;
   if (!counts || value < static_cast<std::uint64_t>(least) || value > static_cast<std::uint64_t>(most)) {
     refuse(fmt::format("a whole number from {} to {}", least, most));

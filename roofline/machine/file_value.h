@@ -13,23 +13,24 @@
 
 namespace shardline::roofline {
 
-/// One value of a JSON file and the keys that lead to it: reading it checks it. Every refusal is a UsageError of one
-/// line, "FILE: KEYS is VALUE: what is legal".
+/// One value of a JSON file and the keys that lead to it. Every read checks the value. Every refusal is a
+/// UsageError of one line, "FILE: KEYS is VALUE: the legal values".
 class FileValue {
  public:
-  /// The whole of a file. Throws UsageError when it is no JSON, or an object has a key twice or a number too large for
-  /// a double.
+  /// The root of a file. Throws UsageError if it is not JSON, an object has a key twice, or a number is too
+  /// large for a double.
   static FileValue parse(const std::string& text, const std::string& file);
 
-  /// What stands under a key of this object; throws UsageError when it is missing.
+  /// The value of a key of this object. Throws UsageError if it is missing.
   FileValue operator[](const std::string& key) const;
-  /// Likewise, but for a key that may be missing.
+  /// The same for a key that may be missing.
   std::optional<FileValue> find(const std::string& key) const;
-  /// Keys and values of this object; at least one.
+  /// Keys and values of this object. Throws UsageError if it is empty.
   std::vector<std::pair<std::string, FileValue>> members() const;
-  /// Throws UsageError that names a key of this object which is none of `legal`, and those nearest to it.
+  /// Throws UsageError if this object has a key outside `legal`. The message names it and the nearest legal
+  /// keys.
   void allow_only(const std::vector<std::string>& legal) const;
-  /// The values of this array; at least one.
+  /// The values of this array. Throws UsageError if it is empty.
   std::vector<FileValue> items() const;
 
   std::string text() const;  ///< not empty
@@ -39,7 +40,7 @@ class FileValue {
   Index whole(Index least, Index most) const;  ///< `least` at least 0
   bool is_null() const { return value_->is_null(); }
 
-  /// The one of `values` whose name_of() this is.
+  /// The element of `values` whose name_of() is this text.
   template <class Values>
   auto one_of(const Values& values) const {
     std::vector<std::string> names;
@@ -52,9 +53,9 @@ class FileValue {
 
   /// "one of network, node"
   static std::string one_of_text(const std::vector<std::string>& names);
-  /// Throws UsageError: this value and what would be legal.
+  /// Throws UsageError with this value and the legal values.
   [[noreturn]] void refuse(const std::string& legal) const;
-  /// Throws UsageError: whose key this is, and what is wrong with it.
+  /// Throws UsageError with the keys of this value and the fault.
   [[noreturn]] void complain(const std::string& fault) const;
 
  private:
@@ -72,7 +73,7 @@ class FileValue {
 
   std::shared_ptr<const File> file_;
   const Json* value_;
-  std::string keys_;  ///< "resources.node.latency_s", "memory.caches[2].bytes"; empty for the whole
+  std::string keys_;  ///< "resources.node.latency_s", "memory.caches[2].bytes"; empty for the root
 };
 
 }  // namespace shardline::roofline

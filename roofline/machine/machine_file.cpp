@@ -34,7 +34,7 @@ constexpr Index kMostSize = Tuning::kAny - 1;
 
 int count_of(const FileValue& value) { return static_cast<int>(value.whole(1, kMostCount)); }
 
-/// A positive number that may be missing; then 0, which stands for what is not known.
+/// A positive number that may be missing. Missing gives 0: not known.
 double known(const FileValue& object, const std::string& key) {
   const std::optional<FileValue> value = object.find(key);
   return value ? value->positive() : 0;

@@ -12,7 +12,7 @@ namespace {
 using collectives::Tuning;
 using OrderedJson = nlohmann::ordered_json;
 
-/// Sets a figure unless it is 0, which stands for what is not known.
+/// Sets a figure unless it is 0: not known.
 void set_known(OrderedJson& object, const char* key, double value) {
   if (value != 0) object[key] = value;
 }
@@ -114,13 +114,13 @@ OrderedJson machine_json(const Machine& machine) {
   return json;
 }
 
-/// A number in the fewest digits that give it back; what is none, as infinity, becomes null.
+/// A number with the fewest digits that give the same double. Infinity and NaN become null.
 std::string scalar_text(const OrderedJson& value) {
   if (value.is_number_float() && std::isfinite(value.get<double>())) return fmt::format("{}", value.get<double>());
   return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-/// The whole of a value on one line.
+/// A value on one line.
 std::string line_of(const OrderedJson& value) {
   if (!value.is_structured()) return scalar_text(value);
   std::string text;
@@ -131,8 +131,8 @@ std::string line_of(const OrderedJson& value) {
   return value.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
-/// Objects with a line for each key. Arrays of objects with a line for each, others with as many values on a line as it
-/// holds.
+/// The text of a value. An object has one line for each key. An array of objects has one line for each object.
+/// Other arrays fill each line.
 std::string text_of(const OrderedJson& value, std::size_t indent) {
   if (!value.is_structured() || value.empty()) return line_of(value);
   constexpr std::size_t kWidth = 110;

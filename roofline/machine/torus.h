@@ -7,12 +7,12 @@
 
 namespace shardline::roofline {
 
-/// The lengths of `axes` torus axes that hold `ranks` chips. It takes the shape with the most bandwidth, and of these
-/// the one with the fewest hops from end to end. Empty where the chip has no such shape: where an axis wraps at one
-/// length only, no axis is longer.
+/// The lengths of `axes` torus axes that hold `ranks` chips. Takes the shape with the most bandwidth, and of
+/// these the one with the fewest hops from end to end. Empty if the chip has no such shape: if an axis wraps at
+/// one length only, no axis is longer.
 std::optional<std::vector<Index>> torus_sides(const Chip& chip, Index ranks, int axes);
 
-/// True when an axis of this many chips wraps.
+/// True if an axis of this many chips wraps.
 bool wraps(const Chip& chip, Index ranks);
 
 }  // namespace shardline::roofline

@@ -10,6 +10,7 @@
 namespace shardline::roofline {
 namespace {
 
+/// The overhead of an operation: allocate a result, call a kernel on almost no data, read the clock.
 Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const OverheadSample& overhead) {
   const mpi::Communicator& comm = mesh.comm();
   const ProbeEffort effort{options.gemm_sizes, options.budget, options.samples.kernels};

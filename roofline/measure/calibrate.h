@@ -9,30 +9,30 @@
 
 namespace shardline::roofline {
 
-/// What calibrate() measures, and how long.
+/// What calibrate() measures, and for how long.
 struct CalibrationOptions {
   ProgramSamples samples;
   std::vector<DType> dtypes = {DType::f32, DType::f64, DType::bf16};
   std::vector<Index> gemm_sizes = {4, 32, 128, 512, 1536};
-  int rounds = 15;       ///< of measuring everything; the median counts
-  Seconds most{50};      ///< fewer rounds, but at least one, if they would take longer than this
+  int rounds = 15;       ///< of all measurements; the median counts
+  Seconds most{50};      ///< fewer rounds, but at least one, if they would take longer
   Seconds budget{2e-3};  ///< for each figure in each round
-  bool tune = true;      ///< and, once, which algorithms suit the collectives
+  bool tune = true;      ///< also measure, once, the fastest algorithms of the collectives
 };
 
-/// Measures the machine under the ranks of `engine`, with all of them busy: the rates of kernels, memory, links, how
-/// much ranks slow each other down, and which algorithms make collectives fastest. Each figure is that of the slowest
-/// rank. Of `measured` it fills in only the list of figures that are not reliable. Every rank returns the same.
-/// Collective over the mesh of `engine`.
+/// Measures the machine of the ranks of `mesh` while all are busy: rates of kernels, memory and links,
+/// contention of the ranks, and the fastest algorithms of collectives. The slowest rank counts in each figure.
+/// Of `measured` it sets only the list of unreliable figures. Every rank returns the same. Collective over
+/// `mesh`.
 Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options);
 
-/// The most memory that calibrate() takes on a rank: of its own, and of shared memory where a node has several ranks.
+/// The most memory of calibrate() on a rank: its own memory, and shared memory if a node has several ranks.
 /// Measured: 150 MB and 65 MB.
 constexpr Bytes kCalibrationMemory{180e6};
 constexpr Bytes kCalibrationShared{70e6};
 
-/// A short calibration, of about a second, for predictions only. The ranks compute in `dtype`. It takes no more memory
-/// than calibrate(). Collective over the mesh of `engine`.
+/// A short calibration for predictions only, about a second. The ranks compute in `dtype`. It takes no more
+/// memory than calibrate(). Collective over the mesh of `engine`.
 Hardware measure_briefly(collectives::Engine& engine, DType dtype, const ProgramSamples& samples);
 
 }  // namespace shardline::roofline

@@ -11,7 +11,7 @@
 namespace shardline::roofline {
 namespace {
 
-/// Matrix products on arrays that are made once, of any extents up to the largest of the grid.
+/// Matrix products of any extents up to the largest of the grid. All use the same arrays.
 template <class T>
 class Products {
  public:
@@ -20,7 +20,7 @@ class Products {
         b_(static_cast<std::size_t>(largest * largest), T(0.25)),
         c_(static_cast<std::size_t>(largest * largest)) {}
 
-  /// As programs do it, with what an einsum does around a matrix product.
+  /// As in programs, with the other work of an einsum around the product.
   void run(Index m, Index n, Index k) {
     const std::array<kernels::EinsumOperand<T>, 2> operands{
         {{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
@@ -31,7 +31,7 @@ class Products {
   std::vector<T> a_, b_, c_;
 };
 
-/// bf16 operands are widened to f32, which is then multiplied.
+/// Widens bf16 operands to f32 and multiplies these.
 class WidenedProducts {
  public:
   explicit WidenedProducts(Index largest)
@@ -60,7 +60,7 @@ GemmRates probe_products(const mpi::Communicator& comm, const ProbeEffort& effor
   for (const Index m : effort.gemm_sizes) {
     for (const Index n : effort.gemm_sizes) {
       for (const Index k : effort.gemm_sizes) {
-        constexpr double kLong = 5e8;  // FLOPs of a product that need not be run before it is timed
+        constexpr double kLong = 5e8;  // a product of more FLOPs needs no run before its measurement
         const Repetition repetition{.budget = effort.budget, .warm = flops_of(m, n, k).value < kLong};
         const Seconds time = time_busy(comm, repetition, [&] { multiplier.run(m, n, k); });
         rates.push_back(flops_of(m, n, k) / time);

@@ -12,18 +12,19 @@
 
 namespace shardline::roofline {
 
-/// A call of a kernel to be timed.
+/// A call of a kernel for a measurement.
 struct KernelSample {
-  std::string name;  ///< by which programs know the kernel
+  std::string name;  ///< the name of the kernel in programs
   kernels::Cost cost;
   std::function<void()> run;
 };
 
-/// The kernels to time, for one type of elements.
+/// The kernels to time, for one element type. The operations of programs provide them, which are on a higher
+/// floor.
 using KernelSamples = std::vector<KernelSample> (*)(DType);
 
-/// The rate of every sampled kernel, by name, in FLOPs as its cost counts them. Kernels that only move data are left
-/// out, since memory bounds them. All ranks work at once and the slowest counts. Collective over `comm`.
+/// The rate of every sampled kernel, by name, in FLOPs as in its cost. Leaves out kernels that only move data,
+/// because memory binds them. All ranks work at once and the slowest counts. Collective over `comm`.
 std::map<std::string, FlopsPerSecond> probe_kernels(const mpi::Communicator& comm, Seconds budget,
                                                     const std::vector<KernelSample>& samples);
 

@@ -30,8 +30,8 @@ struct Sample {
   Seconds time;
 };
 
-/// A message of some bytes to the next rank of the axis, and with `both` another to the one before; in a series without
-/// a pause, before which another has emptied what the links may store up.
+/// The time of one message to the next rank of the axis. With `both`, another message goes to the rank before.
+/// Messages follow each other without a pause. A first series drains the buffers of the links.
 Seconds message_time(Engine& engine, const Axis& axis, Index bytes, bool both, Seconds budget) {
   const Tensor in = Tensor::zeros(DType::f32, {bytes / 4});
   Tensor forward = Tensor::zeros(DType::f32, {bytes / 4});
@@ -62,7 +62,8 @@ struct Line {
   double residual = 0;  ///< largest |measured / fitted - 1|
 };
 
-/// Bandwidth from the two largest messages, which say least of anything else, then latency from the two smallest.
+/// Bandwidth comes from the two largest messages, which depend least on anything else. Then latency comes from
+/// the two smallest.
 Line fit(const std::vector<Sample>& samples) {
   const Sample& largest = samples.back();
   const Sample& second = samples[samples.size() - 2];
@@ -90,9 +91,9 @@ std::vector<Sample> message_samples(Engine& engine, const Axis& axis, bool both,
 
 /// How ranks read each other's arrays.
 struct SharedUse {
-  bool adds = false;  ///< sums instead of copies
+  bool adds = false;  ///< adds instead of copying
   bool again =
-      false;  ///< the same arrays over and over; otherwise they are made anew, and something else is done first
+      false;  ///< true: reads the same arrays again; false: first writes them anew and then touches other memory
 };
 
 /// Reads `received` bytes from the other ranks of an axis.
@@ -101,7 +102,7 @@ Seconds shared_time(Engine& engine, const Axis& axis, Index received, SharedUse 
   const Index piece = std::max<Index>(1, received / 4 / (ranks - 1));
   collectives::Arena& arena = *engine.arena();
   const Tensor large = arena.allocate(DType::f32, {piece * ranks});
-  // What is gathered is in its place, so that nothing but reading from others is timed.
+  // The own piece is already in its place, so only reading from others is timed.
   const Index own = engine.mesh().axes().position_in_group(engine.mesh().rank(), {axis}) * piece;
   const Tensor small = use.adds ? arena.allocate(DType::f32, {piece}) : large.rows({own, own + piece});
   Tensor in = use.adds ? large : small;
@@ -114,7 +115,7 @@ Seconds shared_time(Engine& engine, const Axis& axis, Index received, SharedUse 
       collectives::all_gather(engine, {axis}, in, 0, out, direct);
     }
   };
-  constexpr std::size_t kElsewhere = std::size_t{1} << 20;  // doubles: more than a core keeps to itself
+  constexpr std::size_t kElsewhere = std::size_t{1} << 20;  // doubles: larger than a core's own cache
   std::vector<double> elsewhere(kElsewhere, 1);
   const auto make = [&] {
     if (use.again) return;
@@ -142,11 +143,11 @@ SharedMemory probe_shared_memory(Engine& engine, const Axis& axis, Seconds budge
   return {latency, curve({false, false}), curve({true, false}), curve({false, true}), curve({true, true})};
 }
 
-/// The share of a computing core that messages take: the extra time of products beside messages, divided by the time of
-/// the messages alone.
+/// The share of a computing core that messages take: the extra time of products beside messages, over the time
+/// of the messages alone.
 double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seconds budget) {
   const mpi::Communicator& comm = engine.mesh().comm();
-  // What fills the budget, beside products that take longer.
+  // Enough bytes to fill the budget. The products beside them take longer.
   constexpr double kMost = Index{32} << 20;
   const auto bytes = static_cast<Index>(comm.min(std::min(kMost, budget.value * line.bandwidth.value))) / 4 * 4;
   const Seconds moving = message_time(engine, axis, bytes, false, budget);
@@ -175,10 +176,10 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
   return std::clamp((beside - alone) / moving, 0.0, 1.0);
 }
 
-/// Data that goes both ways at once at more than this times the rate of one way has a link for each way.
+/// If both ways together are faster than this times one way, there is one link for each way.
 constexpr double kTwoLinks = 1.5;
 
-/// Reading from others takes this many budgets to come to a steady state, a network more.
+/// Number of budgets until reading from others is steady. A network needs more.
 constexpr double kSteady = 15;
 constexpr double kNetworkSteady = 20;
 
@@ -213,7 +214,7 @@ bool on_one_node(const Mesh& mesh, const Axis& axis) {
 Links probe_links(const Mesh& mesh, Seconds budget) {
   Engine engine(mesh);
   const Axes axes = mesh.axes().axes_that_move();
-  // Both arrays of the largest exchange on two ranks, which hold most beside what they read.
+  // The two arrays of the largest exchange. Two ranks need the most memory beyond the bytes that they read.
   const bool shares = std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return on_one_node(mesh, axis); });
   if (shares) collectives::give_arena(engine, 4 * kPieces.back());
   Links links;

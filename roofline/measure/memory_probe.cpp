@@ -15,7 +15,7 @@ constexpr Index kBeyondCaches = Index{96} << 20;  ///< bytes of three arrays tog
 constexpr std::array<Index, 7> kWorkingSets{Index{48} << 10, Index{192} << 10, Index{768} << 10, Index{3} << 20,
                                             Index{12} << 20, Index{48} << 20,  kBeyondCaches};
 
-/// Three arrays of doubles and what passes over them.
+/// Three arrays of doubles and the loops over them.
 class Arrays {
  public:
   Arrays() : a_(kCount, 1), b_(kCount, 2), c_(kCount, 3) {}

@@ -13,14 +13,14 @@
 
 namespace shardline::roofline {
 
-/// How long and how often something runs when it is timed.
+/// How long and how often a measurement repeats its body.
 struct Repetition {
-  Seconds budget;  ///< spent on runs, one at least
+  Seconds budget;  ///< for all runs; at least one run
   int least = 1;
-  bool warm = true;  ///< one more run before, which does not count
+  bool warm = true;  ///< one run first that does not count
 };
 
-/// The time of one run of `body` by this rank alone: the median.
+/// The median time of one run of `body` by this rank alone.
 template <class Body>
 Seconds time_alone(const Repetition& repetition, Body body) {
   if (repetition.warm) body();
@@ -34,18 +34,18 @@ Seconds time_alone(const Repetition& repetition, Body body) {
   return median(std::move(times));
 }
 
-/// The same by all ranks at once, each at its own pace; that of the slowest rank, on every rank. Collective over
-/// `comm`.
+/// The same by all ranks at once, each at its own pace. Every rank returns the time of the slowest rank.
+/// Collective over `comm`.
 template <class Body>
 Seconds time_busy(const mpi::Communicator& comm, const Repetition& repetition, Body body) {
   comm.barrier();
   return Seconds(comm.max(time_alone(repetition, body).value));
 }
 
-/// The same by rank 0 while the others sleep; on every rank. Collective over `comm`.
+/// The same by rank 0 while the others sleep. Every rank returns it. Collective over `comm`.
 template <class Body>
 Seconds time_of_one(const mpi::Communicator& comm, const Repetition& repetition, Body body) {
-  constexpr Seconds kNap{0.02};  // ranks that wait in a barrier poll, and would disturb rank 0
+  constexpr Seconds kNap{0.02};  // ranks in a barrier poll, and would disturb rank 0
   const bool mine = comm.rank() == 0;
   comm.barrier();
   const Seconds time = mine ? time_alone(repetition, body) : Seconds(0);
@@ -53,8 +53,8 @@ Seconds time_of_one(const mpi::Communicator& comm, const Repetition& repetition,
   return Seconds(comm.max(time.value));
 }
 
-/// The time of one run of `body`, which is collective over `comm`: the median over runs of the slowest rank's time.
-/// Before each run every rank does `prepare`, which does not count.
+/// The time of one run of `body`, which is collective over `comm`: the largest median of all ranks. Before each
+/// run every rank does `prepare`, which does not count.
 template <class Body, class Prepare>
 Seconds time_together(const mpi::Communicator& comm, const Repetition& repetition, Body body, Prepare prepare) {
   const auto run = [&] {
@@ -64,7 +64,7 @@ Seconds time_together(const mpi::Communicator& comm, const Repetition& repetitio
     body();
     return now() - start;
   };
-  run();  // touches memory for the first time
+  run();  // the first touch of memory
   const Seconds begin = now();
   run();
   const Seconds once = Seconds(comm.max((now() - begin).value));

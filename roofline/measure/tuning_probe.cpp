@@ -27,7 +27,7 @@ constexpr Index kLarge = Index{1} << 20;
 constexpr std::array<Index, 5> kOnePass{Index{8} << 10, Index{64} << 10, Index{256} << 10, Index{1} << 20,
                                         Index{4} << 20};
 
-/// Time of one collective over an array of `bytes`, the larger side.
+/// Time of one collective. `bytes` is the size of its larger side.
 Seconds time_of(Engine& engine, const Axis& axis, Kind kind, Algorithm algorithm, Index bytes, Seconds budget) {
   const Index ranks = engine.mesh().axes().size(axis);
   const Index piece = std::max<Index>(1, bytes / 4 / ranks);
@@ -47,8 +47,8 @@ Seconds time_of(Engine& engine, const Axis& axis, Kind kind, Algorithm algorithm
   });
 }
 
-/// Rules for one kind across nodes: `doubling` up to the largest size at which it is fastest, then what is fastest for
-/// large arrays.
+/// Rules for one kind across nodes: `doubling` up to the largest size at which it is fastest, then the fastest
+/// algorithm for large arrays.
 void add_network_rules(Engine& engine, const Axis& axis, Kind kind, Seconds budget, std::vector<Tuning::Rule>& rules) {
   const Index ranks = engine.mesh().axes().size(axis);
   const auto time = [&](Algorithm algorithm, Index bytes) {
@@ -68,7 +68,7 @@ void add_network_rules(Engine& engine, const Axis& axis, Kind kind, Seconds budg
   rules.push_back({kind, LinkKind::network, ranks, Tuning::kAny, best});
 }
 
-/// The smallest size that was tried at which two passes are faster than one.
+/// The smallest tried size at which two passes are faster than one.
 Index one_pass_limit(const Mesh& mesh, const Axis& axis, Seconds budget) {
   Engine engine(mesh);
   if (!collectives::give_arena(engine, 3 * kOnePass.back()).empty()) return 0;
@@ -105,7 +105,8 @@ Tuning probe_tuning(const Mesh& mesh, Seconds budget) {
     Engine engine(mesh);
     for (const Kind kind : kAcrossNetworks) add_network_rules(engine, axis, kind, budget, rules);
   }
-  // Rules hold up to so many ranks, so those of fewer come first; the built-in serve what was not measured.
+  // A rule holds up to a number of ranks, so rules of fewer ranks come first. The built-in rules serve all
+  // other cases.
   std::stable_sort(rules.begin(), rules.end(),
                    [](const Tuning::Rule& a, const Tuning::Rule& b) { return a.most_ranks < b.most_ranks; });
   tuning.rules.insert(tuning.rules.begin(), rules.begin(), rules.end());

@@ -8,7 +8,7 @@
 namespace shardline::roofline {
 namespace {
 
-/// FLOPs of `factor` BDF over all chips.
+/// The time of `factor` BDF FLOPs, shared by all chips.
 Seconds math_time(double factor, const TwoProducts& layer, const ChipRates& chip, double chips) {
   return Flops(factor * layer.tokens * layer.d_model * layer.d_ff / chips) / chip.compute;
 }

@@ -8,7 +8,7 @@ namespace {
 /// Hops between the two most distant ranks of an axis of `ranks`.
 Index longest_way(Index ranks, const Link& link) { return link.two_way ? ranks / 2 : ranks - 1; }
 
-/// The whole array, when `part` is the p - 1 blocks of it, of p, that a rank sends or receives.
+/// The whole array. `part` is the p - 1 of its p blocks that a rank sends or receives.
 Bytes whole_of(Bytes part, const std::vector<Index>& ranks) {
   const auto p = static_cast<double>(element_count(ranks));
   return p > 1 ? part * (p / (p - 1)) : part;
@@ -25,14 +25,14 @@ BytesPerSecond slowest_of(const std::vector<Link>& links) {
   return slowest;
 }
 
-/// Bytes that cross the busiest link of an axis in one direction, divided by the bytes that a rank holds, when every
-/// rank has a different piece for each of the `ranks`.
+/// Bytes that cross the busiest link of an axis in one direction, divided by the bytes of a rank, if every rank
+/// has a different piece for each of the `ranks`.
 double scattered_share(Index ranks, const Link& link, CostMode mode) {
   const auto p = static_cast<double>(ranks);
   if (link.two_way && mode == CostMode::book_limit) return p / 8;
   const Index below_middle = ranks / 2;
-  // A ring: pieces go the shorter way round, p / 4 hops on average, half of them in each direction. A line: every rank
-  // below the middle has a piece for every rank above it.
+  // A ring: pieces go the shorter way, p / 4 hops on average, half of them in each direction. A line: every
+  // rank below the middle has a piece for every rank above it.
   const auto crossing = static_cast<double>(below_middle * (ranks - below_middle));
   return link.two_way ? crossing / (2 * p) : crossing / p;
 }
@@ -54,8 +54,8 @@ std::vector<std::pair<Index, Link>> torus_axes(Index ranks, const Link& link) {
   return axes;
 }
 
-/// Bytes that a rank sends on a ring: every piece except one. With pieces of different sizes this is the smaller of
-/// `sent` (its own piece to each of the others) and `received` (from each of the others a piece that it adds).
+/// Bytes that a rank sends on a ring: all pieces except one. If pieces have different sizes this is the smaller
+/// of `sent` (its own piece to each other rank) and `received` (a piece to add from each other rank).
 Bytes passed_round(const Collective& collective) {
   return collective.received.value > 0 ? std::min(collective.sent, collective.received) : collective.sent;
 }
@@ -119,8 +119,8 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
   part.ranks = switched_ranks;
   if (torus.empty()) return through_switch(part, hardware.cost_mode);
 
-  // The switch carries the part of the array that one rank of each torus has. Then the links of each torus carry the
-  // rest.
+  // First the switch carries the part of the array that one rank of each torus has. Then the links of each
+  // torus carry the rest.
   const Bytes whole = whole_of(collective.sent, collective.ranks);
   part.received = Bytes(0);
   part.sent = collective.scatters ? whole : whole / static_cast<double>(element_count(torus_ranks));

@@ -4,7 +4,7 @@
 
 namespace shardline::roofline {
 
-/// How a rate depends on a size, from measurements at some sizes.
+/// A rate as a function of a size, from measurements at some sizes.
 class Curve {
  public:
   struct Point {
@@ -14,13 +14,13 @@ class Curve {
   };
 
   Curve() = default;
-  /// Throws Error unless sizes rise and all is positive.
+  /// Throws Error unless sizes rise and all numbers are positive.
   explicit Curve(std::vector<Point> points);
 
   bool empty() const { return points_.empty(); }
   const std::vector<Point>& points() const { return points_; }
-  /// The rate at `size`: logarithms are interpolated between neighbours, and beyond either end the rate there holds.
-  /// Throws Error when there are no points.
+  /// The rate at `size`. Between two points the logarithms are interpolated. Beyond either end the rate of that
+  /// end holds. Throws Error if there are no points.
   double at(double size) const;
   bool operator==(const Curve&) const = default;
 

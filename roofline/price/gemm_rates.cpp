@@ -7,9 +7,10 @@
 namespace shardline::roofline {
 namespace {
 
-/// A time that is known at some extents, `at(i)` at sizes[i], at another extent: on the line between two neighbours.
-/// Beyond the largest it grows with the extent. Below the smallest it goes on on the line between the two smallest, but
-/// falls at most with the extent and does not rise; of one size alone it falls with the extent.
+/// The time at `extent`, from the times `at(i)` at sizes[i]. Between two sizes it is on the line between them.
+/// Beyond the largest it is proportional to the extent. Below the smallest it follows the line through the two
+/// smallest, but it does not rise, and falls at most in proportion to the extent. With one size alone it is
+/// proportional to the extent.
 template <class Time>
 double time_at(const std::vector<Index>& sizes, Index extent, Time at) {
   const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };

@@ -11,8 +11,8 @@ namespace shardline::roofline {
 class GemmRates {
  public:
   GemmRates() = default;
-  /// `sizes` rise and serve for all three extents; `rates` are those of every (m, n, k) of them, k fastest. Throws
-  /// Error when their number is not the cube of the number of sizes, or anything is not positive.
+  /// `sizes` rise and are the grid of all three extents. `rates` has one rate for every (m, n, k), k fastest.
+  /// Throws Error unless there are (number of sizes)^3 rates and all numbers are positive.
   GemmRates(std::vector<Index> sizes, std::vector<FlopsPerSecond> rates);
 
   bool empty() const { return sizes_.empty(); }
@@ -21,9 +21,10 @@ class GemmRates {
   /// The best rate of the grid.
   FlopsPerSecond best() const;
   /// The rate of a product of these extents, which must be positive. Between the sizes of the grid, the time is
-  /// interpolated linearly along each extent. Beyond the largest size its rate holds. Below the smallest size the line
-  /// through the two smallest is continued; the time stays between that of the smallest size and what the rate of the
-  /// smallest size gives. With one size, its rate holds. Throws Error when the grid is empty.
+  /// interpolated linearly along each extent. Above the largest size its rate holds. Below the smallest size
+  /// the line through the two smallest continues. There the time is at most that of the smallest size, and at
+  /// least the time at the rate of the smallest size. A single size gives its rate to all extents. Throws Error
+  /// if the grid is empty.
   FlopsPerSecond at(Index m, Index n, Index k) const;
   bool operator==(const GemmRates&) const = default;
 

@@ -8,7 +8,7 @@ namespace shardline::roofline {
 
 namespace {
 
-/// The rate at which the arithmetic of a call can go at most.
+/// The highest rate of the arithmetic of a call.
 FlopsPerSecond ceiling(const Work& work, const Hardware& hardware) {
   if (work.m > 0) return hardware.gemm_rate(work.m, work.n, work.k);
   const auto own = hardware.kernels.find(std::string(work.kernel));
@@ -30,7 +30,8 @@ Seconds memory_time(const Work& work, const Hardware& hardware) {
   return time * (work.cost.bytes / touched);  // a call need not use all of an array
 }
 
-/// What a product of this work touched when its rate was measured: extents beyond the grid are priced by its largest.
+/// The bytes that the measurement of this product's rate touched. The largest extents of the grid price larger
+/// ones.
 Bytes measured_bytes(const Work& work, const Hardware& hardware) {
   const auto arrays = [](Index m, Index n, Index k) { return static_cast<double>(m * k + k * n + m * n); };
   const Index most = hardware.gemm.sizes().back();
@@ -39,7 +40,7 @@ Bytes measured_bytes(const Work& work, const Hardware& hardware) {
   return work.cost.bytes * part;
 }
 
-/// What memory adds to the arithmetic of a product, of which `memory` is the time for all bytes.
+/// The time that memory adds to the arithmetic of a product. `memory` is the time for all bytes.
 Seconds added_by_memory(const Work& work, Seconds memory, const Hardware& hardware) {
   if (work.m == 0) return Seconds(0);
   if (hardware.gemm.empty()) return hardware.products_copy ? memory : Seconds(0);

@@ -1,5 +1,5 @@
-// Every collective by every algorithm on flat arrays: sizes around every switch, messages above the limit of a count,
-// and sums that round.
+// Every collective by every algorithm on flat arrays: sizes near every switch of the algorithm, messages above
+// the limit of a count, and sums with rounding.
 
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@
 namespace shardline::collectives {
 namespace {
 
-/// Room for arrays of up to `most` elements of f32 in an arena, where every algorithm can work: an operand of each kind
-/// of collective and its result.
+/// Memory for arrays of up to `most` elements of f32 in an arena, for every algorithm: an operand and a result
+/// of each kind of collective.
 struct Room {
   Room(Stage& stage, Index most)
       : operand(spoiled_in_arena(stage, DType::f32, {2 * most + world().size()})),
         result(spoiled_in_arena(stage, DType::f32, {5 * most})) {}
 
-  /// What the arena must have.
+  /// The bytes that the arena needs.
   static Index bytes(Index most) { return 32 * most + 4096; }
   /// The next part of `memory`, of `shape`.
   static Tensor take(const Tensor& memory, Index& taken, const Shape& shape) {
@@ -48,7 +48,7 @@ struct Room {
   Index result_taken = 0;
 };
 
-/// All five collectives on arrays of `n` elements a rank, in flight together.
+/// All five collectives on arrays of `n` elements per rank, in flight together.
 void check_together(Stage& stage, Room room, Index n, const Options& options) {
   const Index p = stage.positions();
   const Algorithm algorithm = options.algorithm;
@@ -137,7 +137,7 @@ TEST_P(EveryCollective, OfMessagesAboveTheLimitOfACount) {
   const Index most = 50 * world().size() + 3;
   for_each_stage(Room::bytes(most), [&](Stage& stage) {
     const Room room(stage, most);
-    // It stands for 2^31; every segment is above it. The two ends of a message need not agree on it.
+    // The limit replaces 2^31. Every segment exceeds it. The two ends of a message may have different limits.
     const ScopedMessageLimit limit(world().rank() % 2 == 0 ? 5 : 13);
     for (const Index segment_bytes : {Index{0}, Index{60}}) {
       check_together(stage, room, most, {GetParam(), segment_bytes});
@@ -158,7 +158,8 @@ std::string bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes())};
 }
 
-/// Rounding sums of `n` elements: on all positions and in three runs, in which ranks come in other orders, the same.
+/// Sums of `n` elements with rounding: the same on all positions and in three runs with different orders of the
+/// ranks.
 template <class T>
 void check_bits(Stage& stage, DType dtype, Index n, const Options& options) {
   SCOPED_TRACE(fmt::format("{} {}, wire {}", n, name_of(dtype), name_of(options.wire)));
@@ -183,7 +184,7 @@ void check_bits(Stage& stage, DType dtype, Index n, const Options& options) {
 
 TEST_P(EveryCollective, GivesTheSameBitsEverywhereAndAgain) {
   if (GetParam() == Algorithm::native) GTEST_SKIP() << "native has an order of its own";
-  const Index most = 5003;  // direct all_reduce in two passes where it has them
+  const Index most = 5003;  // large enough for two passes of direct all_reduce
   for_each_stage(Index{1} << 20, [&](Stage& stage) {
     if (stage.positions() == 1) return;
     for (const Index n : {Index{103}, most}) {

@@ -13,7 +13,7 @@ namespace shardline::collectives {
 
 inline constexpr Options kDirect{.algorithm = Algorithm::direct};
 
-/// Calls `check(stage)` for every mesh case, with an arena of `bytes` set.
+/// Calls `check(stage)` for every mesh case with an arena of `bytes`.
 void for_each_arena(Index bytes, const std::function<void(Stage&)>& check);
 
 /// Collective over the mesh: a copy of `tensor` in the stage's arena.

@@ -37,7 +37,7 @@ void fill(Tensor& tensor, const std::function<double(Index)>& value) {
     case DType::i64:
       return fill_as<std::int64_t>(tensor, value);
     case DType::int8:
-      break;  // nothing is computed in it
+      break;  // no computation uses it
   }
   FAIL() << "no values of " << name_of(tensor.dtype());
 }
@@ -64,7 +64,7 @@ double element(const Tensor& tensor, Index i) {
 }  // namespace
 
 const mpi::Communicator& world() {
-  // Never freed: gtest has no place to do that before MPI ends.
+  // Never freed: gtest has no hook for this before MPI ends.
   static const auto* comm = new mpi::Communicator(mpi::Communicator::world());
   return *comm;
 }
@@ -145,7 +145,7 @@ Tensor combine(ReduceOp op, const std::vector<Tensor>& arrays) {
       const double other = element(arrays[k], i);
       value = op == ReduceOp::max ? std::max(value, other) : value + other;
     }
-    // Divided in the precision in which the element type is computed, once.
+    // One division, in the precision of computations with this element type.
     const auto count = static_cast<double>(arrays.size());
     if (op != ReduceOp::avg) return value;
     return result.dtype() == DType::f64 ? value / count

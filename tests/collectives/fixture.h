@@ -25,10 +25,10 @@ struct MeshCase {
   std::string name() const { return mesh.to_string() + " over " + to_string(axes); }
 };
 
-/// X alone on any number of ranks; on 4 and 6 ranks also two axes, each alone and both in both orders.
+/// X alone on any number of ranks. On 4 and 6 ranks also two axes: each alone, and both in both orders.
 std::vector<MeshCase> mesh_cases();
 
-/// A mesh case brought to life.
+/// A mesh case with its mesh and engine.
 struct Stage {
   explicit Stage(const MeshCase& mesh_case) : mesh(mesh_case.mesh, world()), engine(mesh), axes(mesh_case.axes) {}
   Mesh mesh;
@@ -42,8 +42,8 @@ struct Stage {
   Range block(Index n) const { return nested_block(n, axes, mesh.axes(), mesh.coordinates()); }
 };
 
-/// Thins the checks of a test where more ranks than most machines have cores take turns on them: takes one of every
-/// `stride`, a prime, so that the innermost loops meet in every combination; up to 3 ranks all of them.
+/// Thins the checks of a test on more ranks than most machines have cores. It takes one of every `stride`, a
+/// prime, so that all combinations of the innermost loops occur. Up to 3 ranks take all checks.
 class Turns {
  public:
   explicit Turns(Index stride = 13) : stride_(world().size() <= 3 ? 1 : stride) {}
@@ -56,26 +56,26 @@ class Turns {
 
 inline constexpr DType kAllDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64};
 
-/// Sizes of a dim around the number of positions, a prime, and none.
+/// Sizes of a dim near the number of positions, a prime, and 0.
 std::vector<Index> interesting_sizes(Index positions);
 
-/// Every algorithm of the collectives with the built-in segments, those that go by rounds also with segments of an
-/// element or two, and MPI's collectives.
+/// Every algorithm of the collectives with the built-in segments. Algorithms with rounds also run with segments
+/// of one or two elements. Also MPI's collectives.
 std::vector<Options> all_options();
-/// Those with which `dtype` is reduced; bf16 over each of its wires.
+/// The options for reductions of `dtype`; bf16 over each of its wires.
 std::vector<Options> reducing_options(DType dtype);
-/// Those of a shift.
+/// The options of a shift.
 std::vector<Options> shift_options();
-/// Those of a reshard.
+/// The options of a reshard.
 std::vector<Options> reshard_options();
 std::string describe(const Options& options);
 
-/// An array of whole numbers from -8 to 8, which every element type holds and whose sums over a few ranks are exact in
-/// every order; the same for the same `name` on every rank.
+/// An array of whole numbers from -8 to 8. Every element type holds them, and their sums over a few ranks are
+/// exact in every order. The same `name` gives the same array on every rank.
 Tensor whole_numbers(DType dtype, const Shape& shape, const std::string& name);
 
-/// Element by element combination of arrays by plain loops in f64; the arrays hold whole numbers. An average is rounded
-/// to the element type.
+/// Combines arrays of whole numbers element by element, by plain loops in f64. Rounds an average to the element
+/// type.
 Tensor combine(ReduceOp op, const std::vector<Tensor>& arrays);
 
 /// A tensor of bytes that no test expects.
@@ -83,7 +83,7 @@ Tensor spoiled(DType dtype, const Shape& shape);
 
 bool same_bits(const Tensor& a, const Tensor& b);
 
-/// `block` at its place along `dim` in a tensor of `shape`, which shares the storage of the second result.
+/// An array and a tensor over one of its blocks. Both share storage.
 struct InPlace {
   Tensor whole;
   Tensor block;
@@ -100,7 +100,7 @@ void for_each_mesh(const std::function<void(Stage&)>& check);
 /// A mesh of two axes over the whole job; X is of size 1 on an odd number of ranks.
 AbstractMesh two_axes();
 
-/// The message of the Error that `body` throws must hold every one of `parts`.
+/// Expects that `body` throws an Error whose message contains every one of `parts`.
 void expect_refused(const std::function<void()>& body, const std::vector<std::string>& parts);
 
 }  // namespace shardline::collectives

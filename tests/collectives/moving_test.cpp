@@ -1,4 +1,4 @@
-// Collectives that move elements and change none: every rank makes the logical array for itself and compares.
+// Collectives that move elements without a change. Every rank makes the logical array itself and compares.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// Three dims of which `dim` has `n` elements.
+/// A shape of three dims; `dim` has `n` elements.
 Shape shape_with(int dim, Index n) {
   Shape shape{2, 3, 2};
   shape[static_cast<std::size_t>(dim)] = n;
@@ -69,7 +69,7 @@ TEST(AllToAll, BetweenAllPairsOfDims) {
     for (int gather_dim = 0; gather_dim < 3; ++gather_dim) {
       for (int split_dim = 0; split_dim < 3; ++split_dim) {
         if (split_dim == gather_dim) continue;
-        // Every pair of sizes, with element types and algorithms taking turns.
+        // Every pair of sizes. Element types and algorithms take turns.
         for (std::size_t k = 0; k < sizes.size() * sizes.size(); ++k) {
           if (!turns.taken()) continue;
           const Index gathered = sizes[k % sizes.size()];

@@ -1,4 +1,4 @@
-// Meshes of which one axis lies inside the nodes and the other joins them.
+// Meshes with one axis inside the nodes and one axis between nodes.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// An all_reduce that waits to be checked.
+/// An all_reduce that is checked later.
 struct Reduction {
   Reduction(Stage& stage, const Axes& axes, const std::string& name, const Options& options = {})
       : out(spoiled_in_arena(stage, DType::f32, {kSize})), handle(start(stage, axes, name, options)) {}

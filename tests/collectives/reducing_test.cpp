@@ -1,4 +1,5 @@
-// Collectives that combine. Whole numbers make every order exact; one test with rounding pins the promised order.
+// Collectives that combine elements. Whole numbers make every order exact. One test with rounding checks the
+// documented order.
 
 #include <gtest/gtest.h>
 
@@ -13,13 +14,13 @@
 namespace shardline::collectives {
 namespace {
 
-/// The operations that `dtype` has.
+/// The reductions of `dtype`.
 std::vector<ReduceOp> operations(DType dtype) {
   if (is_integer(dtype)) return {ReduceOp::sum, ReduceOp::max};
   return {ReduceOp::sum, ReduceOp::max, ReduceOp::avg};
 }
 
-/// What the ranks of this rank's group bring, in order of position.
+/// The operands of the ranks of this rank's group, in order of position.
 std::vector<Tensor> operands(const Stage& stage, DType dtype, const Shape& shape) {
   std::vector<Tensor> all;
   for (const Index rank : stage.group()) all.push_back(whole_numbers(dtype, shape, fmt::format("operand {}", rank)));

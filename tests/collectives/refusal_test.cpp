@@ -1,4 +1,4 @@
-// What is not legal is refused with a message that names it. Every rank makes the same mistake, so nothing hangs.
+// Illegal arguments throw with a message that names them. Every rank makes the same mistake, so no rank hangs.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST_F(Refusal, OfShapesNamesBothAndTheDim) {
 TEST_F(Refusal, OfElementTypesAndOverlap) {
   Tensor doubles(DType::f64, whole.shape());
   expect_refused([&] { all_gather(engine, axes, block, 0, doubles); }, {"in is f32, out is f64"});
-  // Half over each other: neither apart nor the same.
+  // The two tensors overlap by half: they are neither separate nor the same.
   const auto memory = std::make_shared<Tensor>(DType::f32, Shape{30});
   const Tensor low(DType::f32, {20}, {memory, memory->data()});
   Tensor high(DType::f32, {20}, {memory, memory->data() + 40});
@@ -111,13 +111,13 @@ TEST(Failure, OfAMessageOfAnotherSizeNamesTheOperationAndStays) {
   testing::internal::CaptureStderr();
   {
     Engine engine(mesh);
-    // Every rank gets two elements where it has room for three.
+    // Every rank gets two elements but expects three.
     const Tensor in = Tensor::zeros(DType::f32, {2});
     Tensor out(DType::f32, {3});
     expect_refused([&] { shift(engine, {"X"}, in, 1, out); },
                    {"shift over X", "position", "8 bytes", "12 were expected"});
     EXPECT_THROW(engine.poll(), Error);
-    world().barrier();  // the messages to others are through
+    world().barrier();  // the messages to others are complete
   }
   const std::string message = testing::internal::GetCapturedStderr();
   EXPECT_NE(message.find("an engine was destroyed with shift over X"), std::string::npos) << message;

@@ -6,8 +6,8 @@
 
 namespace shardline::collectives {
 
-/// Every sharding of an array of `dims` dims over some of `axes`, nothing owed: each axis in no dim or in one, in every
-/// order within a dim.
+/// Every sharding of an array of `dims` dims over some of `axes`, without unreduced axes. Each axis shards one
+/// dim or none, in every order within a dim.
 inline std::vector<Sharding> all_shardings(std::size_t dims, const Axes& axes) {
   std::vector<Sharding> all{Sharding::replicated(dims)};
   for (const Axis& axis : axes) {

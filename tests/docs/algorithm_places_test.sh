@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# algorithm_places_test.sh SOURCE: the list "Adding an algorithm" of docs/collectives.md has every file that tells algorithms of
-# messages apart, and no other.
+# algorithm_places_test.sh SOURCE: the list "Adding an algorithm" of docs/collectives.md has exactly the files that
+# distinguish algorithms by messages.
 set -euo pipefail
 cd "$1"
 listed=$(sed -n '/^## Adding an algorithm/,/^## Measured/s/^[0-9]*\. `\([a-z_/.]*\)`.*/\1/p' docs/collectives.md | LC_ALL=C sort)

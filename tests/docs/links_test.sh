@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# links_test.sh SOURCE: every relative link of the documents leads to a file, and the architecture names only files and rooms that exist.
+# links_test.sh SOURCE: every relative link of the documents leads to a file. The architecture names only existing files and rooms.
 set -euo pipefail
 cd "$1"
 faults=0

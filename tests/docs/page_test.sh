@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A page of the documentation says what its commands print: every line "$ command" of a fenced block is run, and the lines
-# below it must be its standard output.
+# A page of the documentation shows the output of its commands. Runs every line "$ command" of a fenced block. The
+# lines below it must be its standard output.
 #
 #   page_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
 #
-# Of commands under mpirun, whatever is measured is left out of the comparison: times, rates, ratios, limiters and rounding
-# errors, the order of operations by their ratios, and the diagnosis. All else must be equal. With --update the page is rewritten with what the commands print now.
+# For commands under mpirun, the comparison ignores measured values: times, rates, ratios, limiters, rounding errors,
+# the order of operations by ratio, and the diagnosis. Everything else must be equal. --update writes the current
+# output into the page.
 set -euo pipefail
 mpirun_sh=$1 launcher=$2 shardline=$3 page=$4 update=${5:-}
 folder=$(mktemp -d)
@@ -13,7 +14,7 @@ trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/work/build/release"
 ln -s "$shardline" "$folder/work/build/release/shardline"
 
-# As the page writes it: mpirun -n N PROGRAM ARGS...
+# The form on the page: mpirun -n N PROGRAM ARGS...
 mpirun() { "$mpirun_sh" "$launcher" "${@:2}"; }
 
 # run_command: standard output of $command to $folder/output.
@@ -35,7 +36,7 @@ without_measurements() {
     in_order
 }
 
-# Operations stand in the order of their ratios: consecutive lines of them are sorted.
+# Operations are in the order of their ratios, so consecutive lines of operations are sorted.
 in_order() {
   awk '
     function flush() { if (lines != "") { printf "%s", lines | "sort"; close("sort"); lines = "" } }
@@ -44,13 +45,13 @@ in_order() {
     END { flush() }'
 }
 
-# comparable FILE: what of the output of $command can be compared.
+# comparable FILE: the comparable part of the output of $command.
 comparable() {
   printf '$ %s\n' "$command"
   if [[ $command == mpirun* ]]; then without_measurements <"$1"; else cat "$1"; fi
 }
 
-# Reads the page and writes it as it ought to be to $folder/page, and both outputs of each command for comparison.
+# Reads the page. Writes the expected page to $folder/page, and both outputs of each command for the comparison.
 commands=0 fenced=false command='' continued=false
 finish_command() {
   if [[ -n $command ]]; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes every row of docs/reliability.md: what a user does, what happened once, what happens now.
+# Makes every row of docs/reliability.md: the user's command, the earlier result, the result now.
 #
 #   reliability_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
 #
-# The files of tests/docs/reliability run in the order of their names, each in an empty folder, by the functions below. What they
-# print must be what the page says from its first "## " on. With --update that part of the page is written anew.
+# Runs the files of tests/docs/reliability in the order of their names, each in an empty folder, with the functions below.
+# Their output must equal the page from its first "## " on. --update rewrites that part of the page.
 set -euo pipefail
 mpirun_sh=$1 launcher=$2 shardline=$3 page=$4 update=${5:-}
 rows_folder=$(cd "$(dirname "$0")" && pwd)/reliability
@@ -15,7 +15,7 @@ ln -s "$shardline" "$folder/bin/shardline"
 export PATH="$folder/bin:$PATH"
 exec 3>"$folder/rows"
 
-# As a user writes it: mpirun -n N PROGRAM ARGS...
+# The form of the user: mpirun -n N PROGRAM ARGS...
 mpirun() { "$mpirun_sh" "$launcher" "${@:2}"; }
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
@@ -25,13 +25,13 @@ section() {
   printf '\n## %s\n\n| What a user does | What happened | What happens now |\n| --- | --- | --- |\n' "$1" >&3
 }
 
-# A cell of a table: bars do not end it.
+# A cell of a table; escapes bars, so they do not end it.
 cell() { printf '%s' "${1//|/\\|}"; }
 
-# row COMMAND HAPPENED [PATTERN]: runs COMMAND as a shell would. The last column is its exit code and what it said: its first
-# line "shardline: ...". With PATTERN, an extended regular expression, it is the first piece of the output that
-# matches, so that measured numbers can be left out; without such a piece the test fails. Both outputs stay in the files
-# `out` and `err` for what the row file checks itself.
+# row COMMAND HAPPENED [PATTERN]: runs COMMAND as a shell does. The last column is its exit code and its message: the
+# first line "shardline: ...". With PATTERN, an extended regular expression, it is the first match in the output, so that
+# measured numbers can be left out. Without a match the test fails. Both outputs stay in the files `out` and `err`, so the
+# row file can check them.
 row() {
   local command=$1 happened=$2 pattern=${3:-} code=0 said
   (eval "$command") >out 2>err </dev/null || code=$?
@@ -45,7 +45,7 @@ row() {
     "${said:+: \`$(cell "$said")\`}" >&3
 }
 
-# checked WHAT COMMAND...: something that must hold after a row, such as that a file is as it was.
+# checked WHAT COMMAND...: a condition that must hold after a row, for example that a file did not change.
 checked() {
   local what=$1
   shift

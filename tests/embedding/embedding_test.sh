@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# embedding_test.sh SOURCE BUILD LAUNCHER CMAKE_OPTION...: the project in the folder `user` here has SOURCE as a part of it.
+# embedding_test.sh SOURCE BUILD LAUNCHER CMAKE_OPTION...: the project in the folder `user` contains SOURCE.
 set -euo pipefail
 source_folder=$1 build=$2 launcher=$3
 shift 3
@@ -17,7 +17,7 @@ cmake --build "$build" --target whole_array -- -j 2 | tail -n 5
 said=$("$source_folder/scripts/mpirun.sh" "$launcher" 2 "$build/whole_array")
 [[ "$said" == "A[4] = 40" ]] || fail "it says: $said"
 
-# What reaches the user by the target that links all floors.
+# The options that the user gets from the target that links all floors.
 all_floors=$(grep -o '"command": .*all_floors\.dir.*' "$build/compile_commands.json")
 [[ "$all_floors" == *-std=gnu++20* ]] || fail "no C++20: $all_floors"
 [[ "$all_floors" == *-DOMPI_SKIP_MPICXX* ]] || fail "the C++ bindings of MPI: $all_floors"
@@ -26,6 +26,6 @@ libraries=$(ninja -C "$build" -t inputs all_floors | grep -o 'libshardline_[a-z]
 for floor in base runtime kernels collectives roofline program models; do
   [[ "$libraries" == *"libshardline_$floor.a"* ]] || fail "floor $floor is not linked: $libraries"
 done
-# The command, its tests and their packages are no part of it.
+# It does not contain the command, its tests and their packages.
 others=$(ninja -C "$build" -t targets all | grep -E '^shardline/(tools|tests|examples|benchmarks)/' || true)
 [[ -z "$others" ]] || fail "parts that nobody asked for: $others"

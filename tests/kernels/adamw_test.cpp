@@ -15,7 +15,7 @@ template <class T>
 class AdamWTest : public ::testing::Test {};
 TYPED_TEST_SUITE(AdamWTest, testing::FloatTypes);
 
-/// One parameter after another in f64, as the paper writes it.
+/// One parameter after another in f64, as in the paper.
 struct Reference {
   double p = 0, m = 0, v = 0;
 

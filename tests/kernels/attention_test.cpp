@@ -24,7 +24,7 @@ struct Result {
   Array<T> o, lse;
 };
 
-/// Softmax attention row by row in f64, the whole row of scores at once.
+/// Softmax attention row by row in f64, with the whole row of scores at one time.
 template <class T>
 Result<double> attend_plainly(const Array<T>& q, const Array<T>& k, const Array<T>& v, const AttentionOptions& at) {
   const Index T_ = q.shape[1], K = q.shape[2], G = q.shape[3], H = q.shape[4], S = k.shape[1];
@@ -65,7 +65,8 @@ struct Case {
   AttentionOptions options;
 };
 
-/// Beside a square: several blocks with odd remainders, keys before and after the queries, rows that see nothing.
+/// A square case, several blocks with odd remainders, keys before and after the queries, and rows without
+/// visible keys.
 const std::vector<Case> kCases{{2, 5, 5, 2, 3, 4, {}},          {1, 300, 300, 1, 2, 8, {}},
                                {1, 1, 1, 1, 1, 1, {}},          {1, 40, 200, 2, 1, 8, {160, 0}},
                                {1, 200, 40, 1, 1, 8, {0, 160}}, {1, 140, 150, 1, 2, 6, {100, 90}},
@@ -96,7 +97,7 @@ TYPED_TEST(AttentionTest, StaysFiniteOnLargeScores) {
   for (const T value : result.lse.values) ASSERT_TRUE(std::isfinite(value));
 }
 
-/// Rows are computed several at a time, and stay apart.
+/// The kernel computes several rows at a time. They do not affect each other.
 TYPED_TEST(AttentionTest, KeepsANanInItsRow) {
   using T = TypeParam;
   auto q = random_array<T>("q", {1, 40, 1, 2, 8});
@@ -217,7 +218,7 @@ TEST(AttentionErrorTest, RefusesShapesThatDisagree) {
 
 TEST(AttentionCostTest, CountsVisiblePairs) {
   const Shape q{2, 3, 2, 2, 8}, k{2, 4, 2, 8};
-  // Queries 1, 2 and 3 see 2, 3 and 4 of the keys: 9 pairs for each of 8 heads.
+  // Queries 1, 2 and 3 see 2, 3 and 4 keys: 9 pairs for each of 8 heads.
   const Cost forward = attention_cost(q, k, {.query_begin = 1}, 4);
   EXPECT_EQ(forward.flops, Flops(4 * 9 * 8 * 8));
   EXPECT_EQ(forward.bytes, Bytes(4 * (2 * 192 + 2 * 128 + 24)));

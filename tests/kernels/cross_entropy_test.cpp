@@ -46,7 +46,8 @@ struct Outcome {
   std::vector<Array<T>> dlogits;
 };
 
-/// Runs the phases on blocks of the vocabulary as ranks would: maximum and sums over the blocks between the phases.
+/// Runs the phases on blocks of the vocabulary, as ranks do: maximum and sums over the blocks between the
+/// phases.
 template <class T>
 Outcome<T> run(const Array<T>& logits, const Array<std::int32_t>& labels, const std::vector<Range>& blocks, T dloss) {
   const Shape rows = labels.shape;
@@ -114,7 +115,7 @@ TYPED_TEST(CrossEntropyTest, SurvivesLargeLogits) {
   for (const T value : outcome.dlogits[0].values) EXPECT_TRUE(std::isfinite(value));
 }
 
-/// Rows of one logit: their sums are exponentials as the kernels compute them.
+/// Rows of one logit: their sums are the exponentials of the kernels.
 template <class T>
 Array<T> exponentials(const Array<T>& x) {
   const Array<T> max(x.shape);

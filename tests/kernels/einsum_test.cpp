@@ -18,7 +18,7 @@ using testing::unwritten;
 
 Subscripts subscripts_of(const std::string& letters) { return Subscripts(letters.begin(), letters.end()); }
 
-/// "ab,bc->ac" taken apart.
+/// "ab,bc->ac" in parts.
 struct Formula {
   std::vector<std::string> operands;
   std::string out;
@@ -176,7 +176,7 @@ TYPED_TEST(EinsumTest, EqualsItsDefinitionOnRandomFormulas) {
   }
 }
 
-/// A formula with arrays of small whole numbers, whose sums are exact, for windows on it.
+/// A formula with arrays of small whole numbers, whose sums are exact, for tests of windows.
 template <class T>
 class Windowed {
  public:
@@ -204,7 +204,7 @@ class Windowed {
     }
   }
 
-  /// Windows one after the other give the whole.
+  /// Adjacent windows together give the whole.
   void check_cover(char letter) const {
     const Index extent = extents_.at(letter);
     Array<T> out(before_.shape);
@@ -240,7 +240,7 @@ class Windowed {
     return element / inner % extents_.at(letter);
   }
 
-  /// `array` with `value` wherever `letter` lies outside of `range`.
+  /// `array` with `value` at all positions of `letter` outside `range`.
   Array<T> outside_set(Array<T> array, const std::string& letters, char letter, Range range, T value) const {
     if (letters.find(letter) == std::string::npos) return array;
     for (Index i = 0; i < array.size(); ++i) {
@@ -253,7 +253,7 @@ class Windowed {
   void check(char letter, Range range, bool accumulate) const {
     SCOPED_TRACE(std::string("window on ") + letter + " [" + std::to_string(range.begin) + ", " +
                  std::to_string(range.end) + ")" + (accumulate ? ", accumulated" : ""));
-    // The definition over operands that are 0 outside of the window; the einsum must not read what is there.
+    // The definition over operands with 0 outside the window. The einsum must not read there.
     std::vector<Array<T>> zeroed;
     std::vector<Array<T>> spoiled;
     for (std::size_t i = 0; i < operands_.size(); ++i) {

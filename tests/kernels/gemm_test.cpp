@@ -15,7 +15,7 @@ template <class T>
 class GemmTest : public ::testing::Test {};
 TYPED_TEST_SUITE(GemmTest, testing::FloatTypes);
 
-/// alpha op(A) op(B) + beta C in f64; the rows of every matrix lie `leading` apart as `shape` says.
+/// alpha op(A) op(B) + beta C in f64. `shape` gives the leading dimension of every matrix.
 template <class T>
 Array<double> multiply_plainly(const GemmShape& s, double alpha, const Array<T>& a, const Array<T>& b, double beta,
                                const Array<T>& c) {

@@ -55,7 +55,7 @@ TYPED_TEST(NormTest, EqualsItsDefinition) {
   }
 }
 
-/// A sum of squares beyond the type must not come out as a row of zeros, which looks like a result.
+/// A sum of squares that overflows must not give a row of zeros, which looks like a result.
 TYPED_TEST(NormTest, ASumThatOverflowsIsSeen) {
   using T = TypeParam;
   auto x = random_array<T>("x", {2, 4});
@@ -91,7 +91,7 @@ TEST(NormGradTest, EqualsFiniteDifferences) {
   expect_close(gradients.dw, numeric_gradient(w, loss), kGradientTolerance);
 }
 
-/// Blocks of D of unequal sizes, one of them empty, with the arrays between the phases summed over the blocks.
+/// Blocks of D of unequal sizes, one of them empty. Between the phases, the arrays are summed over the blocks.
 TEST(NormSplitTest, BlocksOfTheWidthGiveTheWhole) {
   const Index rows = 4, width = 41;
   const auto x = random_array<double>("x", {rows, width});

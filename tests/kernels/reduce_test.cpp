@@ -31,7 +31,7 @@ std::vector<T> values_of(std::string_view name, Index count) {
   return values;
 }
 
-/// The operation on single elements, in the precision that the contract names.
+/// The operation on single elements, in the documented precision.
 template <class T>
 T expected(ReduceOp op, T a, T b) {
   using Wide = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
@@ -87,7 +87,8 @@ TEST(CombineNanTest, MaximumKeepsNanOfEitherSide) {
 }
 
 TEST(CombineBFloat16Test, RoundsOnceToNearestEven) {
-  // 1 + 2^-8 lies half way between 1 and 1 + 2^-7 and goes to the even 1; 1 + 2^-7 + 2^-8 goes up to 1 + 2^-6.
+  // 1 + 2^-8 is half way between 1 and 1 + 2^-7 and rounds to the even 1. 1 + 2^-7 + 2^-8 rounds up to 1 +
+  // 2^-6.
   std::vector<BFloat16> into{BFloat16(1.0F), BFloat16(1.0078125F)};
   const std::vector<BFloat16> from(2, BFloat16(0.00390625F));
   combine_into(ReduceOp::sum, into, from);
@@ -96,7 +97,7 @@ TEST(CombineBFloat16Test, RoundsOnceToNearestEven) {
 }
 
 TEST(CombineManyTest, FoldsInTheOrderGivenAndDividesOnce) {
-  // More elements than are combined at a time; three operands, of which the order of addition shows in f32.
+  // More elements than one pass combines. The order of addition of three operands shows in f32.
   constexpr Index kCount = 2500;
   const std::vector<float> a = values_of<float>("a", kCount);
   const std::vector<float> b = values_of<float>("b", kCount);
@@ -108,8 +109,8 @@ TEST(CombineManyTest, FoldsInTheOrderGivenAndDividesOnce) {
 }
 
 TEST(CombineManyTest, MixesBFloat16AndF32AndRoundsAtTheEnd) {
-  // 1 + 2^-9 + 2^-9 is 1 + 2^-8, half way to the next bf16: rounded at every addition it would stay 1, and so it does
-  // here (ties to even); with a third it goes up.
+  // 1 + 2^-9 + 2^-9 is 1 + 2^-8, half way to the next bf16. Rounding at every addition gives 1, and so does
+  // rounding once (ties to even). With a third term it rounds up.
   const std::vector<float> wide(5, 1.0F);
   const std::vector<BFloat16> narrow(5, BFloat16(0.001953125F));
   std::vector<BFloat16> into(5);

@@ -20,7 +20,7 @@ template <class T>
 class RopeTest : public ::testing::Test {};
 TYPED_TEST_SUITE(RopeTest, testing::FloatTypes);
 
-/// x cos(angle) + rotate_half(x) sin(angle) as Hugging Face writes it, for x [B, T, N, H].
+/// x cos(angle) + rotate_half(x) sin(angle) as in Hugging Face, for x [B, T, N, H].
 template <class T>
 Array<double> rope_plainly(const Array<T>& x, Index first_position, double theta) {
   Array<double> y(x.shape);
@@ -91,7 +91,8 @@ TEST(RopeSplitTest, BlocksOfTheSequenceGiveTheWhole) {
   }
 }
 
-/// A position is turned by the same bits wherever its block begins: ranks that split the sequence agree with one.
+/// A position turns by the same bits for any begin of its block. So ranks that split the sequence agree with
+/// one rank.
 TYPED_TEST(RopeTest, TurnsAPositionAlikeInEveryBlock) {
   using T = TypeParam;
   for (const Index width : {6, 64}) {
@@ -108,7 +109,7 @@ TYPED_TEST(RopeTest, TurnsAPositionAlikeInEveryBlock) {
   }
 }
 
-/// Angles of far positions carry the rounding of position times frequency, whatever computes them.
+/// Angles of far positions have the rounding of position times frequency in every implementation.
 TYPED_TEST(RopeTest, TurnsFarPositions) {
   using T = TypeParam;
   const auto x = random_array<T>("x", {1, 40, 1, 16});

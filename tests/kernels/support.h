@@ -11,10 +11,11 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/view.h"
 
-/// What the kernel tests share: arrays that own their memory, comparisons, and gradients by finite differences.
+/// Shared parts of the kernel tests: arrays that own their memory, comparisons, and gradients by finite
+/// differences.
 namespace shardline::kernels::testing {
 
-/// An array in memory of exactly its size, so that the address sanitizer sees every access past its ends.
+/// An array in memory of exactly its size, so the address sanitizer sees every access past its ends.
 template <class T>
 struct Array {
   Shape shape;
@@ -30,7 +31,7 @@ struct Array {
   const T& operator[](Index i) const { return values[static_cast<std::size_t>(i)]; }
 };
 
-/// Standard normal values that depend on the name alone.
+/// Standard normal values that depend only on the name.
 template <class T>
 Array<T> random_array(std::string_view name, Shape shape) {
   Array<T> array(std::move(shape));
@@ -39,7 +40,7 @@ Array<T> random_array(std::string_view name, Shape shape) {
   return array;
 }
 
-/// An array full of NaN: a result that is not written everywhere shows.
+/// An array of NaN, which shows elements that are not written.
 template <class T>
 Array<T> unwritten(Shape shape) {
   return Array<T>(std::move(shape), std::numeric_limits<T>::quiet_NaN());

@@ -25,7 +25,7 @@ complain() {
 # expect WHAT WANTED FOUND
 expect() { [[ "$3" == "$2" ]] || complain "$1: expected '$2', found '$3'"; }
 
-# refuses CODE TEXT ARGUMENT...: the lab ends so, with TEXT in its message.
+# refuses CODE TEXT ARGUMENT...: the lab ends with exit code CODE, and its message contains TEXT.
 refuses() {
   local wanted=$1 text=$2 code=0
   shift 2
@@ -34,13 +34,13 @@ refuses() {
   grep -qF -- "$text" "$folder/out" || complain "'lab.sh $*' does not say '$text' but: $(cat "$folder/out")"
 }
 
-# Nothing is left of any lab; asked for under the lock, for other labs may come and go on this machine.
+# No lab has left anything. Holds the lock, because other labs may start and end on this machine.
 expect_nothing_left() {
   expect "namespaces left $1" "" "$(flock /run/shardline-lab/lock ip netns list | grep shardlab || true)"
   expect "links left $1" "" "$(ip -o link | grep -E 'shardlab|x_plus|y_plus|port[0-9]' || true)"
 }
 
-# route HOST OTHER: the link and the next host by which HOST sends to OTHER, as "x_plus 3".
+# route HOST OTHER: the link and the next host on the way from HOST to OTHER, as "x_plus 3".
 route() {
   "$lab" exec "$1" ip route get "198.18.1.$(($2 + 1))" |
     sed -n 's/.* via 198\.18\.1\.\([0-9]*\) dev \([a-z_]*\) .*/\2 \1/p' | { read -r link via; echo "$link $((via - 1))"; }
@@ -70,7 +70,7 @@ refuses 2 "no program '$folder/none'" run "$folder/none"
 refuses 2 "unexpected argument 'now'" down now
 refuses 77 "not the mpirun of Open MPI 4" run --launcher cat true
 
-# A lab that stays: 2 rows of 3 hosts of 2 ranks.
+# A lab that keeps running: 2 rows of 3 hosts of 2 ranks.
 "$lab" up --launcher "$launcher" --hosts 2x3 --ranks-per-host 2 --wait 100 || exit
 standing=true
 expect "the host's name" shardlab4 "$("$lab" exec 4 hostname)"
@@ -92,7 +92,7 @@ standing=false
 expect_nothing_left "by down"
 refuses 2 "no lab stands" exec 0 true
 
-# A lab for one run: the exit code is the program's, whatever it is; a second lab keeps away; a signal ends it in order.
+# A lab for one run: its exit code is always the program's. A second lab does not start. A signal ends it in order.
 refuses 3 "" run --launcher "$launcher" --hosts 2 --wait 100 bash -c 'exit 3'
 expect_nothing_left "by a run"
 start_in_background
@@ -105,7 +105,7 @@ wait "$background" || code=$?
 expect "exit code after SIGTERM" 143 "$code"
 expect_nothing_left "after SIGTERM"
 
-# A lab whose script had no time to clean up.
+# A lab whose script was killed before it cleaned up.
 start_in_background
 kill -KILL "$background"
 wait "$background" 2>/dev/null || true

@@ -1,5 +1,5 @@
-// Prints, by rank 0, the node of every rank as MPI's split by shared memory gives it: "0 0 2 2" where the ranks 0 and 1
-// share one node, 2 and 3 another; a node goes by its lowest rank.
+// Rank 0 prints the node of every rank by MPI's split by shared memory. "0 0 2 2": ranks 0 and 1 share one
+// node, 2 and 3 another. The lowest rank of a node is its number.
 
 #include <cstdio>
 #include <vector>

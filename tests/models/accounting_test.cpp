@@ -8,7 +8,7 @@
 namespace shardline {
 namespace {
 
-/// The published sizes of models everybody knows.
+/// The published sizes of well-known models.
 TEST(Accounting, CountsTheParametersOfKnownModels) {
   TransformerConfig llama2_7b{32000, 4096, 32, 32, 32, 128, 11008};
   EXPECT_EQ(parameter_count(llama2_7b), 6738415616);
@@ -31,7 +31,7 @@ TEST(Accounting, TellsPartsApart) {
   EXPECT_EQ(parts.norms, Index{161} * 8192);
 }
 
-/// The arrays of the program are the parameters that are counted.
+/// The counted parameters are the arrays of the program.
 TEST(Accounting, CountsWhatTheProgramHolds) {
   for (const bool tied : {false, true}) {
     for (const MlpForm mlp : {MlpForm::swiglu, MlpForm::geglu, MlpForm::gelu}) {
@@ -77,7 +77,7 @@ TEST(Accounting, ActivationsByPolicy) {
 TEST(KnownModels, AreFoundByNameOrFile) {
   const TemporaryFolder folder;
   EXPECT_EQ(sizes_of_model("tiny"), tiny_config());
-  // Keys that training refuses but that are as much work.
+  // Keys that training refuses; they do not change the work.
   const std::string path = folder.write("config.json", R"({"model_type": "llama", "vocab_size": 10, "hidden_size": 12,
       "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "rope_scaling": {"factor": 8.0},
       "attention_bias": true, "hidden_act": "gelu"})");

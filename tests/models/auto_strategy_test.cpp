@@ -10,7 +10,7 @@
 namespace shardline {
 namespace {
 
-/// The cheapest first, each no dearer than under the table, every program right by the checker.
+/// The cheapest comes first, each costs at most its price by the table, and the checker accepts every program.
 TEST(AutoStrategy, IsNeverDearerThanANamedStrategy) {
   const TrainingStep step =
       make_training_step(small_config(false), small_batch(false), {}, {.model = DType::f64, .moments = DType::f64});
@@ -35,7 +35,7 @@ TEST(AutoStrategy, IsNeverDearerThanANamedStrategy) {
   }
 }
 
-/// Whole layers gathered ahead take memory that a step in order does not.
+/// A gather of whole layers ahead takes memory that a step in order does not take.
 TEST(AutoStrategy, CountsTheMemoryOfTheScheduleThatWillRun) {
   const TrainingStep step = small_training_step(true, false, 3);
   const AbstractMesh mesh = AbstractMesh::parse("X=4");

@@ -1,5 +1,5 @@
-// A model that is saved under one layout and loaded under another has the same bits, though no rank reads more than its
-// blocks.
+// A model is saved under one layout and loaded under another. It has the same bits, and no rank reads more than
+// its blocks.
 #include "models/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace shardline {
 namespace {
 
-/// The parts of a model on the ranks of a job: a state under a layout, not yet filled.
+/// A model on the ranks of a job: a state under a layout, not yet filled.
 struct Placed {
   Placed(const mpi::Communicator& comm, const std::string& axes, const std::string& strategy, DType dtype, bool tied)
       : mesh(AbstractMesh::parse(axes), comm),
@@ -35,7 +35,7 @@ struct Placed {
   State state;
 };
 
-/// Different in every element of every parameter.
+/// A different value for every element of every parameter.
 double element(std::size_t parameter, Index i) {
   return static_cast<double>(parameter) + 1.0 / static_cast<double>(i + 2);
 }
@@ -44,7 +44,7 @@ const TrainingNotes kNotes{.sequence = 7, .machine_hash = ""};
 
 class Checkpoints : public testing::Test {
  protected:
-  /// The layouts in which a job of this size tries to load.
+  /// The layouts that a job of this size loads.
   std::vector<std::pair<std::string, std::string>> layouts() const {
     if (world_.size() == 1) return {{"X=1", "fsdp=X"}};
     return {{"X=4", "dp=X"},
@@ -55,7 +55,7 @@ class Checkpoints : public testing::Test {
             {"X=2,Y=2", "tp_g=X,tp_seq=Y"},
             {"Y=2,X=2", "zero1=X,tp_g=Y"}};
   }
-  /// One folder for all ranks.
+  /// The same folder on all ranks.
   std::string folder() const { return world_.broadcast(own_.path(), 0); }
 
   static void expect_elements(const Placed& loaded) {
@@ -98,7 +98,7 @@ TEST_F(Checkpoints, ComeBackInEveryLayout) {
   }
 }
 
-/// Only one rank's block is wrong; every rank says so.
+/// Only one rank's block is wrong, and every rank throws.
 TEST_F(Checkpoints, WhatCannotBeHeldIsRefusedOnEveryRank) {
   const auto [axes, strategy] = layouts().back();
   const auto fault = [&, axes = axes, strategy = strategy](double value, DType dtype) {

@@ -12,7 +12,7 @@ namespace {
 
 using roofline::CountedPasses;
 
-/// LLaMA-3 70B with 4M tokens on a v5p pod: book section 6.
+/// LLaMA-3 70B with 4M tokens on a v5p pod (book section 6).
 ClosedFormQuery llama_on_a_pod() {
   ClosedFormQuery query;
   query.config = sizes_of_model("llama3-70b");
@@ -43,7 +43,7 @@ TEST(ClosedForm, ChoosesTheMeshesOfTheBook) {
   EXPECT_EQ(mixed_answer(query, CountedPasses::both_regathering).mesh.x, 1024);
 }
 
-/// Another way to the same times: bytes and FLOPs of 80 layers written out.
+/// The same times in another way: bytes and FLOPs of 80 layers, written out.
 TEST(ClosedForm, TimesAreOfAllLayers) {
   const MixedAnswer forward = mixed_answer(llama_on_a_pod(), CountedPasses::forward);
   const double bdf = 4194304.0 * 8192 * 28672;
@@ -74,7 +74,7 @@ TEST(ClosedForm, SaysWhichBoundBindsAndWhatFits) {
   EXPECT_EQ(answers.size(), 5U) << "one pod";
 }
 
-/// Exercise 5.1: data parallelism with Adam on 96 GB holds 9.6e9 weights at most.
+/// Book exercise 5.1: data parallelism with Adam on 96 GB holds at most 9.6e9 weights.
 TEST(ClosedForm, DataParallelismHoldsSmallModelsOnly) {
   ClosedFormQuery query = llama_on_a_pod();
   query.tokens = 8960;
@@ -84,7 +84,7 @@ TEST(ClosedForm, DataParallelismHoldsSmallModelsOnly) {
   EXPECT_TRUE(named(strategy_answers(query), "dp").keeps.empty());
 }
 
-/// What binds is what the times beside it say, whatever the chips and the batch.
+/// The limit agrees with the times for all numbers of chips and all batches.
 TEST(ClosedForm, VerdictsFollowFromTheTimes) {
   ClosedFormQuery query = llama_on_a_pod();
   for (const Index chips : {64, 100, 1023, 8191, 8960}) {
@@ -104,7 +104,7 @@ TEST(ClosedForm, VerdictsFollowFromTheTimes) {
 TEST(ClosedForm, RematerialisationMakesRoom) {
   ClosedFormQuery query = llama_on_a_pod();
   query.tokens = 64 * 4194304.0;
-  // 64 times as many tokens: all of 20 arrays would take 786 GB a chip, four 157 GB, one 39 GB.
+  // 64 times as many tokens: all 20 arrays would take 786 GB per chip, four 157 GB, one 39 GB.
   EXPECT_EQ(named(strategy_answers(query), "fsdp").keeps, "block");
 }
 

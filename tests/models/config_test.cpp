@@ -15,7 +15,7 @@ namespace {
 /// Values of keys as JSON text.
 using Keys = std::map<std::string, std::string>;
 
-/// A configuration with `changes` made to it; an empty value takes the key away.
+/// A configuration with `changes`. An empty value removes the key.
 std::string json_with(const Keys& changes) {
   Keys keys = {{"model_type", "\"llama\""},      {"vocab_size", "1000"},       {"hidden_size", "64"},
                {"intermediate_size", "160"},     {"num_hidden_layers", "3"},   {"num_attention_heads", "8"},
@@ -86,7 +86,7 @@ struct TypeRow {
   bool tied;
 };
 
-/// Of 8 heads, d_model 64.
+/// 8 heads, d_model 64.
 TEST(Config, MissingAndNullMeanWhatTheTypeMakesOfThem) {
   const Keys kMissing = {{"num_key_value_heads", ""}, {"tie_word_embeddings", ""}};
   const Keys kNullHeads = {{"num_key_value_heads", "null"}, {"head_dim", "8"}};
@@ -140,11 +140,11 @@ TEST(Config, MissingAndNullMeanWhatTheTypeMakesOfThem) {
 struct Published {
   const char* keys;
   Index parameters;   ///< as published
-  Index not_counted;  ///< of them, by hand: see the remark
+  Index not_counted;  ///< of these, counted by hand: see the remark
   const char* remark;
 };
 
-/// Totals of the weights files on the Hugging Face hub; the keys are those that their configurations have of sizes.
+/// Totals of the weight files on the Hugging Face hub. The keys are the size keys of their configurations.
 TEST(Config, CountsArePublishedCounts) {
   const std::vector<Published> models = {
       {R"("model_type": "qwen3", "vocab_size": 151936, "hidden_size": 4096, "num_hidden_layers": 36,
@@ -194,7 +194,7 @@ TEST(Config, AcceptsWhatDoesNotChangeTheMathematics) {
   EXPECT_EQ(parse_with({{"rope_theta", ""}, {"rope_parameters", R"({"rope_type": "default", "rope_theta": 7e3})"}})
                 .rope_theta,
             7000);
-  // An object with nothing in it, or nothing but defaults; the one for scaling stands in front.
+  // An empty object, or an object with defaults only. The object for scaling has precedence.
   EXPECT_EQ(parse_with({{"rope_scaling", "{}"}, {"quantization_config", "{}"}, {"pruned_heads", "{}"}}).d_model, 64);
   EXPECT_EQ(parse_with({{"rope_scaling", R"({"type": "default", "rope_theta": 6e3})"},
                         {"rope_parameters", R"({"rope_theta": 7e3, "partial_rotary_factor": 1.0})"}})
@@ -203,7 +203,7 @@ TEST(Config, AcceptsWhatDoesNotChangeTheMathematics) {
   const char* const kLayers = R"(["full_attention", "full_attention", "full_attention"])";
   EXPECT_EQ(parse_with({{"layer_types", "[]"}, {"window_of_layers", "null"}}).d_model, 64);
   EXPECT_EQ(parse_with({{"layer_types", kLayers}, {"mlp_bias", "null"}}).d_model, 64);
-  // Keys that published configurations of LLaMA-like models carry.
+  // Keys in published configurations of LLaMA-like models.
   EXPECT_EQ(parse_with({{"_name_or_path", "\"a\""},
                         {"architectures", R"(["LlamaForCausalLM"])"},
                         {"bos_token_id", "1"},
@@ -238,7 +238,7 @@ TEST(Config, PlansNameWhatTheyDoNotKnow) {
 
 struct Refusal {
   Keys changes;
-  std::vector<std::string> words;  ///< all must stand in the message, beside the file's name
+  std::vector<std::string> words;  ///< the message must contain all of them and the file's name
 };
 
 TEST(Config, RefusesWithFileKeyAndValue) {

@@ -18,7 +18,7 @@ namespace {
 std::string as_text(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 std::string as_text(const std::vector<std::int32_t>& ids) { return {ids.begin(), ids.end()}; }
 
-/// Bytes whose neighbours tell where they stand.
+/// A text whose neighbouring bytes identify their position.
 std::string numbered_text(int lines) {
   std::string text;
   for (int i = 0; i < lines; ++i) text += fmt::format("{:05d}\n", i);
@@ -28,7 +28,7 @@ std::string numbered_text(int lines) {
 TEST(Data, HoldsOutTheLastTenthOfEveryFile) {
   const TemporaryFolder folder;
   const std::string a = std::string(90, 'a') + std::string(10, 'A');
-  const std::string b = std::string(9, 'b');  // too short to hold anything out
+  const std::string b = std::string(9, 'b');  // too short for a held-out part
   const std::string c = std::string(18, 'c') + "C";
   const ByteData data({folder.write("a", a), folder.write("b", b), folder.write("c", c)}, 4, 1);
   EXPECT_EQ(as_text(data.training_text()), std::string(90, 'a') + b + std::string(18, 'c'));
@@ -70,7 +70,7 @@ TEST(Data, ASampleDependsOnSeedAndIndexAlone) {
 
 TEST(Data, EveryPlaceOfTheTrainingTextIsReached) {
   const TemporaryFolder folder;
-  const ByteData data({folder.write("f", "0123456789abcdefghij")}, 1, 3);  // 18 bytes train, 2 are held out
+  const ByteData data({folder.write("f", "0123456789abcdefghij")}, 1, 3);  // 18 bytes for training, 2 held out
   std::set<std::int32_t> firsts;
   for (Index i = 0; i < 1000; ++i) firsts.insert(data.training_sample(i).ids[0]);
   EXPECT_EQ(firsts.size(), 17U);
@@ -130,7 +130,7 @@ TEST(Data, RefusesFilesByName) {
 
 TEST(Data, RefusesTextTooShortForOneSequence) {
   const TemporaryFolder folder;
-  const std::string path = folder.write("f", std::string(90, 'x'));  // 81 train, 9 are held out
+  const std::string path = folder.write("f", std::string(90, 'x'));  // 81 bytes for training, 9 held out
   EXPECT_EQ(ByteData({path}, 8, 1).validation_samples(), 1);
   const std::string message = usage_error_of([&] { ByteData({path}, 9, 1); });
   for (const char* part : {path.c_str(), "81 bytes", "9 held out", "at least 10"}) {
@@ -157,7 +157,7 @@ TEST(Data, DefaultCorpusIsSortedAndSkipsWhatIsBuiltOrHidden) {
   EXPECT_NE(usage_error_of([&] { default_corpus(folder.path("bare")); }).find("bare: no sources"), std::string::npos);
 }
 
-/// The permissions of files mean nothing to root: for a while, somebody else.
+/// Root ignores the permissions of files. So this is another user for a while.
 class AsNobody {
  public:
   AsNobody() {
@@ -184,11 +184,11 @@ TEST(Data, DefaultCorpusCountsWhatItSkips) {
   fs::create_symlink("one.md", folder.path("two"));
   fs::create_symlink("..", folder.path("sub/up"));
   fs::create_symlink("nowhere", folder.path("dangling.md"));
-  fs::create_symlink("nowhere", folder.path("dangling"));  // no text by its name
+  fs::create_symlink("nowhere", folder.path("dangling"));  // its name is not that of a text
   folder.write("new\nline.md", "text");
   folder.write("new\nline/c.md", "text");
   ASSERT_EQ(::mkfifo(folder.path("pipe.txt").c_str(), 0600), 0);
-  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // no text by its name
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);  // its name is not that of a text
   Corpus corpus = default_corpus(folder.path());
   EXPECT_EQ(corpus.files, expected);
   EXPECT_EQ(corpus.skipped, 8);

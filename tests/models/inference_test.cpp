@@ -1,4 +1,4 @@
-// What a model that continues texts needs; the logits themselves are tested by the command (tests/tools).
+// The memory of a model that continues texts. The tests of the command test the logits (tests/tools).
 
 #include "models/generation/inference.h"
 
@@ -24,7 +24,7 @@ TEST(Inference, PlansWhatItCanDo) {
   EXPECT_EQ(plan(256, 8, DType::f64).dtype(), DType::f64);
 }
 
-/// Weights are sharded by half, and a block of one is copied a few times while it is loaded; the rest is small.
+/// Weights are sharded by half. Loading copies a block of one a few times. The rest is small.
 TEST(Inference, MemoryIsThatOfItsPartAndABlockOfAParameter) {
   const InferencePlan made = plan(256, 8, DType::f32);
   double whole = 0;

@@ -1,4 +1,5 @@
-// What the derived programs of section 5.1 move, against the table of section 5.2 as closed forms.
+// The traffic of the derived programs of book section 5.1, compared with the table of section 5.2 as closed
+// forms.
 
 #include "models/strategy/layer_traffic.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr MlpSizes kSizes{96, 48, 144};
 
-/// In elements: B D, and D F. What a row of the table adds up.
+/// Elements of B D and D F, the terms of a row of the table.
 struct Layer {
   double bd = 96.0 * 48;
   double df = 48.0 * 144;
@@ -50,7 +51,7 @@ TEST(LayerTraffic, FsdpGathersInBothPassesAndScatters) {
   }
 }
 
-/// Gathered parameters that are kept need no second gather.
+/// Gathered parameters that stay need no second gather.
 TEST(LayerTraffic, FsdpThatKeepsItsParameters) {
   const Passes expected = {{Pass::forward, {{{"X"}, Bytes(4 * Layer().df)}}},
                            {Pass::backward, {{{"X"}, Bytes(4 * Layer().df)}}}};
@@ -85,7 +86,7 @@ TEST(LayerTraffic, FsdpAndTensorParallelOverTheirAxes) {
   }
 }
 
-/// Axes of one role are gathered over together; neither which is first nor how many there are changes the bytes.
+/// One gather covers all axes of one role. Their order and their number do not change the bytes.
 TEST(LayerTraffic, SeveralAxesOfOneRole) {
   const Passes expected = {{Pass::forward, {{{"X", "Y"}, Bytes(4 * Layer().df)}}},
                            {Pass::backward, {{{"X", "Y"}, Bytes(8 * Layer().df)}}}};
@@ -98,7 +99,7 @@ TEST(LayerTraffic, ElementsCountWithTheirSize) {
   EXPECT_EQ(total(moved("X=4", "fsdp", kKeep, DType::f64).at(Pass::forward)), Bytes(16 * Layer().df));
 }
 
-/// Pods of the size at which a model is trained: nothing is enumerated by rank.
+/// Pods of the size of real training: the code must not enumerate ranks.
 TEST(LayerTraffic, LargeMeshes) {
   const MlpSizes sizes{4194304, 8192, 28672};
   const Passes passes = layer_traffic(sizes, AbstractMesh::parse("X=2048,Y=4"), "fsdp+tp", kKeep, DType::bf16);

@@ -1,6 +1,6 @@
-// The oracle of every layout: one job of five ranks, in which the first ranks form each mesh in turn, trains the same
-// small model in f64 as a single rank does. Losses, gradient norms, every parameter and both moments of every gradient
-// must agree, so that a gradient that is scaled or added twice is seen even where AdamW forgets its scale.
+// The oracle of every layout. In one job of five ranks, the first ranks form each mesh in turn. They train the
+// same small model in f64 as a single rank. Losses, gradient norms, every parameter and both moments of every
+// gradient must agree. This also finds a gradient with a wrong factor, which AdamW itself would hide.
 
 #include <gtest/gtest.h>
 
@@ -29,12 +29,12 @@ struct Outcome {
   std::map<std::string, Tensor> state;
 };
 
-/// What makes two runs of a layout differ.
+/// The differences between runs of a layout.
 struct Ways {
   bool tied = false;
   Policy policy = {};
   ScheduleOptions schedule = {};
-  bool by_messages = false;  ///< nothing lies in shared memory, as between nodes
+  bool by_messages = false;  ///< no array in shared memory, as between nodes
 };
 
 Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& ways = {}) {
@@ -44,7 +44,7 @@ Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& w
   options.policy = ways.policy;
   options.schedule = ways.schedule;
   options.prices = any_hardware(mesh.axes());
-  options.by_price = layout.strategy == "auto";  // operations by price, even where the table is as cheap
+  options.by_price = layout.strategy == "auto";  // operations by price, even if the table costs the same
   const TransformerConfig config = small_config(ways.tied);
   Strategy chosen;
   if (options.by_price) {
@@ -53,7 +53,7 @@ Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& w
   } else {
     chosen = parse_strategy(layout.strategy, mesh.axes());
   }
-  if (ways.by_messages) collectives::give_arena(engine, 64);  // in which there is room for nothing
+  if (ways.by_messages) collectives::give_arena(engine, 64);  // too small for any array
   Trainer trainer(engine, plan_training(config, options, chosen, mesh.axes()), options.prices);
   const ByteData data = small_data();
   Outcome run;
@@ -64,7 +64,7 @@ Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& w
   return run;
 }
 
-/// The farthest that an element is from the reference, as a share of the largest of the array.
+/// The largest difference of an element from the reference, as a share of the array's largest element.
 double distance(const Tensor& array, const Tensor& reference) {
   double largest = 0;
   double farthest = 0;
@@ -108,7 +108,7 @@ class Parity : public testing::Test {
   mpi::Communicator alone_ = world_.split(world_.rank(), 0);
 };
 
-/// The reference must learn something: a model that does nothing would agree with itself on every mesh.
+/// The reference must learn something. A model that does nothing would agree with itself on every mesh.
 TEST_F(Parity, TheReferenceMoves) {
   const Outcome run = train(alone_, {1, "X=1", ""});
   EXPECT_LT(run.steps.back().loss, run.steps.front().loss);
@@ -129,7 +129,7 @@ TEST_F(Parity, EveryRoleAlone) {
   expect_parity(layouts);
 }
 
-/// Also a role with itself: both axes shard the same dims.
+/// Also a role with itself: then both axes shard the same dims.
 TEST_F(Parity, EveryPairOfRoles) {
   std::vector<Layout> layouts;
   for (const RoleRow& first : strategy_table()) {
@@ -163,7 +163,7 @@ TEST_F(Parity, WithoutSharedMemory) {
   expect_parity(layouts, {.by_messages = true});
 }
 
-/// Everything in its place, everything in flight that can be, and collectives fused with products that are much too
+/// Everything in order; everything in flight that can be; and collectives fused with products that are much too
 /// small for it.
 TEST_F(Parity, OtherSchedules) {
   using Fuse = ScheduleOptions::Fuse;

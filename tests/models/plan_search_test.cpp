@@ -96,7 +96,7 @@ TEST(PlanSearch, TriesRolesThatFitTheAxes) {
             4);
 }
 
-/// Between pods goes data parallelism alone; within them all stays as it was.
+/// Only data parallelism runs between pods. Inside a pod nothing changes.
 TEST(PlanSearch, JoinsPods) {
   const ChipMesh pod = laid_over(chip("v5p"), AbstractMesh::parse("X=8,Y=4"), {});
   const ChipMesh joined = joined_pods(pod, 3);
@@ -108,7 +108,7 @@ TEST(PlanSearch, JoinsPods) {
   EXPECT_EQ(to_string(strategies_on(pod, "tp=X,dp=Y").at(0)), "tp=X,dp=Y");
 }
 
-/// The roles that come with an axis count, not its name.
+/// The roles of an axis count, not its name.
 TEST(PlanSearch, TakesTheRolesThatTheAxesCarry) {
   ChipMesh mesh = chip_mesh(AbstractMesh::parse("X=4,Y=8"));
   mesh.roles["X"] = {AxisRole::parse("tp")};
@@ -119,7 +119,7 @@ TEST(PlanSearch, TakesTheRolesThatTheAxesCarry) {
   EXPECT_EQ(batch_ranks(mesh.mesh, strategies[1]), 8);
 }
 
-/// Every mesh and strategy priced by itself, the least taken: another way to the same winner.
+/// The same winner in another way: prices every mesh and strategy alone and takes the lowest.
 TEST(PlanSearch, FindsTheFastestThatFits) {
   TransformerConfig config = sizes_of_model("llama3-8b");
   config.layers = 6;
@@ -155,7 +155,8 @@ TEST(PlanSearch, FindsTheFastestThatFits) {
   EXPECT_FALSE(none[0].fits());
 }
 
-/// Gradients and new weights find room whatever is computed again: 8.03e9 weights on one chip take 12 bytes each.
+/// Recomputation never removes the memory of gradients and new weights: 8.03e9 weights on one chip take 12
+/// bytes each.
 TEST(PlanSearch, NothingFitsWithoutRoomForGradients) {
   const StepPlanner planner({sizes_of_model("llama3-8b"), 1024, 1024});
   const std::vector<PlanCandidate> found = search_plans(

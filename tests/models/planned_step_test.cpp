@@ -1,4 +1,5 @@
-// Whole training steps priced on meshes that are not there. The oracle is the program of all layers priced directly.
+// Prices of whole training steps on meshes that do not exist. The oracle prices the program of all layers
+// directly.
 
 #include "models/planning/planned_step.h"
 
@@ -32,7 +33,7 @@ TransformerConfig small(Index layers) {
   return config;
 }
 
-/// What a program of all layers takes, with every token a sequence.
+/// The price of a program of all layers, with every token a sequence.
 struct Direct {
   ProgramPrice price;
   Seconds scheduled;
@@ -67,7 +68,8 @@ PlannedStep planned(const TransformerConfig& config, Index tokens, Index sequenc
   return planner.price(mesh, parse_strategy(strategy, mesh), roofline::hardware_named("v5p", mesh, dtype));
 }
 
-/// Two layers and what a third adds are as good as all of them: to rounding where prices add, and to 1% as scheduled.
+/// Two layers plus the third layer's part give all layers: exact up to rounding where prices add, and to 1% in
+/// the schedule.
 TEST(PlannedStep, CountsFurtherLayersAsThird) {
   for (const Index layers : {1, 2, 3, 4, 9}) {
     for (const auto& [mesh, strategy] : {std::pair{"X=8", "fsdp=X"}, {"X=8,Y=2", "fsdp=X,tp=Y"}, {"X=4", "dp=X"}}) {
@@ -88,8 +90,8 @@ TEST(PlannedStep, CountsFurtherLayersAsThird) {
   }
 }
 
-/// A vocabulary so large that short programs are bound by other things, in time and in memory, than long ones. There a
-/// schedule is as counted to 5%.
+/// With a very large vocabulary, the time and memory of short programs have other limits than those of long
+/// programs. There the schedule agrees to 5%.
 TEST(PlannedStep, LongProgramsAreBoundByWhatBindsThem) {
   TransformerConfig config = small(12);
   config.vocab = 60000;
@@ -113,8 +115,8 @@ TEST(PlannedStep, RefusesRolesThatSplitSequences) {
             "role tp_seq on axis Y splits sequences, which is not priced here; tp splits the same products");
 }
 
-/// Whole sequences cost attention 4 H operations for each pair of a query and a key before it and query head, and 10 H
-/// backward; everything else stays.
+/// In whole sequences, attention costs 4 H operations for each query head and each pair of a query and an
+/// earlier key, and 10 H backward. Everything else stays the same.
 TEST(PlannedStep, AttentionIsThatOfWholeSequences) {
   const TransformerConfig config = small(5);
   const double pairs_of_one = 2048.0 * 2049 / 2;
@@ -129,7 +131,7 @@ TEST(PlannedStep, AttentionIsThatOfWholeSequences) {
   EXPECT_EQ(whole.comms, tokens.comms);
 }
 
-/// The kinds together are all steps, whatever is counted of them.
+/// The kinds together are all steps, in every count.
 TEST(PlannedStep, KindsAddUpToTheStep) {
   for (const Index layers : {2, 7}) {
     const StepPlanner planner({small(layers), 4096, 64});
@@ -149,12 +151,13 @@ TEST(PlannedStep, KindsAddUpToTheStep) {
     }
     EXPECT_NEAR(time / step.upper, 1, 1e-9);
     EXPECT_NEAR(flops / step.flops, 1, 1e-9);
-    // Seven matrices of each layer, forward and backward; embedding and output projection.
+    // Seven matrices of each layer, forward and backward, plus embedding and output projection.
     EXPECT_NEAR(gathers, static_cast<double>(7 * 2 * layers), 4);
   }
 }
 
-/// A rank computes one thing at a time, a link carries one collective at a time, and nothing ends after the step.
+/// A rank computes one step at a time, a link carries one collective at a time, and nothing ends after the
+/// step.
 TEST(PlannedStep, TimelineIsOneThingAtATime) {
   const StepPlanner planner({small(5), 4096, 64});
   const AbstractMesh mesh = AbstractMesh::parse("X=8,Y=2");
@@ -176,7 +179,7 @@ TEST(PlannedStep, TimelineIsOneThingAtATime) {
 }
 
 TEST(PlannedStep, StateIsWhatTheStrategyLeavesOnARank) {
-  // Parameters of one dim, the norms, rest whole.
+  // Parameters of one dim, the norms, stay whole.
   const auto norms = static_cast<double>(parameter_parts(small(6)).norms);
   const double weights = static_cast<double>(parameter_count(small(6)));
   const double shared = (weights - norms) / 8 + norms;
@@ -192,7 +195,7 @@ TEST(PlannedStep, StateIsWhatTheStrategyLeavesOnARank) {
   EXPECT_NEAR(of("X=8", "zero1=X").optimizer.value, 8 * shared, 1);
 }
 
-/// Section 6: products alone take 6 N B / (chips C).
+/// Book section 6: products alone take 6 N B / (chips C).
 TEST(PlannedStep, ProductsOfALargeModel) {
   const TransformerConfig config = sizes_of_model("llama3-70b");
   const PlannedStep step = planned(config, 4194304, 4096, "X=1024,Y=8", "fsdp=X,tp=Y", DType::bf16);
@@ -207,7 +210,7 @@ TEST(PlannedStep, ModelsWithoutAGateAreLess) {
   ungated.mlp = MlpForm::gelu;
   const PlannedStep gated = planned(small(4), 4096, 64, "X=8", "fsdp=X");
   const PlannedStep other = planned(ungated, 4096, 64, "X=8", "fsdp=X");
-  const double third = 6.0 * 4 * 512 * 1536 * (4096.0 / 8);  // one of three products a layer
+  const double third = 6.0 * 4 * 512 * 1536 * (4096.0 / 8);  // one of three products per layer
   EXPECT_NEAR((gated.flops - other.flops).value / third, 1, 0.02);
 }
 

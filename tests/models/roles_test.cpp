@@ -1,4 +1,4 @@
-// Facts of roles beside what is written here by hand, for the rows that there are and for rows that may come.
+// Compares facts of roles with lists written by hand, for the rows of the table and for other rows.
 
 #include "models/strategy/roles.h"
 
@@ -32,7 +32,7 @@ TEST(Roles, FactsFollowFromTheRows) {
   for (const AxisRole& role : AxisRole::all()) EXPECT_EQ(facts(role.row()), expected.at(role.name())) << role.name();
 }
 
-/// No name is looked at: rows that are in no table, under names that say nothing.
+/// The facts do not depend on names: rows outside the table, with names without a meaning.
 TEST(Roles, FactsOfOtherRows) {
   const Dims heads{"F", "K", "V"};
   EXPECT_EQ(facts({"a", {}, {}, {"T"}, {"T"}, {"T"}}), "s") << "context";

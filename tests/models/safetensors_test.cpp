@@ -75,7 +75,7 @@ TEST(Safetensors, ReadsTheBytesOfTheFormat) {
   EXPECT_NE(usage_error_of([&] { file.read("m"); }).find("tensor m: there is none"), std::string::npos);
 }
 
-/// Every block of a small array, seen by its own dims and by others, against a slice of the whole.
+/// Every block of a small array, in its own dims and in other dims, compared with a slice of the whole.
 TEST(Safetensors, ReadsABlockAlone) {
   const TemporaryFolder folder;
   Tensor matrix(DType::f32, {6, 5});
@@ -140,7 +140,7 @@ TEST(Safetensors, RefusesToWriteNamesTwiceOrReserved) {
 
 struct Broken {
   std::string bytes;
-  std::string word;  ///< must stand in the message
+  std::string word;  ///< the message must contain it
 };
 
 /// A file of 8 bytes of data with one tensor, x.
@@ -207,7 +207,7 @@ TEST(Safetensors, RefusesBrokenFilesByName) {
   EXPECT_NE(usage_error_of([&] { SafetensorsFile{pointer}; }).find("is a Git LFS pointer"), std::string::npos);
 }
 
-/// Every shorter file is refused, and no changed byte does worse than being refused.
+/// Every shorter file is refused. A changed byte is at worst refused.
 TEST(Safetensors, SurvivesDamage) {
   const TemporaryFolder folder;
   const std::string path = folder.path("f");

@@ -7,8 +7,8 @@
 
 namespace shardline {
 
-/// Sizes that no mesh of these tests divides: 3 key-value heads of 2 queries, D 20, F 22, V 257, 5 sequences of 7
-/// tokens.
+/// Sizes that no mesh of these tests divides: 3 key-value heads of 2 queries, D 20, F 22, V 257, 5 sequences of
+/// 7 tokens.
 inline TransformerConfig small_config(bool tied) {
   return {.vocab = 257,
           .d_model = 20,
@@ -28,7 +28,7 @@ inline TrainingOptions small_options(DType dtype, Index steps) {
   options.steps = steps;
   options.warmup = 2;
   options.adamw.weight_decay = 0.1;
-  options.adamw.clip_norm = 0.5;  // small enough that the norm matters in every step
+  options.adamw.clip_norm = 0.5;  // so small that the norm matters in every step
   options.dtype = dtype;
   options.seed = 3;
   return options;
@@ -42,7 +42,7 @@ inline ByteData small_data() {
   });
 }
 
-/// Links and rates that nothing in these tests depends on.
+/// Links and rates. No test depends on their values.
 inline roofline::Hardware any_hardware(const AbstractMesh& mesh) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
   for (const Axis& axis : mesh.axes()) hardware.links[axis] = {Seconds(1e-6), BytesPerSecond(1e9)};

@@ -55,7 +55,7 @@ TEST(Strategies, RefuseByName) {
   EXPECT_EQ(refusal("fsdp+tp", kLine), "strategy \"fsdp+tp\": role fsdp is on axis X, which mesh {Z:4} does not have");
 }
 
-/// How the arrays of a small training step lie under a strategy.
+/// The layouts of the arrays of a small training step under a strategy.
 class Declared : public ::testing::Test {
  protected:
   std::string layout(const std::string& strategy, const std::string& name) const {
@@ -76,8 +76,8 @@ class Declared : public ::testing::Test {
       make_training_step({12, 8, 1, 4, 2, 4, 10, 1e-6, 10000, 0.02, false}, {4, 6}, {}).model.program;
 };
 
-/// The other axis is plain data parallel: tokens, stream and work lie on B_Y after the axis at hand where that has B
-/// too.
+/// The other axis is plain data parallel. Tokens, stream and work are sharded B_Y, after the tested axis if
+/// that shards B too.
 TEST_F(Declared, DataParallel) {
   expect_layouts("dp=X,dp=Y", {"ids[B_XY, T]", "labels[B_XY, T]", "E[V, D]", "W_q1[D, K, G, H]", "W_gate1[D, F]",
                                "w_attn1[D]", "dW_gate1[D, F]", "m.W_gate1[D, F]", "x0[B_XY, T, D]", "x1[B_XY, T, D]",

@@ -1,4 +1,4 @@
-// The enumerator beside lists written by hand, and beside plain counting.
+// Compares the enumerator with lists written by hand and with plain counting.
 
 #include "models/strategy/strategy_space.h"
 
@@ -36,7 +36,7 @@ TEST(StrategySpace, SearchesTheUsualRolesOfAxes) {
   EXPECT_EQ(strategies_of({}).size(), 1U) << "the mesh of one rank has the strategy of no roles";
 }
 
-/// Three axes, all roles: a loop in a loop in a loop. Where B is like A, the role of B is not before that of A.
+/// Three axes, all roles: three nested loops. If B is like A, the role of B is not before that of A.
 TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2,B=2,C=2");
   const Texts roles{"dp", "zero1", "fsdp", "tp", "tp_seq", "tp_g"};
@@ -55,7 +55,7 @@ TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   EXPECT_EQ(texts({.mesh = mesh, .roles = every_role(mesh), .alike = a_and_b}), ordered);
 }
 
-/// tp on A and dp on B is the only strategy there is, alike or not.
+/// The only strategy is tp on A and dp on B, alike or not.
 TEST(StrategySpace, AxesOfOtherRolesAreNotAlike) {
   const auto always = [](const Axis&, const Axis&) { return true; };
   const AxisRoles roles{{"A", {AxisRole::parse("tp")}}, {"B", {AxisRole::parse("dp")}}};

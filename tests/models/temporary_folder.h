@@ -12,7 +12,7 @@
 
 namespace shardline {
 
-/// A folder of its own for one test, removed at the end.
+/// A folder for one test, removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -41,7 +41,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// The message of the UsageError that `body` throws; fails the test when it throws none or one of several lines.
+/// The message of the UsageError that `body` throws. The test fails if it throws none, or one of several lines.
 template <class Body>
 std::string usage_error_of(Body body) {
   try {

@@ -1,5 +1,5 @@
-// Training on a mesh: what it takes, what it says of weights that went wrong, and that it repeats. That every layout
-// trains the same model is for parity_test.cpp.
+// Training on a mesh: its memory, its report of non-finite weights, and its repeatability. parity_test.cpp
+// checks that every layout trains the same model.
 #include "models/training/training.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
     options.prices = any_hardware(mesh.axes());
     const Strategy chosen = parse_strategy(strategy, mesh.axes());
     Trainer trainer(engine, plan_training(small_config(false), options, chosen, mesh.axes()), options.prices);
-    for (Index step = 0; step < 2; ++step) trainer.step(data, step);  // scratch buffers are there from now on
+    for (Index step = 0; step < 2; ++step) trainer.step(data, step);  // from now on scratch buffers exist
     const Index before = tensor_memory().now;
     const double resting = static_cast<double>(before);
     reset_tensor_peak();
@@ -100,7 +100,7 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
   }
 }
 
-/// One element of one rank's block; every rank learns of it.
+/// One element of one rank's block is wrong, and every rank learns it.
 TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   const Mesh mesh(AbstractMesh::parse("X=2,Y=2"), mpi::Communicator::world());
   collectives::Engine engine(mesh);
@@ -147,7 +147,7 @@ TEST_F(Training, WhatARunTakesIsKnownBefore) {
       Index windows = 0;
       trainer.evaluate(data, 1, windows);
       const auto taken = static_cast<double>(tensor_memory().peak - before);
-      constexpr double kScalars = 64;  // bytes of what is read from a result
+      constexpr double kScalars = 64;  // bytes read from a result
       EXPECT_LE(taken, (known.own + known.arena).value + kScalars);
       EXPECT_GE(taken, 0.5 * (known.own + known.arena).value);
     }

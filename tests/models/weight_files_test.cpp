@@ -25,7 +25,7 @@ TransformerConfig small_config(bool tied) {
   return {.vocab = 6, .d_model = 4, .layers = 2, .heads = 2, .kv_heads = 1, .head_dim = 2, .d_ff = 3, .tied = tied};
 }
 
-/// Weights as Hugging Face calls them, of `layers` layers.
+/// The weights of `layers` layers under Hugging Face names.
 Tensors llama_tensors(Index layers, bool tied) {
   Tensors tensors = {{"model.embed_tokens.weight", filled({6, 4})}, {"model.norm.weight", filled({4})}};
   if (!tied) tensors.emplace_back("lm_head.weight", filled({6, 4}));
@@ -57,7 +57,7 @@ Tensors without(const Tensors& tensors, const std::string& name) {
   return left;
 }
 
-/// Empty when the weights are those of the model; otherwise the message after the file's name.
+/// Empty if the weights are those of the model; otherwise the message after the file's name.
 std::string fault_of(const Tensors& tensors, const TransformerConfig& config) {
   const TemporaryFolder folder;
   const std::string path = folder.path("model.safetensors");
@@ -138,7 +138,7 @@ TEST(WeightFiles, WeightsAreFloatingPointFiniteAndOfTheirShape) {
   EXPECT_EQ(wrong("nan", {2}, {{0, 2}}), path + ": tensor nan holds NaN");
 }
 
-/// A folder with the files a and b, of tensors x and y, and an index.
+/// A folder with the files a and b of tensors x and y, and an index.
 class Sharded {
  public:
   Sharded() {
@@ -146,7 +146,7 @@ class Sharded {
     write_safetensors(folder.path("b.safetensors"), {{"y", filled({1}, 2)}, {"z", filled({1}, 3)}}, {{"k", "v"}});
   }
 
-  /// What is wrong when the index has this weight_map.
+  /// The fault of an index with this weight_map.
   std::string fault(const std::string& weight_map) const {
     folder.write(kIndex, "{\"metadata\": {\"total_size\": 12}, \"weight_map\": " + weight_map + "}");
     return usage_error_of([&] { WeightFiles files(folder.path()); });
@@ -165,7 +165,7 @@ TEST(WeightFiles, LieInSeveralFiles) {
   EXPECT_EQ(files.read_block("z", {1}, {{0, 1}}).view<float>()[0], 3);
   EXPECT_EQ(files.metadata("k"), "v");
   EXPECT_EQ(files.metadata("none"), "");
-  // As for Hugging Face, the one file stands in front of the index.
+  // The one file has precedence over the index, as in Hugging Face.
   write_safetensors(sharded.folder.path("model.safetensors"), {{"w", filled({1})}});
   EXPECT_EQ(WeightFiles(sharded.folder.path()).names(), std::vector<std::string>{"w"});
 }

@@ -39,7 +39,7 @@ expect_line 'all_gather +3.00 +5.00'
 expect_line 'all_to_all +0.50 +n/a'
 grep -q '"gloo": 5.0' "$folder/all.json" || { echo "FAILED: the record lacks the ratio"; failures=$((failures + 1)); }
 
-# For the docs: a class of sizes has the median of its ratios; below 1.3 it says how many copies ours takes.
+# For the docs: a class of sizes has the median of its ratios. Below 1.3 it also gives the copies that ours takes.
 docs_rows=$(row all_gather auto 4096 1e-6 && row all_gather native 4096 1.2e-6 && row all_gather auto 67108864 1e-3 &&
   row all_gather native 67108864 3e-3)
 echo '{"mesh": {"X": 2}, "machine": {"mpi": "An MPI"}, "valid_timing": true, "busy_with_others": 0.021, "rows": ['"$(paste -sd, <<<"$docs_rows")"']}' >"$folder/docs.json"

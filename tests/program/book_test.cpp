@@ -8,7 +8,7 @@
 #include "program/partition/check.h"
 #include "tests/program/simulator.h"
 
-/// The algorithms of section 5.1, line by line, come out of the partitioner.
+/// The partitioner derives the algorithms of book section 5.1, line by line.
 namespace shardline {
 namespace {
 
@@ -131,7 +131,8 @@ TEST(Book, KeepingParametersDropsTheGathersOfTheBackwardPass) {
 }
 
 TEST(Book, TheMajorAxisIsTheFirstOfTheMesh) {
-  // Pure FSDP over both axes of a mesh: parameters are cut D_XY, and gathered back by one AllGather over both.
+  // Pure FSDP over both axes of a mesh: parameters are sharded D_XY, and one AllGather over both axes gathers
+  // them.
   const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
   const Lines got = lines(partitioned(make_mlp({8, 6, 10}), mesh, "fsdp=Y,fsdp=X", {}));
   EXPECT_EQ(got.at(0), "W_in[D, F] = AllGather_XY(W_in[D_XY, F])");
@@ -150,7 +151,8 @@ TEST(Book, AxesOfSizeOneDropOut) {
             kTensorParallel.lines);
 }
 
-/// Values and gradients on meshes that divide nothing, with empty shards, under every strategy of one or two axes.
+/// Values and gradients on meshes that divide no dim, with empty shards, under every strategy of one or two
+/// axes.
 TEST(Book, ValuesAndGradientsAreRightOnAllMeshes) {
   Index empty = 0;
   for (const MlpSizes& sizes : {MlpSizes{8, 6, 10}, MlpSizes{5, 7, 11}, MlpSizes{2, 3, 1}, MlpSizes{1, 1, 1}}) {

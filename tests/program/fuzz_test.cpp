@@ -11,16 +11,16 @@
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 
-/// Random programs on random meshes: partitioned, checked, and every value on every rank compared with the whole
-/// program.
+/// Random programs on random meshes: partitions them, checks them, and compares every value on every rank with
+/// the whole program.
 namespace shardline {
 namespace {
 
-/// What one random program amounted to.
+/// The result of one random program.
 using Trial = std::function<Simulation(Dice&)>;
 
-/// Runs `trial` for seeds 1 to `count`. A failure names its seed; SHARDLINE_SEED=n in the environment runs that seed
-/// alone.
+/// Runs `trial` for seeds 1 to `count`. A failure names its seed. SHARDLINE_SEED=n in the environment runs only
+/// seed n.
 void for_seeds(int count, const Trial& trial) {
   const char* alone = std::getenv("SHARDLINE_SEED");
   const int first = alone == nullptr ? 1 : std::atoi(alone);

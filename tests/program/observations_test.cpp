@@ -7,7 +7,7 @@
 #include "program/ir/print.h"
 #include "tests/program/programs.h"
 
-/// What the book says of collectives is nowhere in the code: it can be observed in the programs that are derived.
+/// The book's statements about collectives are nowhere in the code. The derived programs show them.
 namespace shardline {
 namespace {
 
@@ -23,7 +23,7 @@ std::vector<Step> of_kind(const RankProgram& program, StepKind kind, Pass pass) 
   return steps_that(program, [&](const Step& s) { return s.kind == kind && s.region.pass == pass; });
 }
 
-/// All lines that make the array called `name`.
+/// All lines that make the array named `name`.
 std::vector<std::string> lines_making(const RankProgram& program, const std::string& name) {
   std::vector<std::string> result;
   for (const Step& step : program.steps) {
@@ -34,8 +34,8 @@ std::vector<std::string> lines_making(const RankProgram& program, const std::str
   return result;
 }
 
-/// Under FSDP every gather of a parameter in the forward pass has its derivative: one ReduceScatter of the gradient, of
-/// the same dim over the same axes.
+/// Under FSDP every gather of a parameter in the forward pass has its derivative: one ReduceScatter of the
+/// gradient, of the same dim over the same axes.
 TEST(Observations, TheDerivativeOfAllGatherIsReduceScatter) {
   using What = std::tuple<ArrayId, int, Axes>;
   const TrainingStep step = small_training_step(true, false, 2);
@@ -53,7 +53,7 @@ TEST(Observations, TheDerivativeOfAllGatherIsReduceScatter) {
         scatters.emplace(array.primal, s.to_dim, s.axes);
       }
     }
-    EXPECT_EQ(gathers.size(), 16U) << strategy;  // E, U and seven matrices a layer
+    EXPECT_EQ(gathers.size(), 16U) << strategy;  // E, U and seven matrices per layer
     EXPECT_EQ(gathers, scatters) << strategy;
   }
 }
@@ -68,7 +68,7 @@ TEST(Observations, RegatheringGathersEveryMatrixOnceAPass) {
   EXPECT_TRUE(of_kind(kept, StepKind::all_gather, Pass::backward).empty());
 }
 
-/// Sums of squares stay owed, the replicated ones are made owed for free, and one reduction serves all of them.
+/// Sums of squares stay unreduced. Replicated ones become unreduced for free. One reduction serves all of them.
 TEST(Observations, TheGradientNormIsOneAllReduce) {
   const TrainingStep step = small_training_step(false, false, 2);
   for (const char* strategy : {"fsdp+tp", "fsdp+tp_seq", "zero1=X,tp=Y"}) {
@@ -82,7 +82,7 @@ TEST(Observations, TheGradientNormIsOneAllReduce) {
   EXPECT_TRUE(of_kind(replicated, StepKind::all_reduce, Pass::update).empty());
 }
 
-/// The gradient of a norm's weight is summed over the axes that split tokens, and over those alone.
+/// The gradient of a norm's weight is summed over exactly the axes that split tokens.
 TEST(Observations, GradientsOfNormWeightsAreSummedWhereTokensAreSplit) {
   const TrainingStep step = small_training_step(true);
   const auto reduced = [&](const char* mesh, const char* strategy) {
@@ -95,8 +95,8 @@ TEST(Observations, GradientsOfNormWeightsAreSummedWhereTokensAreSplit) {
   EXPECT_EQ(reduced("X=2,Y=2", "fsdp+tp_seq"), "dw_attn1[D] = AllReduce_XY(dw_attn1[D]{U_XY})");
 }
 
-/// Under tensor parallelism q, k and v each owe their part of the gradient of the attention's input: the parts are
-/// added while owed and reduced once. The two projections of the MLP likewise.
+/// Under tensor parallelism q, k and v each have an unreduced part of the gradient of the attention's input.
+/// The parts are added first and reduced once. The same holds for the two projections of the MLP.
 TEST(Observations, GradientsOfQKVAreAddedWhileOwedAndReducedOnce) {
   const TrainingStep step = small_training_step(true, false, 2);
   for (const char* strategy : {"tp", "tp_seq"}) {
@@ -116,7 +116,7 @@ TEST(Observations, GradientsOfQKVAreAddedWhileOwedAndReducedOnce) {
   }
 }
 
-/// The loss over a split vocabulary reduces one small array a phase, never the logits.
+/// The loss over a split vocabulary reduces one small array per phase, never the logits.
 TEST(Observations, LogitsAreNeverGathered) {
   const TrainingStep step = small_training_step(true);
   const RankProgram program = partitioned(step.model.program, "Y=2", "tp");

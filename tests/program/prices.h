@@ -13,14 +13,14 @@ inline roofline::Hardware priced(const char* name, const AbstractMesh& mesh, roo
   return hardware;
 }
 
-/// Where only the bytes on the wire cost anything, and then, a millionth as much, FLOPs.
+/// Only the bytes on the wire cost, and FLOPs a millionth as much.
 inline roofline::Hardware bandwidth_bound(const AbstractMesh& mesh) {
   const roofline::Hardware chip{.matmul = FlopsPerSecond(1e9), .memory = BytesPerSecond(1e15), .overhead = Seconds(0)};
   return priced("bandwidth-bound", mesh, chip,
                 {.latency = Seconds(0), .bandwidth = BytesPerSecond(1e3), .frees_cores = false});
 }
 
-/// Where only the number of messages counts.
+/// Only the number of messages costs.
 inline roofline::Hardware latency_bound(const AbstractMesh& mesh) {
   const roofline::Hardware chip{.matmul = FlopsPerSecond(1e15), .memory = BytesPerSecond(1e15), .overhead = Seconds(0)};
   return priced("latency-bound", mesh, chip,

@@ -11,7 +11,7 @@ namespace shardline {
 
 inline const Policy kRegather = {Reuse::regather, Reuse::regather};
 
-/// A Transformer of a few hundred weights whose sizes are even (`divides`) or divide nothing.
+/// A Transformer of a few hundred weights. Its sizes are even (`divides`) or divide nothing.
 inline TransformerConfig small_config(bool divides, bool tied = false, Index layers = 1) {
   TransformerConfig config;
   config.vocab = divides ? 12 : 11;

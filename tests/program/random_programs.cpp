@@ -18,7 +18,7 @@ using Dims = std::vector<std::string>;
 
 const Dims kDims = {"I", "J", "K", "L"};
 
-/// A sharding with every axis somewhere: on a dim, in any order, nowhere or (`may_owe`) unreduced.
+/// A sharding that gives every axis a dim, in any order, no dim, or (`may_owe`) makes it unreduced.
 Sharding random_sharding(Dice& dice, const AbstractMesh& mesh, std::size_t rank, bool may_owe) {
   Sharding sharding = Sharding::replicated(rank);
   for (const Axis& axis : mesh.axes()) {
@@ -106,7 +106,7 @@ class Chain {
     }
   }
 
-  /// One to three operands; the result keeps every index that one operand alone has, so that it can be differentiated.
+  /// One to three operands. The result keeps every index of only one operand, so it can be differentiated.
   void add_einsum(ArrayId x) {
     std::vector<ArrayId> operands{x};
     while (operands.size() < 3 && !dice_.once_in(3)) operands.push_back(dice_.one_of(known_));
@@ -134,7 +134,7 @@ class Chain {
     }
   }
 
-  /// Some results rest in a layout of their own, some are outputs; some outputs say nothing of their layout.
+  /// Some results have a fixed layout, some are outputs, and some outputs have no layout.
   void finish_result(ArrayId a) {
     const bool is_output = std::find(program().outputs.begin(), program().outputs.end(), a) != program().outputs.end();
     if (dice_.once_in(3)) declare_at_random(a, program().array(a).reduce == ReduceOp::sum && dice_.once_in(3));

@@ -9,7 +9,7 @@
 
 namespace shardline {
 
-/// Choices that depend on a seed alone.
+/// Choices that depend only on a seed.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
@@ -36,17 +36,18 @@ Strategy random_strategy(Dice& dice, const AbstractMesh& mesh);
 
 Policy random_policy(Dice& dice);
 
-/// Sizes from 1 that divide nothing in particular.
+/// Sizes from 1 upwards, not chosen to divide anything.
 TransformerConfig random_config(Dice& dice);
 
-/// A program and how it is to lie.
+/// A program and its layouts.
 struct DeclaredProgram {
   Program program;
   Declaration declaration;
 };
 
-/// A chain of einsums, sums, products, activations and norms over random arrays, differentiated half of the time;
-/// inputs, some results and all that axes split by name lie at random, some inputs owed.
+/// A chain of einsums, sums, products, activations and norms over random arrays. Half of the chains are
+/// differentiated. Inputs, some results and everything that axes split by name have random layouts. Some inputs
+/// are unreduced.
 DeclaredProgram random_chain(Dice& dice, const AbstractMesh& mesh);
 
 }  // namespace shardline

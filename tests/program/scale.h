@@ -2,8 +2,8 @@
 
 namespace shardline {
 
-/// Random tests make this part of their programs: all of them in an optimised build, a twentieth in a debug build,
-/// where every program takes that much longer.
+/// Random tests make this part of their programs: all in an optimised build, a twentieth in a debug build,
+/// which is that much slower.
 #ifdef NDEBUG
 inline constexpr int kFewer = 1;
 #else

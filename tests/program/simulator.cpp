@@ -15,8 +15,8 @@ namespace shardline {
 namespace {
 
 constexpr double kTolerance = 1e-10;
-/// Smaller arrays are compared as if their largest magnitude were this: what is left of gradients that cancel is
-/// rounding.
+/// Arrays of smaller magnitude are compared as if their largest magnitude were this. Gradients that cancel
+/// leave only rounding.
 constexpr double kSmallest = 1e-3;
 
 /// One block per rank.
@@ -59,7 +59,7 @@ Tensor reduced(const Blocks& parts, ReduceOp op) {
   return result;
 }
 
-/// A tensor that shows what was not written.
+/// A tensor that shows elements without a write.
 Tensor unwritten(DType dtype, const Shape& shape) {
   Tensor t(dtype, shape);
   if (dtype == DType::f64) {
@@ -111,7 +111,7 @@ class Simulator {
     return box(program_.array_of(v).shape, program_.version(v).sharding, mesh_, rank);
   }
 
-  /// Blocks of an input; where it is owed, unequal parts that sum to the value.
+  /// Blocks of an input. If it is unreduced, they are unequal parts that sum to the value.
   Blocks scattered(ArrayId array, VersionId version) const {
     const Tensor& whole = reference_.at(static_cast<std::size_t>(array));
     Blocks blocks;
@@ -192,7 +192,7 @@ class Simulator {
 
   static Tensor zeros_like(const Tensor& x) { return Tensor::zeros(x.dtype(), x.shape()); }
 
-  /// Collects the new block from all blocks of the group that meet it.
+  /// Collects the new block from all overlapping blocks of the group.
   Tensor resharded(const Step& step, Index rank) {
     const std::vector<Range> goal = box_of(step.results[0], rank);
     Tensor result = unwritten(reference_of(step.results[0]).dtype(), local_shape(program_, step.results[0], rank));
@@ -245,7 +245,7 @@ class Simulator {
       Blocks parts;
       for (const Index other : mesh_.group(rank, sharding.unreduced)) {
         parts.push_back(of(v).at(static_cast<std::size_t>(other)));
-        // A sum is as exact as its terms are large.
+        // The exactness of a sum depends on the magnitude of its terms.
         if (sharding.reduce == ReduceOp::sum) scale = std::max(scale, magnitude(parts.back()));
       }
       actual = reduced(parts, sharding.reduce);
@@ -276,7 +276,7 @@ class Simulator {
   const Values& reference_;
   std::vector<double> scale_;   ///< largest magnitude, by array
   std::vector<Blocks> blocks_;  ///< by version
-  const Step* step_ = nullptr;  ///< the one at hand; none while inputs arrive
+  const Step* step_ = nullptr;  ///< the current step; null while inputs arrive
   Simulation found_;
 };
 

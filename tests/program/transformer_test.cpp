@@ -7,7 +7,7 @@
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 
-/// A Transformer under the strategies people use: every value on every rank is that of the unsharded program.
+/// A Transformer under common strategies: every value on every rank equals that of the unsharded program.
 namespace shardline {
 namespace {
 

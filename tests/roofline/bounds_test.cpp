@@ -49,7 +49,7 @@ TEST(Bounds, ChooseTheMeshesOfTheBookAndOthersWithTheBackwardPass) {
   }
 }
 
-/// The optimum is one of mixed_time(), whose terms stand written out here.
+/// The optimum is that of mixed_time(), whose terms are written out here.
 TEST(Bounds, TheOptimumIsTheLeastOfItsFunction) {
   for (const double m_x : {1.0, 2.0}) {
     for (const auto& [passes, fsdp, tensor] : {std::tuple{CountedPasses::forward, 4.0, 4.0},
@@ -68,7 +68,7 @@ TEST(Bounds, TheOptimumIsTheLeastOfItsFunction) {
   }
 }
 
-/// On either side of each bound a layer is bound by what the bound says.
+/// On each side of a bound, the limit is the one that the bound predicts.
 TEST(Bounds, DivideComputeBoundFromCommunicationBound) {
   const double f = 28672;
   const auto passes = CountedPasses::forward;
@@ -95,7 +95,7 @@ TEST(Bounds, AnAxisOfOneChipMovesNothing) {
   EXPECT_EQ(mixed_time(kExample, kV5p, {64, 1, 3, 1}, passes).tensor.value, 0);
   EXPECT_EQ(mixed_time(kExample, kV5p, {1, 64, 1, 3}, passes).fsdp.value, 0);
   EXPECT_EQ(data_parallel_time(kExample, kV5p, 1, 3, passes).comms().value, 0);
-  // So many tokens that activations must not move: all torus axes are for the weights.
+  // So many tokens that activations must not move: the weights get all torus axes.
   const MixedMesh all = best_mixed_mesh({1e9, 8192, 32768}, kV5p, 64, 2, 1, 3, passes);
   EXPECT_EQ(all.x, 64);
   EXPECT_EQ(all.x_torus_axes, 3);
@@ -114,8 +114,9 @@ TEST(Bounds, APipelineIsIdleWhileItFillsAndDrains) {
   const PipelineTime time = pipeline_time({1e6, 1000, 4000}, 8, kV5p, 64, 2, 4, 12);
   EXPECT_DOUBLE_EQ(time.math.value, 12 * 1e6 * 1000 * 4000 * 8 / (64 * 4.59e14));
   EXPECT_DOUBLE_EQ(time.bubble.value, time.math.value * 3 / 12);
-  // 16 chips of a stage share 1e6 tokens; bf16[62500, 1000] there and back over one link of 9e10 bytes/s. They reduce
-  // the gradients of 2 layers, 2 * 8e6 weights of 2 bytes counted twice, over two rings both ways.
+  // 16 chips of a stage share 1e6 tokens. bf16[62500, 1000] goes there and back over one link of 9e10 bytes/s.
+  // They reduce the gradients of 2 layers, 2 * 8e6 weights of 2 bytes counted twice, over two rings in both
+  // directions.
   EXPECT_DOUBLE_EQ(time.comms.value, 2 * 62500 * 1000 * 2 / 9e10 + 2 * 2 * 1.6e7 / 3.6e11);
   const PipelineTime one = pipeline_time({1e6, 1000, 4000}, 8, kV5p, 1, 3, 1, 1);
   EXPECT_EQ(one.comms.value, 0);

@@ -1,5 +1,5 @@
-// A calibration on real ranks: every rank comes to the same machine, all of whose figures can be, and whose file is
-// whole.
+// A calibration on real ranks: every rank gets the same machine, all figures are possible, and its file is
+// complete.
 
 #include "roofline/measure/calibrate.h"
 
@@ -23,7 +23,7 @@ Mesh world() {
   return {AbstractMesh({{"X", comm.size()}}), comm};
 }
 
-/// A kernel that computes, and one that only moves data, which has no rate.
+/// A kernel that computes, and one that only moves data and so has no rate.
 std::vector<KernelSample> two_kernels(DType) {
   static volatile double sink = 0;
   return {{"works", {Flops(2), Bytes(8)}, [] { sink = sink * 0.5 + 1; }}, {"moves", {Flops(0), Bytes(8)}, [] {}}};
@@ -45,13 +45,13 @@ TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {
   const Mesh mesh = world();
   collectives::Engine engine(mesh);
   Machine machine = calibrate(engine, quick(2));
-  machine.measured = {};  // where and when is for others to say
+  machine.measured = {};  // place and time come from the caller
   const std::string hash = machine_hash(machine);
   EXPECT_EQ(mesh.comm().broadcast(hash, 0), hash);
   const nlohmann::json file = nlohmann::json::parse(machine_text(machine));
   for_each_figure(machine, [&](const std::string& path, double& figure) {
     EXPECT_TRUE(std::isfinite(figure) && figure >= 0) << path << " is " << figure;
-    if (path.starts_with("/contention") && mesh.ranks() == 1) return;  // that of 1 is left out
+    if (path.starts_with("/contention") && mesh.ranks() == 1) return;  // the file leaves out a contention of 1
     const nlohmann::json::json_pointer place(path);
     ASSERT_TRUE(file.contains(place)) << path;
     EXPECT_EQ(file.at(place).get<double>(), figure) << path;
@@ -69,7 +69,7 @@ TEST(Calibrate, OneRoundIsNotReliable) {
   EXPECT_EQ(machine.measured.unreliable.size(), figures);
 }
 
-/// Within a node only the size of one pass is measured, and rules stay as they are.
+/// Within a node only the size of one pass is measured. The rules do not change.
 TEST(Calibrate, TuningOfANode) {
   const Mesh mesh = world();
   const Tuning tuning = probe_tuning(mesh, Seconds(1e-5));

@@ -1,4 +1,5 @@
-// The catalogue's machines and the prices of collectives on them, against figures that the book works out by hand.
+// Compares the catalogue's machines and their prices of collectives with figures that the book works out by
+// hand.
 
 #include "roofline/machine/catalogue.h"
 
@@ -23,15 +24,16 @@ double gather(const Hardware& hardware, double bytes, const Axes& axes, const st
 
 constexpr double kHop = 1e-6;
 
-/// Section 3.2: v5e wraps at 16 only, so an axis of 4 is a line of 3 hops that carry 8.4 MB each at 4.5e10.
+/// Book section 3.2: v5e wraps only at 16. So an axis of 4 is a line of 3 hops that carry 8.4 MB each at 4.5e10
+/// bytes/s.
 TEST(Catalogue, GatherOnALine) {
   const Hardware v5e = on("v5e", "X=8,Y=4");
   EXPECT_NEAR(gather(v5e, 2.0 * 2048 * 8192, {"Y"}, {4}), 3 * (2.0 * 512 * 8192) / 4.5e10 + 3 * kHop, 1e-9);
   EXPECT_NEAR(gather(v5e, 0, {"Y"}, {4}), 3 * kHop, 1e-15);
 }
 
-/// Exercises 3.2 and 3.3: v4p wraps at multiples of 4: both directions, two hops. Two axes have twice the bandwidth.
-/// The book takes V / W where a ring of 4 moves three quarters of V.
+/// Book exercises 3.2 and 3.3. v4p wraps at multiples of 4: both directions, two hops. Two axes have twice the
+/// bandwidth. The book takes V / W; a ring of 4 moves three quarters of V.
 TEST(Catalogue, GatherOnRings) {
   const Hardware v4p = on("v4p", "X=4,Y=4,Z=4");
   const double bytes = 2.0 * 1024 * 4096;
@@ -42,7 +44,7 @@ TEST(Catalogue, GatherOnRings) {
   EXPECT_NEAR(gather(v4p, 0, {"X"}, {4}), 2 * kHop, 1e-15);
 }
 
-/// A mesh axis over two torus axes moves what two mesh axes on one each move together.
+/// A mesh axis over two torus axes moves as much as two mesh axes together, each on one torus axis.
 TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
   const Hardware apart = on("v5p", "A=8,B=4,Y=4");
   const AbstractMesh mesh = AbstractMesh::parse("X=32,Y=4");
@@ -57,10 +59,10 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
     EXPECT_EQ(laid.link("X").all_ways(), BytesPerSecond(3.6e11));
     EXPECT_EQ(laid.link("Y").all_ways(), BytesPerSecond(1.8e11));
   }
-  // 6 does not wrap on v5p: of the torus axes one has half the bandwidth and all 5 steps from end to end.
+  // 6 does not wrap on v5p. So one torus axis has half the bandwidth and all 5 steps from end to end.
   const Hardware line = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=384"), {{"X", {6, 4, 16}}}, DType::bf16);
   EXPECT_NEAR(gather(line, 4.5e11, {"X"}, {384}), 383.0 / 384 + (5 + 2 + 8) * kHop, 1e-9);
-  // 4 wraps, but not in a slice that is no whole cube.
+  // 4 wraps, but not in a slice without full cubes.
   const Hardware flat = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=16"), {{"X", {4, 4}}}, DType::bf16);
   EXPECT_NEAR(gather(flat, 1.8e11, {"X"}, {16}), 15.0 / 16 + (3 + 3) * kHop, 1e-9);
   EXPECT_EQ(flat.link("X").all_ways(), BytesPerSecond(1.8e11));
@@ -71,7 +73,7 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
   EXPECT_EQ(hardware_of(*find_chip("h100"), mesh, {{"X", {8, 4}}}, DType::bf16).link("X").sides.size(), 0U);
 }
 
-/// Pods: first what is left of the array in a pod goes between them, then each gathers within. Two pods of 32 chips.
+/// Two pods of 32 chips: first the array's part of a pod goes between the pods, then each pod gathers inside.
 TEST(Catalogue, SwitchesBetweenTori) {
   Hardware pods = on("v5p", "X=32");
   pods.links["Z"] = {.latency = Seconds(kHop), .bandwidth = BytesPerSecond(6.25e9), .switched = true};
@@ -83,7 +85,7 @@ TEST(Catalogue, SwitchesBetweenTori) {
   EXPECT_NEAR(collective_price(reduction, {"Z", "X"}, pods).time.value, 2 * (between + within), 1e-9);
 }
 
-/// Exercise 3.10: p / (4 (p - 1)) of an AllGather both ways round, for even p.
+/// Book exercise 3.10: p / (4 (p - 1)) of an AllGather in both directions, for even p.
 TEST(Catalogue, AllToAllTakesAQuarter) {
   for (const Index p : {4, 8, 16, 28}) {
     const Hardware ring = on("v5p", "X=" + std::to_string(p));
@@ -101,8 +103,8 @@ Hardware in_limit(const std::string& name, const std::string& mesh) {
   return hardware;
 }
 
-/// Section 3.2 and exercises 3.2, 3.3 as the book has them: V / W on rings, the hops as they are on a line, and the
-/// longer of latency and bandwidth.
+/// Book section 3.2 and exercises 3.2 and 3.3, with the book's rules: V / W on rings, all hops on a line, and
+/// the longer of latency and bandwidth.
 TEST(BookLimit, Gathers) {
   const Hardware v5e = in_limit("v5e", "X=16,Y=4");
   const double large = 2.0 * 2048 * 8192;
@@ -130,7 +132,7 @@ TEST(BookLimit, SwitchesCarryTheWhole) {
   EXPECT_NEAR(gather(on("h100", "X=8"), 9e10, {"X"}, {8}), 9e10 * 7 / 8 / 4.5e11 + 7 * kHop, 1e-12);
 }
 
-/// Exercise 3.10: a quarter of a gather, whatever the size of the ring; exact prices give p / (4 (p - 1)).
+/// Book exercise 3.10: a quarter of a gather for every size of the ring. Exact prices give p / (4 (p - 1)).
 TEST(BookLimit, AllToAllTakesAQuarter) {
   for (const Index p : {3, 4, 7, 8, 16, 28}) {
     Hardware ring = in_limit("v5p", "X=" + std::to_string(p));
@@ -146,7 +148,7 @@ TEST(BookLimit, AllToAllTakesAQuarter) {
   }
 }
 
-/// What binds is the longer part, and packing and adding in memory is hidden where it is the shorter.
+/// The longer part binds. Packing and adding in memory overlap if they are shorter.
 TEST(BookLimit, TakesTheLongestPart) {
   const Hardware v5e = in_limit("v5e", "X=16");
   const auto price = [&](double sent, double added) {
@@ -195,18 +197,19 @@ TEST(Catalogue, RanksOfANodeMoveWithTheirCores) {
   EXPECT_EQ(cpu.links.count("Z"), 0U);  // one rank: moves nothing
 }
 
-/// Exercise 2.2: hosts of whole pods.
+/// Book exercise 2.2: hosts of whole pods.
 TEST(Catalogue, HostsAndWhatJoinsThem) {
   const auto hosts = [](const Chip& each) { return each.most_chips / each.chips_per_host; };
   EXPECT_EQ(hosts(chip_named("v5e")), 32);
   EXPECT_EQ(hosts(chip_named("v5p")), 2240);
   EXPECT_EQ(chip_named("v5e").cores * chip_named("v5e").most_chips, 256);
   EXPECT_EQ(chip_named("v5p").cores * chip_named("v5p").most_chips, 17920);
-  // Section 5.1.6: FLOPs per byte between pods.
+  // Book section 5.1.6: FLOPs per byte between pods.
   const Chip& v5p = chip_named("v5p");
   const double leaving = static_cast<double>(hosts(v5p)) * v5p.between_pods.value;
   EXPECT_NEAR(static_cast<double>(v5p.most_chips) * v5p.matmul.value / leaving, 73440, 1);
-  // Section 1.2: the batch from which int8 is bound by compute. Section 2.3: later generations do it twice as fast.
+  // Book section 1.2: the batch size at which int8 becomes compute-bound. Book section 2.3: later generations
+  // compute int8 twice as fast.
   EXPECT_NEAR(chip_named("v5e").int8.value / 2 / chip_named("v5e").memory.value, 243.2, 0.1);
   for (const char* name : {"v3", "v4p"}) EXPECT_EQ(chip_named(name).int8, chip_named(name).matmul);
   for (const char* name : {"v5p", "v5e", "v6e"}) EXPECT_EQ(chip_named(name).int8, 2 * chip_named(name).matmul);
@@ -217,7 +220,7 @@ TEST(Catalogue, HostsAndWhatJoinsThem) {
     EXPECT_EQ(machine.between_pods, each.between_pods);
   }
   EXPECT_EQ(chip_named("v6e").pcie.value, 3.2e10);
-  EXPECT_EQ(chip_named("h100").pcie.value, 0);  // the book does not say
+  EXPECT_EQ(chip_named("h100").pcie.value, 0);  // the book gives no value
 }
 
 TEST(Catalogue, NamesAndReservations) {

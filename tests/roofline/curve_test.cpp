@@ -1,4 +1,4 @@
-// Rates by size: at the points, between them and beyond, against values worked out by hand.
+// Rates by size: at the points, between them and beyond them, compared with values worked out by hand.
 
 #include "roofline/price/curve.h"
 
@@ -27,8 +27,9 @@ TEST(Curve, RefusesWhatIsNoCurve) {
   EXPECT_THROW(static_cast<void>(Curve().at(1)), Error);
 }
 
-/// A product whose time has a fixed part and one that grows with each extent, as packing and multiplying have: it comes
-/// back exactly at every point, below the grid too, and beyond it the rate of the largest holds.
+/// The time of a product has a fixed part and a part that grows with each extent, as in packing and
+/// multiplying. The rates return it exactly at every point, also below the grid. Beyond the grid the rate of
+/// the largest size holds.
 TEST(GemmRates, LiesOnTheLineBetweenTwoTimes) {
   const auto time = [](double m, double n, double k) { return (m + 3) * (n + 40) * (k + 7) * 1e-9; };
   const std::vector<Index> sizes{8, 64, 512};
@@ -50,8 +51,8 @@ TEST(GemmRates, LiesOnTheLineBetweenTwoTimes) {
   EXPECT_NEAR(gemm.at(4096, 16, 4096).value / gemm.at(512, 16, 512).value, 1, 1e-12);
 }
 
-/// Below the smallest size a product takes no longer than one of that size and is no faster than its rate, however the
-/// two smallest were measured; with one size the rate holds.
+/// Below the smallest size, a product takes at most the time of the smallest size, and its rate is at most that
+/// of the smallest size, for all measurements of the two smallest. With one size its rate holds.
 TEST(GemmRates, BelowTheGrid) {
   const auto of_n = [](double small, double large) {
     std::vector<FlopsPerSecond> rates;

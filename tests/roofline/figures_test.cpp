@@ -1,4 +1,4 @@
-// Several measurements of a machine made one.
+// Combines several measurements of a machine.
 
 #include "roofline/machine/figures.h"
 
@@ -50,7 +50,7 @@ TEST(Figures, WhatDoesNotAgreeIsNamed) {
   EXPECT_FALSE(names(machine, "/memory/caches/0/bytes_per_s"));
   EXPECT_FALSE(names(machine, "/compute/f32/kernels/a~1b"));
   EXPECT_TRUE(combine({measured(1), measured(1.05)}).measured.unreliable.empty());
-  // One of four that is far off is outside of the middle half.
+  // One outlier of four is outside the middle half.
   EXPECT_TRUE(combine({measured(1), measured(9), measured(1.05), measured(1)}).measured.unreliable.empty());
 }
 

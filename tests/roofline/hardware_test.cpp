@@ -1,4 +1,4 @@
-// Prices of single calls and transfers, by the roofline worked out by hand.
+// Prices of single calls and transfers, compared with the roofline worked out by hand.
 
 #include "roofline/price/hardware.h"
 
@@ -44,7 +44,8 @@ TEST(KernelPrice, ProductsGoByTheirExtents) {
   EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(1e9), Bytes(8)}, .kernel = "einsum"}, hardware).math.value, 1);
 }
 
-/// Where products copy their operands first, both times count; elsewhere, and for other kernels, the longer.
+/// If products copy their operands first, both times count. Otherwise, and for other kernels, the longer
+/// counts.
 TEST(KernelPrice, ProductsThatCopyTheirOperands) {
   Hardware hardware = simple();
   const Work thin{.cost = {Flops(2e9), Bytes(1e8)}, .kernel = "einsum", .m = 1000, .n = 4, .k = 1000};
@@ -54,8 +55,8 @@ TEST(KernelPrice, ProductsThatCopyTheirOperands) {
   EXPECT_DOUBLE_EQ(kernel_price({.cost = thin.cost, .kernel = "add"}, hardware).time.value, 1e-3 + 2);
 }
 
-/// A rate that was measured on operands in the caches holds where they are; of those that memory has, the difference
-/// comes on top. Extents of the grid count up to 100: of 1000 x 2 x 1000 that is 10400 of 1004000 elements.
+/// A rate measured with operands in the caches holds for such operands. For operands in memory the difference
+/// is added. The grid's extents reach 100: of 1000 x 2 x 1000 it counts 10400 of 1004000 elements.
 TEST(KernelPrice, OperandsBeyondTheCachesOfTheGrid) {
   Hardware hardware = simple();
   hardware.gemm = GemmRates({2, 100}, std::vector<FlopsPerSecond>(8, FlopsPerSecond(1e9)));
@@ -75,7 +76,7 @@ TEST(KernelPrice, OperandsBeyondTheCachesOfTheGrid) {
   EXPECT_NEAR(price(bytes), 1e-3 + 2 + bytes / 1e8 - bytes / 4e8, 1e-12);
 }
 
-/// An operand that the caches still hold is read at their rate, one that they lost at that of memory.
+/// An operand in the caches is read at their rate, another operand at the rate of memory.
 TEST(KernelPrice, ReachDecidesWhereOperandsAre) {
   Hardware hardware = simple();
   hardware.caches = Curve({{1e3, 1e10}, {1e6, 1e10}, {1e7, 1e8}});
@@ -85,7 +86,7 @@ TEST(KernelPrice, ReachDecidesWhereOperandsAre) {
   EXPECT_NEAR(price({{Bytes(2e5), Bytes(4e5)}, {Bytes(2e5), Bytes(4e5)}}), 4e5 / 1e10, 1e-12);
   EXPECT_NEAR(price({{Bytes(2e5), Bytes(1e8)}, {Bytes(2e5), Bytes(4e5)}}), 2e5 / 1e8 + 2e5 / 1e10, 1e-12);
   EXPECT_NEAR(price({}), 4e5 / 1e10, 1e-12);
-  // Of a table four times as large a quarter is read.
+  // Reads a quarter of a table.
   EXPECT_NEAR(price({{Bytes(1.6e6), Bytes(1e8)}}), 4e5 / 1e8, 1e-12);
 }
 
@@ -98,7 +99,7 @@ Hardware sharing() {
 
 TEST(SharedPrice, CopiesAndAdds) {
   const Hardware hardware = sharing();
-  // What a rank keeps is read and written in its own memory; what it would send does not matter.
+  // A rank reads and writes its kept bytes in its own memory. The bytes that it would send do not matter.
   const Collective gather{.ranks = {4}, .sent = Bytes(9e6), .received = Bytes(3e6), .kept = Bytes(1e6)};
   EXPECT_NEAR(collective_price(gather, {"X"}, hardware).time.value, 1e-3 + 1e-2 + 3 + 2e6 / 1e8, 1e-9);
   const Collective reduction{.ranks = {4}, .received = Bytes(6e6), .added = Bytes(3e6), .rounds = 2};
@@ -106,7 +107,7 @@ TEST(SharedPrice, CopiesAndAdds) {
   EXPECT_NEAR(collective_price(reduction, {"X"}, hardware).comms.value, 1e-3 + 2e-2 + 3 + 6, 1e-9);
 }
 
-/// A small all_reduce reads all of the others' arrays in one round.
+/// A small all_reduce reads the arrays of all others in one round.
 TEST(SharedPrice, OnePass) {
   Hardware hardware = sharing();
   hardware.tuning.one_pass_bytes_of_two = 1000;
@@ -124,7 +125,7 @@ TEST(SharedPrice, OnePass) {
   EXPECT_NEAR(time(400, 4), 2e-2 + 300 / 5e5 + 300 / 1e6, 1e-12);
 }
 
-/// What has not changed since it was read before comes faster.
+/// Data that did not change since the last read comes faster.
 TEST(SharedPrice, TheSameAgain) {
   Hardware hardware = sharing();
   hardware.links["X"].shared->copy_again = Curve({{1, 1e7}});
@@ -142,8 +143,8 @@ TEST(SharedPrice, MessagesGoTheirOwnWay) {
   EXPECT_NEAR(collective_price(by_messages, {"X"}, hardware).time.value, 1e-3 + 1 + 5 + 3, 1e-9);
 }
 
-/// An array that was packed and one that is kept, each read and written. The copy of what is kept goes beside the wire
-/// where links free the cores, as far as the wire takes time.
+/// A packed array and a kept one, each read and written. If links free the cores, the copy of the kept array
+/// runs beside the wire, for as long as the wire takes.
 TEST(TransferPrice, WhatIsKeptGoesBesideTheWire) {
   Hardware hardware = simple();
   hardware.links["X"] = {.latency = Seconds(1), .bandwidth = BytesPerSecond(1e6), .frees_cores = false};
@@ -176,12 +177,13 @@ TEST(MachineView, RingsGoBothWaysWithMoreThanTwo) {
   EXPECT_FALSE(hardware.link("X").two_way);
   EXPECT_TRUE(hardware.link("Y").two_way);
   EXPECT_EQ(hardware.link("X").resource, hardware.link("Y").resource);
-  // Two hops; 30 of 40 bytes at what both directions carry together, which is less than twice one.
+  // Two hops; 30 of 40 bytes at the rate of both directions together, which is less than twice one direction.
   const Collective gather{.ranks = {4}, .sent = Bytes(30)};
   EXPECT_NEAR(collective_price(gather, {"Y"}, hardware).time.value, 2 + 2, 1e-12);
 }
 
-/// Of 5 rows over 4 ranks the first has two: by a switch it sends them to 3 others, round a ring it passes on 4 rows.
+/// 5 rows over 4 ranks: the first rank has two. By a switch it sends them to 3 others. On a ring it passes on 4
+/// rows.
 TEST(TransferPrice, UnevenPiecesRoundARing) {
   const Collective gather{.ranks = {4}, .sent = Bytes(60), .received = Bytes(40)};
   const Hardware ring = hardware_of(machine(), AbstractMesh::parse("Y=4"), DType::f32);

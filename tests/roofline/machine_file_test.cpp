@@ -1,4 +1,4 @@
-// The file of a machine: what is written comes back, and every key means what it says.
+// The file of a machine: a written machine reads back equal, and every key has its documented meaning.
 
 #include "roofline/machine/machine_file.h"
 

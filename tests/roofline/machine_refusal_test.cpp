@@ -1,4 +1,4 @@
-// What is wrong with the file of a machine is said in a line that names the place.
+// Every fault in the file of a machine gives one line that names the place.
 
 #include <gtest/gtest.h>
 
@@ -187,7 +187,7 @@ TEST(MachineFile, RefusesWhatIsNoJsonAndKeysThatAreThereTwice) {
             "machine.json: memory.caches[1].bytes is there twice");
 }
 
-/// Whatever is damaged, one line says so, unless what is left is a machine too.
+/// Every damage gives one line, unless the result is a machine too.
 TEST(MachineFile, RefusesDamagedFilesInOneLine) {
   const std::string whole = kWhole;
   std::mt19937_64 random(7);
@@ -203,7 +203,7 @@ TEST(MachineFile, RefusesDamagedFilesInOneLine) {
         case 1:
           text.erase(place, 1 + random() % 40);
           break;
-        default:  // something that is elsewhere
+        default:  // a text from another place
           text.insert(place, whole.substr(random() % whole.size(), 1 + random() % 40));
       }
     }

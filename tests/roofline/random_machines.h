@@ -9,7 +9,7 @@
 
 namespace shardline::roofline {
 
-/// Machines with every part there or not, and numbers of all magnitudes with all their digits.
+/// Machines in which every part may be missing, with numbers of all magnitudes and all digits.
 class RandomMachines {
  public:
   explicit RandomMachines(unsigned seed) : random_(seed) {}
@@ -37,7 +37,7 @@ class RandomMachines {
 
  private:
   bool coin() { return random_() % 2 == 0; }
-  /// A number with all bits of its fraction drawn; every other one is whole.
+  /// A number with a random fraction. About half of the numbers are whole.
   double positive() {
     if (coin()) return static_cast<double>(random_() % 10000000000000000ULL + 1);
     return std::ldexp(std::uniform_real_distribution<double>(0.5, 1)(random_), static_cast<int>(random_() % 400) - 200);

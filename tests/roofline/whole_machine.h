@@ -2,7 +2,7 @@
 
 namespace shardline::roofline {
 
-/// The file of a machine as a person would write it by hand, with every key there is.
+/// The file of a machine as written by hand, with every key.
 inline constexpr const char* kWhole = R"({
   "schema": "shardline.machine/1",
   "name": "two boxes",

@@ -4,7 +4,7 @@
 
 namespace shardline {
 
-/// Lowers the limit above which messages take the path of large ones, for as long as it lives.
+/// Lowers the limit of large messages during its lifetime.
 class ScopedMessageLimit {
  public:
   explicit ScopedMessageLimit(Index bytes) : before_(mpi::message_limit()) { mpi::set_message_limit(bytes); }

@@ -7,7 +7,7 @@
 
 namespace shardline {
 
-/// The message of the UsageError that `body` throws; "nothing was refused" when it throws none.
+/// The message of the UsageError that `body` throws; "nothing was refused" if it throws none.
 inline std::string usage_message(const std::function<void()>& body) {
   try {
     body();

@@ -1,5 +1,5 @@
-// The floors of the house: each includes only floors below it. The test walks the include lines of the sources, and
-// plants arrows that point up to see that it finds them. It also counts the files of the folders of tests.
+// Each floor may include only itself and the floors below. The test reads the include lines of the sources. It
+// also plants illegal includes and checks that it finds them, and counts the files in the folders of tests.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -18,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The house from the bottom up. A line is a part of a floor: rooms (folders) that may include each other, and those of
-/// every line above. What `mpi` says of a part holds for all that it includes: rooms without MPI build without it.
+/// The floors from bottom to top. Each line is a part of a floor: its rooms (folders) may include each other,
+/// and the rooms of every earlier line. `mpi` also holds for all that a part includes: rooms without MPI build
+/// without it.
 struct Part {
   std::vector<std::string> rooms;
   bool mpi = false;        ///< may include rooms with MPI
@@ -58,7 +59,7 @@ const std::vector<Part>& house() {
   return parts;
 }
 
-/// The position in house() of a room; -1 when there is no such room.
+/// The position of a room in house(); -1 if there is no such room.
 int part_of(const std::string& room) {
   for (std::size_t i = 0; i < house().size(); ++i) {
     const std::vector<std::string>& rooms = house()[i].rooms;
@@ -69,7 +70,7 @@ int part_of(const std::string& room) {
 
 const Part& part(int position) { return house().at(static_cast<std::size_t>(position)); }
 
-/// kernels/ stands on the base alone: a view of plain memory is all that it knows.
+/// kernels/ may include only runtime/base and runtime/host: it knows only views of plain memory.
 bool apart(const std::string& from, const std::string& to) {
   return from.starts_with("kernels") && !to.starts_with("kernels") && to != "runtime/base" && to != "runtime/host";
 }
@@ -95,7 +96,7 @@ std::vector<Include> includes_of(const fs::path& file) {
   return includes;
 }
 
-/// What is wrong with one include line of a source in `room`; empty when nothing is.
+/// The fault of one include line of a source in `room`; empty if there is none.
 std::string fault_of(const Include& include, const std::string& room, const fs::path& root) {
   const int from = part_of(room);
   if (from < 0) return room + " is no room of the house";
@@ -110,8 +111,8 @@ std::string fault_of(const Include& include, const std::string& room, const fs::
   return "";
 }
 
-/// True unless `source` is a .cpp with a header of its own that it does not include before all else. Since it does,
-/// building the source compiles the header alone.
+/// False if `source` is a .cpp that does not include its own header first. If it does, compiling the source
+/// also compiles the header alone.
 bool own_header_first(const fs::path& source, const std::vector<Include>& includes, const fs::path& root) {
   fs::path header = source;
   header.replace_extension(".h");
@@ -119,7 +120,7 @@ bool own_header_first(const fs::path& source, const std::vector<Include>& includ
   return !includes.empty() && includes.front().path == fs::relative(header, root).generic_string();
 }
 
-/// "kernels/einsum/gemm.h:3: ..." for every include line that is not legal, and the number of sources that were read.
+/// "kernels/einsum/gemm.h:3: ..." for every illegal include line, and the number of sources read.
 struct Walk {
   std::vector<std::string> faults;
   int sources = 0;
@@ -148,11 +149,11 @@ Walk walk(const fs::path& root) {
   return result;
 }
 
-/// The most files that a folder of tests holds itself. Where there are more, the tests of a room have a folder of its
+/// The most files directly in a folder of tests. If there are more, the tests of a room get a folder with its
 /// name.
 constexpr int kMostTestFiles = 22;
 
-/// "tests/tools holds 51 files, ..." for every folder of tests that holds more than kMostTestFiles.
+/// "tests/tools holds 51 files, ..." for every folder of tests with more than kMostTestFiles.
 std::vector<std::string> crowded_test_folders(const fs::path& root) {
   std::map<std::string, int> files;
   for (const auto& entry : fs::recursive_directory_iterator(root / "tests")) {
@@ -177,7 +178,7 @@ TEST(Structure, NoFloorIncludesAFloorAbove) {
   for (const std::string& fault : found.faults) ADD_FAILURE() << fault;
 }
 
-/// A small house in a folder of its own, deleted with it.
+/// A small source tree in its own folder. The destructor deletes it.
 class House {
  public:
   House() : root_(fs::temp_directory_path() / ("shardline_structure_" + std::to_string(::getpid()))) {
@@ -196,7 +197,7 @@ class House {
     std::ofstream(root_ / path) << text;
   }
   const fs::path& root() const { return root_; }
-  /// The faults when a file of this text stands at `path`.
+  /// The faults if a file at `path` has this text.
   std::vector<std::string> faults(const std::string& path, const std::string& text) const {
     write(path, text);
     std::vector<std::string> faults = walk(root_).faults;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A calibration writes a machine by which other commands predict, and a record of what it found:
+# A calibration writes a machine for the predictions of other commands, and a record of its figures:
 #
 #   calibrate_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
 set -euo pipefail

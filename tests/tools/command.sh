@@ -1,5 +1,5 @@
 # Sourced by the tests of the command:  source command.sh MPIRUN_SH LAUNCHER RANKS PROGRAM
-# `run ARGS...` runs PROGRAM on RANKS ranks; the functions after it look at how that ended. `finish` ends the test.
+# `run ARGS...` runs PROGRAM on RANKS ranks. The functions after it check the result. `finish` ends the test.
 mpirun_sh=$1
 launcher=$2
 ranks=$3

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `shardline explain` runs without mpirun and speaks once under it:
+# `shardline explain` runs without mpirun and prints once under it:
 #
 #   explain_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
 set -euo pipefail
 source "$(dirname "$0")/command.sh" "$@"
 product="A[I_XY, J] * B[J, K_Z] -> C[I_X, K_YZ]"
 
-# alone ARGS...: as run, without a launcher.
+# alone ARGS...: runs without a launcher.
 alone() {
   ran=$(printf '%q ' "$@")
   code=0
@@ -50,7 +50,7 @@ expect_code 0
 expect_lines out 1 "A[I_XY, J]: 16.4 kB (16384 B) on each rank, 524 kB (524288 B) on all 32, 2 times the size of the whole array"
 expect_lines out 1 "nothing to do"
 
-# what programs print, typed again: every line of the first three candidates gives itself
+# the output of programs, typed again: every line of the first three candidates gives itself
 alone explain "A[I_X, J_Y] * B[J_Y, K_X] -> C[I, K_Y]" --mesh X=4,Y=2 --size I=64,J=48,K=32 --json "$folder/record.json"
 expect_code 0
 mapfile -t printed < <(grep -oE '"[A-Z]\[.* = .*"' "$folder/record.json" | tr -d '"' | sort -u | head -n 24)

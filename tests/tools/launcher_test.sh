@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Processes that a launcher of another MPI started do not find each other, and refuse to run as jobs of one rank each:
+# Processes of another MPI's launcher do not find each other. They must refuse to run as jobs of one rank each:
 #
 #   launcher_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
 set -euo pipefail

@@ -1,7 +1,7 @@
-// Reads a record of a run with --machine on a machine that starts any operation in 1024 s and then takes no time: every
-// time predicted must be that many seconds for each operation.
+// Reads a record of a run with --machine. The machine starts any operation in 1024 s and then takes no time. So every
+// predicted time must be 1024 s for each operation.
 //
-//   machine_record_check FILE NAME HOST [COLLECTIVE=ALGORITHM ...]     (what must have carried rows of `auto`)
+//   machine_record_check FILE NAME HOST [COLLECTIVE=ALGORITHM ...]     (the algorithms of rows with `auto`)
 
 #include <cmath>
 #include <cstdlib>
@@ -35,7 +35,7 @@ void check_predictions(const Json& record) {
     ++operations;
   }
   expect(operations > 0, "nothing was predicted");
-  // What decided: candidates of a product, strategies of a training step.
+  // The choices: candidates of a product, strategies of a training step.
   for (const char* list : {"candidates", "strategies"}) {
     for (const Json& each : record.value(list, Json::array())) {
       const double total = number(each.at("price_s"), "total");

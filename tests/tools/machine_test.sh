@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Machines in files: their figures are those that predict and decide, and what is wrong with one is said in a line:
+# Machines in files: their figures predict and decide, and a fault in a file gives one line:
 #
 #   machine_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
 set -euo pipefail
@@ -10,7 +10,7 @@ product="A[I_X, J] * B[J, K] -> C[I_X, K]"
 reduction="A[I, J_X] * B[J_X, K] -> C[I, K]"
 sizes=I=12,J=8,K=8
 
-# machine NAME PEAK OVERHEAD TUNING [SED...]: a file of that name, measured here, edited by sed.
+# machine NAME PEAK OVERHEAD TUNING [SED...]: a file NAME, measured here and edited by sed.
 machine() {
   cat >"$folder/$1.json" <<JSON
 {
@@ -35,7 +35,7 @@ JSON
   sed -i "${@:5}" -e '' "$folder/$1.json"
 }
 
-# agrees ARGS...: the run is right and its record has the figures of the machine idle.
+# agrees ARGS...: the run is right, and its record has the figures of the machine `idle`.
 agrees() {
   rm -f "$folder/record.json"
   run "$@" --threads 1 --machine "$folder/idle.json" --json "$folder/record.json"
@@ -59,7 +59,7 @@ if ((ranks > 1)); then carriers=(all_gather=bidirectional reduce_scatter=doublin
 agrees bench all_gather reduce_scatter all_reduce --counts 64,4000 --seconds 0.002
 carriers=()
 
-# Whose figures decided, by what is said and recorded.
+# The output, the model and the record name the machine whose figures decided.
 agrees train --data "$0" --steps 1 --batch 4 --seq 8 --strategy auto --save "$folder/model"
 if ((ranks > 1)); then expect_lines out 1 "strategies by prices of machine idle, "; fi
 expect_lines out 1 "machine idle, each of $ranks ranks: matmul "
@@ -102,7 +102,7 @@ expect_lines err 1 "elsewhere.json was measured while other work took 0.25 of th
 expect_lines err 0 "ranks per node"
 grep -q "was measured with 77 threads per rank, here are 1" "$folder/record.json" || complain "the record has no difference"
 
-# Files that are wrong: one line, and what there was stays as it is.
+# Faulty files: one line, and existing files do not change.
 echo untouched >"$folder/record.json"
 entries=$(ls "$folder" | sort)
 bad() {

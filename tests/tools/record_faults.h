@@ -5,13 +5,13 @@
 #include <iostream>
 #include <string>
 
-// What the programs that read a record of the command share: each is one source file.
+// Shared parts of the programs that read a record of the command. Each program is one source file.
 namespace shardline::record {
 
 using Json = nlohmann::json;
 inline int faults = 0;
 
-/// Says what is wrong with the record, and counts it, unless `ok`.
+/// Reports and counts a fault of the record unless `ok`.
 inline void expect(bool ok, const std::string& what) {
   if (ok) return;
   std::cerr << "record: " << what << "\n";

@@ -195,7 +195,7 @@ B[J, K_X]: 8 x 16 in 16 blocks of 8 x 1 (32 B), each on one rank
 )");
 }
 
-/// A random array of 1 to 4 dims on a mesh of three axes, each of which cuts a dim, is owed or copies.
+/// A random array of 1 to 4 dims on a mesh of three axes. Each axis shards a dim, is unreduced, or replicates.
 std::string random_picture(const CounterRng& random, Index number, Index most_per_axis) {
   Index draw = 100 * number;
   const auto below = [&](Index n) { return random.below(draw++, n); };
@@ -238,7 +238,7 @@ TEST(Show, PicturesOfLargeMeshesStayWithinAScreen) {
     std::istringstream lines(text);
     Index count = 0;
     for (std::string line; std::getline(lines, line); ++count) {
-      EXPECT_TRUE(count == 0 || line.size() <= 100) << text;  // the title is as long as dims and sizes are
+      EXPECT_TRUE(count == 0 || line.size() <= 100) << text;  // the title has the length of its dims and sizes
     }
     EXPECT_LE(count, 170) << text;
   }
@@ -249,7 +249,7 @@ TEST(Show, WhatIsNoShardingIsRefused) {
   EXPECT_THROW(picture(mesh, {"A", {"I"}, {4}, {{{"Y"}}, {}, ReduceOp::sum}, DType::f32}), UsageError);
 }
 
-/// A gathered operand and partial sums are drawn too, each layout once.
+/// Also draws a gathered operand and partial sums, each layout once.
 TEST(Show, ProgramsAreDrawnLayoutByLayout) {
   const Product product = make_product(parse_product("A[I, J_X] * B[J_X, K] -> C[I, K]"), parse_sizes("I=4,J=4,K=4"),
                                        AbstractMesh::parse("X=2"), {DType::f64, DType::f64});

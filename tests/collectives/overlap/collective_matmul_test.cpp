@@ -1,4 +1,4 @@
-// Panels that are computed while a collective runs, on arrays of whole numbers.
+// Computes panels while a collective runs, on arrays of whole numbers.
 
 #include "collectives/overlap/collective_matmul.h"
 
@@ -35,7 +35,7 @@ std::vector<PanelOptions> panel_options() {
   return all;
 }
 
-/// Counts how often each row is asked for.
+/// Counts the requests of each row.
 class RowCount {
  public:
   explicit RowCount(Index rows) : times_(static_cast<std::size_t>(rows), 0) {}
@@ -117,8 +117,8 @@ std::string panels_of_gather(Stage& stage, Index rows, const PanelOptions& optio
   return text;
 }
 
-/// Replicas have the same bits only if they come from the same panels: also where the own block is there at once and
-/// the others come in parts, along several axes.
+/// Replicas have the same bits only if they come from the same panels. This also holds if the own block is
+/// ready at once, if the others come in parts, and along several axes.
 TEST(GatherAndCompute, HasTheSamePanelsOnEveryRankInEveryOrder) {
   for_each_mesh([](Stage& stage) {
     Turns turns(5);
@@ -237,7 +237,7 @@ TEST(CollectiveMatmul, GoesOnBesideOtherOperations) {
     Tensor out(DType::f32, {rows, kColumns});
     Tensor inner_out(DType::f32, {stage.block(rows).size(), kColumns});
     bool first = true;
-    // The second begins while the first is in flight, on every rank at the same panel.
+    // The second one begins while the first is in flight, on every rank at the same panel.
     compute_and_reduce(stage.engine, stage.axes, ReduceOp::sum, partial, out, {}, [&](Range panel) {
       copy_rows(operand, partial, panel);
       if (!std::exchange(first, false)) return;

@@ -1,4 +1,4 @@
-// Operations whose input is written while they run, and what they tell of their output before they are done.
+// Collectives whose input is written while they run, and their answers about the output before they are done.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::vector<Options> fed_options() {
   return all;
 }
 
-/// Writes `values` into an input that held NaN, piece by piece in an order of its own on every rank, and supplies it.
+/// Writes `values` into an input of NaN, piece by piece, in a different order on every rank, and supplies it.
 class Feeder {
  public:
   Feeder(Tensor input, Tensor values, std::uint32_t seed) : input_(std::move(input)), values_(std::move(values)) {
@@ -61,7 +61,7 @@ class Feeder {
   std::vector<Range> pieces_;
 };
 
-/// One fed collective over a stage's axes: `rows` rows of two elements in all.
+/// One fed collective over a stage's axes: `rows` rows of two elements in total.
 struct Fed {
   Tensor input;
   Tensor output;
@@ -212,7 +212,7 @@ TEST(Fed, RefusesWhatCannotBeFedByName) {
   bounded.wait();
 }
 
-/// Whatever is said to have arrived must be right, now and for ever.
+/// Elements that arrived() reports must be right, now and at the end.
 void expect_truthful(const Handle& handle, const Tensor& output, const Tensor& expected) {
   for (Index i = 0; i < output.size(); ++i) {
     if (!handle.arrived({i, i + 1})) continue;
@@ -257,7 +257,7 @@ TEST(Arrived, IsTrueOnlyAtTheEndWhereItCannotBeTold) {
     const Tensor block = cut_tensor(expected, 1, stage.block(columns));
     Tensor out = full_of_nan({3, columns});
     Handle handle = start_all_gather(stage.engine, stage.axes, block, 1, out, {.algorithm = Algorithm::ring});
-    // What has come lies elsewhere in a packed buffer.
+    // The elements have arrived, but in a packed buffer.
     while (!handle.done()) expect_truthful(handle, out, expected);
     handle.wait();
     EXPECT_TRUE(handle.arrived({0, out.size()}));

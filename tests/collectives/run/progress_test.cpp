@@ -13,7 +13,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// An all_reduce over some axes with the sum it must give.
+/// An all_reduce over some axes and its expected sum.
 struct Pending {
   Pending(Engine& engine, const Axes& axes, Index size, const std::string& name)
       : out(DType::f32, {size}), expected(DType::f32, {size}), handle(start(engine, axes, size, name)) {}
@@ -25,7 +25,7 @@ struct Pending {
       arrays.push_back(whole_numbers(DType::f32, {size}, fmt::format("{} {}", name, rank)));
     }
     expected = combine(ReduceOp::sum, arrays);
-    // The operand's handle dies here: the operation must co-own its buffers.
+    // The operand's handle ends here: the run must share ownership of its buffers.
     const Tensor in = arrays[static_cast<std::size_t>(mesh.axes().position_in_group(mesh.rank(), axes))];
     return start_all_reduce(engine, axes, ReduceOp::sum, in, out);
   }
@@ -39,7 +39,7 @@ struct Pending {
   Handle handle;
 };
 
-/// Larger than what any MPI sends eagerly.
+/// Larger than any MPI's eager messages.
 constexpr Index kLarge = 50000;
 
 TEST(Progress, ManyInFlightWaitedForInAnotherOrderOnEveryRank) {
@@ -75,7 +75,7 @@ TEST(Progress, ThousandsOfSmallOperations) {
   Engine engine(mesh);
   const Axes axes{"X", "Y"};
   const Index p = mesh.ranks();
-  const Index operations = p <= 2 ? 10000 : 1000;  // more ranks may have to take turns on the cores
+  const Index operations = p <= 2 ? 10000 : 1000;  // more ranks may share cores
   for (Index k = 0; k < operations; ++k) {
     Tensor value(DType::i32, {3});
     for (Index i = 0; i < 3; ++i) value.view<std::int32_t>()[i] = static_cast<std::int32_t>(mesh.rank() * i + k);
@@ -112,7 +112,7 @@ void expect_counts(Stage& stage, Algorithm algorithm) {
   const Tensor block = whole.slice({stage.block(n)});
   Tensor out(DType::f32, {n});
   Tensor block_out(DType::f32, block.shape());
-  // The two-axis cases nest their blocks, which traffic() of a plain number of elements does not know.
+  // The two-axis cases have nested blocks, which traffic() does not know from the number of elements.
   if (stage.axes.size() == 1) {
     EXPECT_EQ(busiest(start_all_gather(stage.engine, stage.axes, block, 0, out, options)),
               predicted(Kind::all_gather, n));
@@ -121,7 +121,7 @@ void expect_counts(Stage& stage, Algorithm algorithm) {
   }
   EXPECT_EQ(busiest(start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, whole, out, options)),
             predicted(Kind::all_reduce, n));
-  // bf16, whose partial sums may be wider than the rest.
+  // In bf16 partial sums may be wider than other elements.
   const Tensor narrow = whole_numbers(DType::bf16, {n}, "counted");
   Tensor narrow_out(DType::bf16, {n});
   Handle rounded = start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, narrow, narrow_out, options);
@@ -153,7 +153,7 @@ TEST(Progress, NamesThePeerThatDoesNotComeAndGoesOnWhenItDoes) {
   const Mesh mesh(AbstractMesh({{"X", world().size()}}), world());
   Engine engine(mesh);
   engine.set_timeout(Seconds(0.05));
-  mesh.group({"X"});  // collective itself
+  mesh.group({"X"});  // itself a collective call
   Tensor value = Tensor::zeros(DType::f32, {100});
   const auto start = [&] {
     return start_all_reduce(engine, {"X"}, ReduceOp::sum, value, value, {.algorithm = Algorithm::ring});

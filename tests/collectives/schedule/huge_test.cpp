@@ -1,5 +1,5 @@
-// Counts beyond 2^31, without the memory: a schedule of a huge array must be that of a small one, which the simulator
-// has seen to be right, with every number of elements multiplied.
+// Counts beyond 2^31 without the memory. The schedule of a huge array must equal the schedule of a small one
+// with every number of elements multiplied. The simulator has checked the small one.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::vector<Sizes> groups() {
   return all;
 }
 
-/// Divisible by whatever the algorithms divide a block by for groups(): axes, ways round and other positions.
+/// Divisible by all divisors of a block in the algorithms for groups(): axes, directions and other positions.
 constexpr Index kBlock = 2520 * 4;
 
 Range times(Range range, Index factor) { return {range.begin * factor, range.end * factor}; }
@@ -117,12 +117,12 @@ TEST(Huge, TrafficIsThatOfSmallArraysMultiplied) {
       }
     }
   }
-  // 2^33 elements of 4 bytes: 32 GiB, of which 7 / 8 leave each of 8 positions in a gather.
+  // 2^33 elements of 4 bytes: 32 GiB. In a gather, 7 / 8 of them leave each of 8 positions.
   EXPECT_EQ(traffic(Kind::all_gather, Algorithm::ring, {8}, kFactor, {4, 4}), (Traffic{7, Index{28} << 30}));
 }
 
 TEST(Huge, BoxesAreWalkedWithLargeCounts) {
-  // Columns [0, 2^32) of an array [2, 2^33] into one of their own.
+  // Copies columns [0, 2^32) of an array [2, 2^33] into an array of their own.
   BoxWalk walk({2, kFactor}, {{0, 2}, {0, kFactor / 2}}, {2, kFactor / 2}, whole({2, kFactor / 2}));
   EXPECT_EQ(walk.size(), kFactor);
   for (const Index row : {0, 1}) {

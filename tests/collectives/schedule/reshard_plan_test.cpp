@@ -1,4 +1,4 @@
-// reshard_plan() against brute force: who holds and who wants each element of small arrays.
+// Compares reshard_plan() with brute force: the holders and the receivers of each element of small arrays.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ bool inside(const Box& box, Index i, Index j) {
   return box[0].begin <= i && i < box[0].end && box[1].begin <= j && j < box[1].end;
 }
 
-/// Every element that a rank wants comes exactly once, from a rank that holds it, and from itself when it can; what one
-/// sends is what the other receives.
+/// A rank gets every wanted element exactly once, from a holder, and from itself if it is one. The messages of
+/// sender and receiver agree.
 void check_plan(const Shape& shape, const Sharding& from, const Sharding& to, const AbstractMesh& mesh) {
   std::vector<ReshardPlan> plans;
   for (Index rank = 0; rank < mesh.ranks(); ++rank) plans.push_back(reshard_plan(shape, from, to, mesh, rank));

@@ -55,7 +55,7 @@ void for_each_position(Check check) {
   }
 }
 
-/// Expects ranges that hold every element of [0, size) once.
+/// Expects ranges with every element of [0, size) once.
 void expect_permutation(const std::vector<Range>& order, Index size) {
   std::vector<int> times(static_cast<std::size_t>(size), 0);
   for (const Range& range : order) {
@@ -67,7 +67,7 @@ void expect_permutation(const std::vector<Range>& order, Index size) {
   EXPECT_TRUE(std::all_of(times.begin(), times.end(), [](int t) { return t == 1; }));
 }
 
-/// Where element `i` stands in an order.
+/// The place of element `i` in an order.
 Index place_of(Index i, const std::vector<Range>& order) {
   Index behind = 0;
   for (const Range& range : order) {
@@ -77,8 +77,8 @@ Index place_of(Index i, const std::vector<Range>& order) {
   return -1;
 }
 
-/// Expects that nothing is written to the output after it has settled. Writes of one strand are in its order; those of
-/// several strands must not meet.
+/// Expects no writes to the output after it has settled. Writes of one strand are in its order. Writes of
+/// different strands must not overlap.
 void expect_settled_for_good(const Schedule& schedule) {
   Intervals of_others;
   for (const Strand& strand : schedule.strands) {
@@ -149,7 +149,7 @@ TEST(ScheduleOrder, WhatIsSentFirstIsReadFirst) {
         }
       }
     }
-    // The own chunk is added at the end by ring and pairwise, when there are others.
+    // Ring and pairwise add the own chunk at the end, if there are other positions.
     const Range own = chunks[static_cast<std::size_t>(placement.position)];
     const bool last = algorithm == Algorithm::ring || algorithm == Algorithm::pairwise;
     if (last && own.size() > 0 && placement.positions() > 1) {
@@ -189,7 +189,7 @@ TEST(Intervals, AgreeWithAnArrayOfFlags) {
   }
 }
 
-/// Rows of `elements` elements in blocks 0, 3, 4 and 1 long.
+/// Rows of `elements` elements in blocks of 0, 3, 4 and 1 rows.
 Rows four_blocks(Index elements, Index panel) {
   return {.count = 8, .elements = elements, .panel = panel, .blocks = {{0, 0}, {0, 3}, {3, 7}, {7, 8}}};
 }

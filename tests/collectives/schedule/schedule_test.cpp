@@ -1,5 +1,5 @@
-// Every schedule of every algorithm for 1 to 17 positions on one axis and on several, simulated and compared with what
-// the collective means.
+// Simulates every schedule of every algorithm for 1 to 17 positions, on one axis and on several. Compares the
+// result with the definition of the collective.
 
 #include "collectives/schedule/schedule.h"
 #include "collectives/schedule/schedules.h"
@@ -32,7 +32,7 @@ std::vector<Counts> groups() {
   return all;
 }
 
-/// Ways to give blocks to `p` positions: all equal, uneven, empty ones at the end, one position only, nothing at all.
+/// Block sizes of `p` positions: all equal, uneven, empty ones at the end, one position only, all empty.
 std::vector<Counts> block_sizes(Index p) {
   std::vector<Counts> all;
   const auto add = [&](auto count_of) {
@@ -60,7 +60,7 @@ std::vector<Range> places(const Counts& counts) {
 
 Index total(const Counts& counts) { return std::accumulate(counts.begin(), counts.end(), Index{0}); }
 
-/// Element `i` of what position `position` brings: in a sum every position's part can be told.
+/// Element `i` of the operand of `position`. A sum shows the part of every position.
 Index value(Index position, Index i) { return (Index{1} << (2 * position % 46)) * 4096 + i; }
 
 Values operand(Index position, Index size) {
@@ -69,13 +69,13 @@ Values operand(Index position, Index size) {
   return values;
 }
 
-/// Tells orders of combination apart.
+/// Different orders of combination give different results.
 Index ordered(Index a, Index b) { return (a % 1000000007 * 31 + b) % 1000000007; }
 
-/// Tells whether a result was completed once.
+/// Shows if a result was completed exactly once.
 Index completed(Index sum) { return -sum - 1; }
 
-/// Element `i` of the chunk of position `owner` combined in the order that the algorithm promises.
+/// Element `i` of the chunk of position `owner`, combined in the documented order of the algorithm.
 Index combined_in_order(Algorithm algorithm, Index owner, Index p, Index i) {
   const Index first = algorithm == Algorithm::ring ? owner + 1 : 0;
   Index result = value(first % p, i);
@@ -89,7 +89,7 @@ Index sum_of_all(Index p, Index i) {
   return sum;
 }
 
-/// Runs `check(algorithm, axis sizes, blocks)` for every algorithm, group and way to size the blocks.
+/// Runs `check(algorithm, axis sizes, blocks)` for every algorithm, group and list of block sizes.
 template <class Check>
 void for_all(Check check) {
   for (const Counts& sizes : groups()) {
@@ -118,7 +118,7 @@ TEST(Schedule, AllGatherBringsEveryBlock) {
         for (Index k = 0; k < counts[static_cast<std::size_t>(from)]; ++k) {
           const auto place = static_cast<std::size_t>(chunks[static_cast<std::size_t>(from)].begin + k);
           const Index got = outcome.outputs[static_cast<std::size_t>(i)][place];
-          // The own block is the caller's to place.
+          // The caller places the own block.
           ASSERT_TRUE(got == value(from, k) || (from == i && got == kUntouched))
               << i << " has of " << from << " " << got;
         }
@@ -154,7 +154,7 @@ TEST(Schedule, ReduceScatterCombinesEveryOperandOnce) {
   });
 }
 
-/// The block rule, said once more: position `i` of `p` owns [i n / p ...) with the larger blocks first.
+/// The block rule, written again: position `i` of `p` owns [i n / p ...), the larger blocks first.
 Index owner_of(Index element, Index n, Index p) {
   const Index least = n / p;
   const Index larger = n % p;
@@ -269,7 +269,7 @@ TEST(Schedule, ShiftTakesFromOffsetPlacesBehind) {
   }
 }
 
-/// The busiest link of a collective on equal blocks, in elements, as the simulator counts them.
+/// The elements on the busiest link of a collective on equal blocks, counted by the simulator.
 Index busiest_link(Index p, const std::function<Schedule(Index)>& schedule_of, Index in, Index out) {
   Scenario scenario{p, schedule_of,
                     std::vector<Values>(static_cast<std::size_t>(p), Values(static_cast<std::size_t>(in))),
@@ -281,7 +281,7 @@ Index busiest_link(Index p, const std::function<Schedule(Index)>& schedule_of, I
 
 TEST(Schedule, BothWaysHalveWhatALinkCarries) {
   for (Index p = 2; p <= 17; ++p) {
-    // Blocks of 8 p elements; V is the whole array over all ranks.
+    // Blocks of 8 p elements. V is the whole array over all ranks.
     const Index block = 8 * p;
     const Index v = block * p;
     const std::vector<Range> chunks = places(Counts(static_cast<std::size_t>(p), block));
@@ -296,7 +296,7 @@ TEST(Schedule, BothWaysHalveWhatALinkCarries) {
     EXPECT_EQ(busiest_link(p, with(scatter), v, block), gathered) << p;
     EXPECT_EQ(busiest_link(p, with(reduce), v, v), 2 * gathered) << p;
 
-    // In an all_to_all V lies over the ranks: blocks of V / p^2 = 8 elements.
+    // In an all_to_all the ranks share V: blocks of V / p^2 = 8 elements.
     const Index array = 8 * p * p;
     const std::vector<Range> blocks = places(Counts(static_cast<std::size_t>(p), 8));
     const auto exchange = [&](Algorithm a, const Placement& at) {
@@ -310,7 +310,8 @@ TEST(Schedule, BothWaysHalveWhatALinkCarries) {
 }
 
 TEST(Schedule, SeveralAxesLoadAllTheirLinksAlike) {
-  // Elements by each link for V (p - 1) / p over the links that enter a rank: two for an axis longer than 2, else one.
+  // Elements on each link: V (p - 1) / p over the links that enter a rank. An axis longer than 2 has two links,
+  // otherwise one.
   for (const Counts& sizes :
        {Counts{2, 2}, Counts{2, 3}, Counts{3, 2}, Counts{4, 4}, Counts{3, 5}, Counts{2, 2, 2}, Counts{4, 3, 2}}) {
     const Index p = Placement{sizes, 0}.positions();

@@ -13,7 +13,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// A strand and the transfers of its current round that are still to happen, by peer, in order.
+/// A strand and the open transfers of its current round, by peer, in order.
 struct Course {
   const Strand* strand = nullptr;
   std::size_t round = 0;
@@ -25,7 +25,7 @@ struct Course {
   bool idle() const { return sends.empty() && receives.empty(); }
 };
 
-/// One position with its memory and its place in its schedule.
+/// One position with its memory and its progress in the schedule.
 class Position {
  public:
   Position(const Scenario& scenario, Index index)
@@ -57,7 +57,7 @@ class Position {
     return piece.buffer == Buffer::output || scenario_->in_place ? output_.at(place) : input_.at(place);
   }
 
-  /// Opens the strand's round when it is due, or ends it when nothing of it is left. True when it did.
+  /// Opens the strand's round if it is due, or ends it if it has no open transfers. True if it did.
   bool advance(Course& course) {
     if (course.finished()) return false;
     if (!course.open) {
@@ -152,8 +152,8 @@ class Position {
 
 using Positions = std::vector<std::unique_ptr<Position>>;
 
-/// Carries out the oldest send of strand `strand` from `from` to each peer whose receive is there. True when there was
-/// one.
+/// Carries out the oldest send of strand `strand` from `from` to each peer that has a matching receive. True if
+/// there was one.
 bool match(const Scenario& scenario, Positions& positions, Index from, std::size_t strand, Outcome& outcome) {
   Position& sender = *positions[static_cast<std::size_t>(from)];
   Course& course = sender.courses[strand];

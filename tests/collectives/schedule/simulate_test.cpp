@@ -1,4 +1,4 @@
-// The simulator of schedules must see what it is there to see.
+// The simulator of schedules must find each kind of fault.
 
 #include "tests/collectives/schedule/simulate.h"
 

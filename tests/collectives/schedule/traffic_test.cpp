@@ -16,7 +16,7 @@ TEST(Traffic, IsThatOfTheTextbook) {
     EXPECT_EQ(traffic(Kind::reduce_scatter, Algorithm::ring, {p}, n, {4, 4}), (Traffic{p - 1, most}));
     EXPECT_EQ(traffic(Kind::all_reduce, Algorithm::ring, {p}, n, {4, 4}), (Traffic{2 * (p - 1), 2 * most}));
     EXPECT_EQ(traffic(Kind::all_to_all, Algorithm::pairwise, {p}, n, {4, 4}), (Traffic{p - 1, most}));
-    // Hop by hop a block at distance d crosses d links, 1 + 2 + ... + (p - 1) in all.
+    // Hop by hop: a block at distance d crosses d links, 1 + 2 + ... + (p - 1) in total.
     EXPECT_EQ(traffic(Kind::all_to_all, Algorithm::ring, {p}, n, {4, 4}), (Traffic{p - 1, 4 * 100 * p * (p - 1) / 2}));
     EXPECT_EQ(traffic(Kind::all_gather, Algorithm::direct, {p}, n, {4, 4}), (Traffic{2, most}));
     EXPECT_EQ(traffic(Kind::shift, Algorithm::ring, {p}, n, {4, 4}), (Traffic{1, 4 * n}));
@@ -24,7 +24,7 @@ TEST(Traffic, IsThatOfTheTextbook) {
 }
 
 TEST(Traffic, OfUnevenBlocksIsThatOfTheBusiestPosition) {
-  // 5 elements on 4 positions: 2, 1, 1, 1; whoever does not send the block of two elements is idler.
+  // 5 elements on 4 positions: 2, 1, 1, 1. A position that does not send the block of two elements sends less.
   EXPECT_EQ(traffic(Kind::all_gather, Algorithm::ring, {4}, 5, {2, 2}), (Traffic{3, 2 * 4}));
   EXPECT_EQ(traffic(Kind::reduce_scatter, Algorithm::ring, {4}, 5, {2, 2}), (Traffic{3, 2 * 4}));
 }

@@ -1,4 +1,4 @@
-// The memory that ranks of a node share: what fits, what comes back and when.
+// The memory that ranks of a node share: its limit, its tensors and the return of memory.
 
 #include "collectives/shared/arena.h"
 
@@ -59,7 +59,7 @@ TEST_F(ArenaTest, SaysWhatIsTakenWhenItIsFull) {
   Arena arena(mesh_, 1000 * 64);
   Tensor most = arena.allocate(DType::f32, {900 * 16});
   EXPECT_EQ(arena.taken(), 900 * 64);
-  // Too much on one rank alone is refused on all.
+  // If one rank asks for too much, all ranks throw.
   const Index last = mesh_.ranks() - 1;
   const Shape too_much{mesh_.rank() == last ? 101 * 16 : 1};
   EXPECT_FALSE(arena.try_allocate(DType::f32, too_much).has_value());

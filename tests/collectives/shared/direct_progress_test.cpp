@@ -1,4 +1,4 @@
-// Direct operations under way together, one after the other, and with ranks that do something else.
+// Runs of `direct` in flight together, one after the other, and on ranks with other work.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace shardline::collectives {
 namespace {
 
-/// An all_reduce between tensors of an arena with the sum it must give.
+/// An all_reduce between tensors of an arena and its expected sum.
 struct Pending {
   Pending(Stage& stage, const Axes& axes, Index size, const std::string& name)
       : out(spoiled_in_arena(stage, DType::f32, {size})), handle(start(stage, axes, size, name)) {}
@@ -22,7 +22,7 @@ struct Pending {
       arrays.push_back(whole_numbers(DType::f32, {size}, fmt::format("{} {}", name, rank)));
     }
     expected = combine(ReduceOp::sum, arrays);
-    // The operand's handle dies here: the operation must co-own its memory.
+    // The operand's handle ends here: the run must share ownership of its memory.
     const Tensor in =
         in_arena(stage, arrays[static_cast<std::size_t>(mesh.axes().position_in_group(mesh.rank(), axes))]);
     return start_all_reduce(stage.engine, axes, ReduceOp::sum, in, out, kDirect);
@@ -78,7 +78,7 @@ TEST(DirectProgress, ThousandsOfSmallOperations) {
   Tensor block = in_arena(stage, Tensor::zeros(DType::i64, {1}));
   Tensor all = in_arena(stage, Tensor::zeros(DType::i64, {p}));
   const Axes axes = stage.axes;
-  const Index operations = p <= 2 ? 10000 : 1000;  // more ranks may have to take turns on the cores
+  const Index operations = p <= 2 ? 10000 : 1000;  // more ranks may share cores
   for (Index k = 0; k < operations; ++k) {
     if (k % 2 == 0) {
       for (Index i = 0; i < 3; ++i) value.view<std::int64_t>()[i] = stage.mesh.rank() * i + k;
@@ -111,7 +111,7 @@ TEST(DirectProgress, NamesThePeerThatDoesNotComeAndGoesOnWhenItDoes) {
   if (world().size() < 2) GTEST_SKIP() << "needs a peer";
   DirectStage stage(AbstractMesh({{"X", world().size()}}));
   Tensor value = in_arena(stage, Tensor::zeros(DType::f32, {100}));
-  stage.mesh.group({"X"});  // collective itself
+  stage.mesh.group({"X"});  // itself a collective call
   const auto start = [&] { return start_all_reduce(stage.engine, {"X"}, ReduceOp::sum, value, value, kDirect); };
   if (stage.mesh.rank() == 0) {
     stage.engine.set_timeout(Seconds(0.05));
@@ -127,7 +127,7 @@ TEST(DirectProgress, NamesThePeerThatDoesNotComeAndGoesOnWhenItDoes) {
   }
 }
 
-/// Rank 0 calls `one`, the others `other`: all must throw an Error with `parts`, and nothing may hang.
+/// Rank 0 calls `one`, the others `other`. All must throw an Error with `parts`, and no rank may hang.
 void expect_disagreement(const std::function<Handle(Stage&, Tensor&)>& one,
                          const std::function<Handle(Stage&, Tensor&)>& other, const std::vector<std::string>& parts) {
   testing::internal::CaptureStderr();

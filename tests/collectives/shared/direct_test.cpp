@@ -1,4 +1,4 @@
-// Algorithm `direct`: what each collective gives, in place and not, for every dim and element type.
+// The results of algorithm `direct` for each collective, in place and not, for every dim and element type.
 
 #include "collectives/shared/direct.h"
 
@@ -28,7 +28,7 @@ Shape shape_with(int dim, Index n) {
   return shape;
 }
 
-/// Elements of a block's place in an array that is cut along its first dim.
+/// The first element of a block in an array that is cut along its first dim.
 Index first_of(Range block, const Shape& whole) {
   return whole[0] == 0 ? 0 : block.begin * (element_count(whole) / whole[0]);
 }
@@ -175,7 +175,7 @@ TEST(Direct, ReduceScatterIntoTheOwnBlockOfTheOperand) {
 TEST(Direct, AllReduceInPlaceAndNot) {
   for_each_arena(kArena, [](Stage& stage) {
     std::vector<Index> some = sizes(stage.positions());
-    some.push_back(10007);  // in two passes for more than two ranks; in place they always are
+    some.push_back(10007);  // two passes on more than two ranks; in place always two
     for (const Index n : some) {
       for (const DType dtype : kAllDTypes) {
         const Shape shape{n, 1, n % 2 == 0 ? 1 : 2};
@@ -207,7 +207,8 @@ Tensor normal_numbers(DType dtype, Index size, Index rank) {
   return tensor;
 }
 
-/// Sums that round: in order of position, in f32, rounded to T once; the same on every rank, whatever the collective.
+/// Sums with rounding: in order of position, in f32, rounded to T once; the same on every rank for every
+/// collective.
 template <class T>
 void check_order(Stage& stage, DType dtype, Index size) {
   std::vector<Tensor> arrays;
@@ -239,7 +240,7 @@ TEST(Direct, AddsInTheOrderOfPositions) {
   });
 }
 
-/// A stage over all ranks with an arena of `bytes`; null where the machine has too little shared memory for it.
+/// A stage over all ranks with an arena of `bytes`; null if the machine has too little shared memory.
 std::unique_ptr<Stage> stage_with(Index bytes) {
   auto stage = std::make_unique<Stage>(MeshCase{AbstractMesh({{"X", world().size()}}), {"X"}});
   try {
@@ -299,7 +300,7 @@ TEST(Direct, CountsTheBytesReadFromOthers) {
       Tensor block = spoiled_in_arena(stage, DType::f32, {n / p});
       EXPECT_EQ(bytes(start_reduce_scatter(stage.engine, stage.axes, ReduceOp::sum, whole, 0, block, kDirect)),
                 (p - 1) * block.bytes());
-      // In place in two passes; else in one when the array is small.
+      // In place: two passes. Otherwise one pass if the array is small.
       EXPECT_EQ(bytes(start_all_reduce(stage.engine, stage.axes, ReduceOp::sum, whole, whole, kDirect)),
                 (p - 1) * 2 * block.bytes());
       const bool small = p == 2 || whole.bytes() < 8192;
@@ -310,7 +311,7 @@ TEST(Direct, CountsTheBytesReadFromOthers) {
   });
 }
 
-/// With two ranks one pass reads as much as two do.
+/// With two ranks one pass reads as much as two passes.
 TEST(Direct, HowManyPassesIsUpToTheTuning) {
   for_each_arena(kArena, [](Stage& stage) {
     const Index p = stage.positions();

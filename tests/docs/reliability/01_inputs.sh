@@ -1,4 +1,4 @@
-# An output that is one of the inputs, by whatever name.
+# An output that is one of the inputs, under any name.
 section "Inputs are never overwritten"
 printf 'the text\n' >c.txt
 ln -s c.txt link.txt

@@ -15,7 +15,7 @@ row "shardline train $small --steps 3 --lr 1e10 --save model --json r.json" \
 checked "a run that diverges leaves old files as they were" diff -r before model
 checked "a run that diverges writes no record" test ! -e r.json
 
-# The first element of the file is of the embedding, the last 192 are a row of the output projection.
+# The first element of the file belongs to the embedding, the last 192 to a row of the output projection.
 for each in nan infinity overflow; do cp -r model $each; done
 first=$((8 + $(od -An -tu8 -N8 model/model.safetensors)))
 put() { dd of="$1/model.safetensors" bs=1 seek="$2" conv=notrunc status=none; }

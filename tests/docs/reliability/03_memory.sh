@@ -1,4 +1,4 @@
-# Memory is checked before it is taken.
+# Commands check memory before they take it.
 section "Memory"
 row 'mpirun -n 2 shardline train --strategy fsdp --batch 8388608 --steps 1' \
   "allocated arrays until the system killed a rank, or another program" "shardline: train --strategy fsdp=X needs"

@@ -1,7 +1,7 @@
 section "Files of weights"
 for i in {1..300}; do echo "line $i;"; done >text.txt
 shardline train --data text.txt --batch 1 --seq 16 --threads 1 --steps 1 --save model >/dev/null 2>&1
-# sample FOLDER HAPPENED [PATTERN]: a row of sampling from it.
+# sample FOLDER HAPPENED [PATTERN]: a row that samples from the folder.
 sample() { row "shardline sample --load $1 --prompt int --tokens 1 --threads 1" "${@:2}"; }
 
 for each in three-layers tied several; do cp -r model $each; done
@@ -10,7 +10,7 @@ sample three-layers "silently left out the fourth layer of the file"
 sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' tied/config.json
 sample tied "used the embedding instead of the stored \`lm_head\`"
 
-# The weights of the model in one file, what a row adds to them in another, and an index of both.
+# The weights of the model in one file, the additions of a row in another, and an index of both.
 names=$(head -c 9000 model/model.safetensors | grep -aoE '"(model|lm_head)[^"]*"')
 mv several/model.safetensors several/a.safetensors
 index() { printf '{"weight_map": {%s%s}}\n' "$(sed "s/\$/: \"a.safetensors\",/" <<<"$names")" "$1"; }

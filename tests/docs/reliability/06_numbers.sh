@@ -1,4 +1,4 @@
-# What was typed is what is read.
+# Commands read exactly the typed numbers.
 section "Numbers and names"
 printf 'a text of one line, which is long enough to train on and to hold out a tenth of it\n%.0s' {1..9} >'[x]'
 product='"A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=4 --size I=8,J=8,K=8'

@@ -1,4 +1,4 @@
-# Output that does not arrive.
+# Output that cannot be written.
 section "Output that cannot be written"
 product='"A[I, J_X] * B[J_X, K] -> C[I, K]" --size I=8,J=8,K=8'
 row "shardline matmul $product >/dev/full" "exit code 0, and the result was lost" \

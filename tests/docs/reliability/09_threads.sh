@@ -1,4 +1,4 @@
-# Little address space: a BLAS that is linked starts its threads before main(), and waits for ever for their memory.
+# Little address space: a linked BLAS starts its threads before main(), and waits forever for their memory.
 section "A limit of address space"
 row "ulimit -v 150000; shardline --version" "hung: before main, the BLAS waited forever for memory for its threads" \
   '^OpenBLAS'

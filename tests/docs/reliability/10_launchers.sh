@@ -1,4 +1,4 @@
-# A launcher of another MPI: its processes do not find each other, and each believes that it is the only rank.
+# A launcher of another MPI: its processes do not find each other. Each believes that it is the only rank.
 section "A launcher of another MPI"
 product='"A[I, J_X] * B[J_X, K] -> C[I, K]" --size I=8,J=8,K=8'
 noticed='started .*, but MPI has 1'

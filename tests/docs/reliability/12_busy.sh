@@ -1,6 +1,6 @@
 section "A machine that is busy with other work"
 
-# Ranks and other work share two CPUs, whatever the machine has.
+# Ranks and other work share two CPUs on every machine.
 all_cpus=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep=",")')
 two_cpus=$(cut -d, -f1,2 <<<"$all_cpus")
 export CPU=${two_cpus%%,*}

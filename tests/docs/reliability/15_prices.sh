@@ -1,4 +1,4 @@
-# A slice reads and writes the block that a rank keeps; it was priced as the whole array read and written.
+# A slice reads and writes the block that a rank keeps. Its price was once that of the whole array.
 section "Prices of what is touched"
 cheapest='^ +1 .*'
 row 'shardline explain "A[I, J] * B[J, K] -> C[I_X, K]" --mesh X=16 --size I=4096,J=4096,K=16 --dtype bf16' \

@@ -1,4 +1,4 @@
-# What the book and programs print, typed as it stands there.
+# Text of the book and of programs, typed without a change.
 section "The book's notation"
 row 'shardline explain "A[I, J_X] *_J B[J_X, K] -> C[I, K]{U_X}" --mesh X=16 --size I=64,J=64,K=64' \
   "a line that programs print was refused at its \`_\`" '^  C\[I, K\]\{U_X\} = .*'

@@ -1,4 +1,4 @@
-# What people try first because other programs have it.
+# The first attempts of users who know other programs.
 section "Habits of the command line"
 run="bench all_gather --counts 8 --seconds 0.001"
 row "shardline help bench" "\`there is no command 'help'\`" '^Usage: .*'

@@ -1,4 +1,4 @@
-// Makes an array that is sharded over two ranks and puts it together again.
+// Makes an array sharded over two ranks and gathers it.
 
 #include <cstdio>
 
@@ -15,7 +15,7 @@ int whole_array() {
   const sl::ArraySpec spec{.name = parsed.name, .dims = parsed.dims, .shape = {5}, .sharding = parsed.sharding};
   const auto a = sl::DistTensor::make(mesh, spec, [](sl::Index at) { return 10.0 * static_cast<double>(at); });
   const sl::Tensor whole = a.gather();
-  int unused = (int)whole.view<float>()[4];  // two warnings that Shardline's own flags make errors
+  int unused = (int)whole.view<float>()[4];  // two warnings that Shardline's own flags turn into errors
   if (mesh.rank() == 0) std::printf("A[4] = %g\n", (double)whole.view<float>()[4]);
   return 0;
 }

@@ -1,5 +1,5 @@
-// Every line that a program prints of a product or a conversion parses to what was printed, and prints the same again;
-// lines of other kernels do not parse. The programs are those of products, conversions and Transformers.
+// Every printed line of a product or a conversion parses, and prints the same again. Lines of other kernels do
+// not parse. The programs are products, conversions and Transformers.
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@
 namespace shardline {
 namespace {
 
-/// What the lines of many programs were.
+/// The lines of many programs.
 struct Seen {
   std::set<std::string> typed;  ///< the lines that parse
   std::set<StepKind> conversions;
-  std::set<const Kernel*> outside;  ///< kernels whose lines do not
+  std::set<const Kernel*> outside;  ///< kernels whose lines do not parse
 };
 
 void expect_same(const ParsedArray& parsed, const RankProgram& program, VersionId id, const std::string& line) {
@@ -40,7 +40,7 @@ void expect_parses(const RankProgram& program, Seen& seen) {
     }
     const ParsedProduct parsed = parse_product(line);
     EXPECT_EQ(to_string(parsed), line);
-    const std::string moves = line.substr(line.find(" = ") + 3);  // as tables of candidates show it
+    const std::string moves = line.substr(line.find(" = ") + 3);  // in the form of tables of candidates
     EXPECT_EQ(to_string(parse_product(moves)), moves);
     EXPECT_EQ(parsed.collective.has_value(), !computes) << line;
     ASSERT_EQ(parsed.operands.size(), step.operands.size()) << line;
@@ -53,7 +53,7 @@ void expect_parses(const RankProgram& program, Seen& seen) {
       EXPECT_EQ(parsed.collective->subscript, step.axes) << line;
       seen.conversions.insert(step.kind);
     }
-    // It can be typed: what is made of the line is the operation itself.
+    // A user can type the line: the program of this line is the same operation.
     if (!seen.typed.insert(line).second) continue;
     std::map<std::string, Index> sizes;
     for (const ParsedArray& operand : parsed.operands) {
@@ -95,7 +95,7 @@ TEST(PrintedLines, OfProductsParse) {
 }
 
 TEST(PrintedLines, OfConversionsParse) {
-  // Every layout of two dims over two axes with and without a debt, as far as it is one, to every other.
+  // Every legal layout of two dims over two axes, with and without unreduced axes, to every other.
   std::vector<std::string> layouts;
   for (const char* dims : {"I, J", "I_X, J", "I, J_X", "I_X, J_Y", "I_XY, J", "I_YX, J", "I, J_XY", "I_Y, J_X"}) {
     for (const char* debt : {"", "{U_X}", "{U_Y}", "{U_XY}"}) layouts.push_back(fmt::format("A[{}]{}", dims, debt));
@@ -112,7 +112,7 @@ TEST(PrintedLines, OfConversionsParse) {
       try {
         product =
             make_product(parse_product(from + " -> " + to), {{"I", 5}, {"J", 6}}, mesh, {DType::bf16, DType::bf16});
-      } catch (const UsageError&) {  // an axis used twice, or of the other mesh
+      } catch (const UsageError&) {  // an axis used twice, or an axis of the other mesh
         continue;
       }
       expect_parses(product->candidates(bandwidth_bound(mesh)).at(0).program, seen);

@@ -1,4 +1,4 @@
-// Element-wise activations of programs against their formulas in f64, at every count of elements.
+// Compares element-wise activations of programs with their formulas in f64, for every count of elements.
 
 #include <functional>
 #include <string>
@@ -29,7 +29,7 @@ double gelu_by_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
 
-/// An activation of one operand, or of a gate and what it multiplies.
+/// An activation of one operand, or of a gate and its factor.
 struct Activation {
   std::string kind;
   std::function<double(double, double)> formula;  ///< of an element of each operand
@@ -42,7 +42,7 @@ const std::vector<Activation> kActivations{
     {"gelu", [](double x, double) { return gelu_by_tanh(x); }, false},
 };
 
-/// The sample program of a kind with its derivative, its arrays of `count` elements.
+/// The sample program of a kind with its derivative. Its arrays have `count` elements.
 Program program_of(const Activation& activation, Index count) {
   Program program;
   for (const OperationKind& kind : operation_kinds()) {
@@ -58,7 +58,7 @@ Program program_of(const Activation& activation, Index count) {
   return program;
 }
 
-/// Arrays that lie in the tests' own memory.
+/// A tensor over the test's own memory.
 template <class T>
 Tensor tensor_of(View<const T> view) {
   auto* memory = reinterpret_cast<std::byte*>(const_cast<T*>(view.data));
@@ -118,7 +118,8 @@ TYPED_TEST(ActivationTest, SaturatesAndKeepsNan) {
   }
 }
 
-/// The same values at every distance from an aligned address, whole vectors or not, give the same bits.
+/// The same values give the same bits at every distance from an aligned address, for whole vectors and
+/// remainders.
 TYPED_TEST(ActivationTest, DoesNotDependOnAlignment) {
   using T = TypeParam;
   const Index count = 101;
@@ -138,7 +139,7 @@ TYPED_TEST(ActivationTest, DoesNotDependOnAlignment) {
   }
 }
 
-/// Central differences of the formula, which share nothing with the code.
+/// Central differences of the formula share nothing with the code.
 TYPED_TEST(ActivationTest, GradientsEqualDifferencesOfTheFormula) {
   using T = TypeParam;
   constexpr double kStep = 1e-5;

@@ -10,11 +10,11 @@
 #include "tests/program/programs.h"
 #include "tests/program/scale.h"
 
-/// The checker accepts what the partitioner makes and refuses it with any one fault planted.
+/// The checker accepts the programs of the partitioner, and refuses each with one planted fault.
 namespace shardline {
 namespace {
 
-/// Programs that between them hold every kind of step and phase.
+/// Programs that together have every kind of step and phase.
 std::vector<RankProgram> programs() {
   const Mlp mlp = make_mlp({8, 6, 10});
   const TrainingStep step = small_training_step(true);
@@ -28,7 +28,7 @@ std::vector<RankProgram> programs() {
   };
 }
 
-/// The checker's words on `program`; "accepted" when it has none.
+/// The checker's message about `program`; "accepted" if it has none.
 std::string verdict(const RankProgram& program) {
   try {
     check(program);
@@ -38,7 +38,7 @@ std::string verdict(const RankProgram& program) {
   return "accepted";
 }
 
-/// Expects a refusal that shows the step at fault ("... = ...") or names an input, output or state.
+/// Expects a refusal that shows the wrong step ("... = ...") or names an input, output or state.
 void expect_refused(const RankProgram& program, const std::string& fault) {
   const std::string words = verdict(program);
   const bool names = words.find(" = ") != std::string::npos || words.rfind("output ", 0) == 0 ||
@@ -55,7 +55,7 @@ void use_instead(RankProgram& program, VersionId gone, VersionId instead) {
   for (auto& [array, version] : program.finals) version = version == gone ? instead : version;
 }
 
-/// Calls body(copy of the program, index of the step) for every step; in a debug build for every seventh.
+/// Calls body(copy of the program, index of the step) for every step. A debug build takes every seventh step.
 template <class Body>
 void for_each_step(Body body) {
   for (const RankProgram& program : programs()) {
@@ -206,7 +206,8 @@ TEST(Check, RefusesRepeatedSteps) {
   });
 }
 
-/// Outputs and updated state must rest as declared, with nothing owed; each has a final version that is made.
+/// Outputs and updated state must end in their declared layout, reduced. Each must have a final version that
+/// some step makes.
 TEST(Check, RefusesOutputsThatDoNotRestAsDeclared) {
   for (const RankProgram& right : programs()) {
     for (const auto& [array, version] : right.finals) {
@@ -237,7 +238,7 @@ TEST(Check, NamesTheFault) {
             "index D is split by nothing but W_in is not laid so: Tmp[B_X, F] = In[B_X, D] *_D W_in[D_X, F]");
 }
 
-/// After a run parameters, their moments and the outputs lie where the table says, so that the next run can begin.
+/// After a run, parameters, moments and outputs have the layouts of the table, so the next run can begin.
 TEST(Check, StateRestsInItsDeclaredLayouts) {
   const TrainingStep step = small_training_step(false, true, 2);
   for (const char* strategy : {"fsdp+tp", "fsdp+tp_seq", "dp=X,tp=Y", "zero1=X,tp_g=Y"}) {

@@ -13,7 +13,7 @@
 namespace shardline {
 namespace {
 
-/// A program that only brings A[I,J] from one layout to another.
+/// A program that only converts A[I,J] from one layout to another.
 RankProgram conversion_program(const AbstractMesh& mesh, const Shape& shape, const Sharding& from, const Sharding& to) {
   RankProgram p;
   p.mesh = mesh;
@@ -111,7 +111,7 @@ TEST(Convert, MaximaAreNeitherScatteredNorInvented) {
 TEST(Convert, WireCountsTheElementsThatLeaveTheBusiestRank) {
   EXPECT_EQ(wire("A[I_X, J]", "A[I, J]"), 48);       // half of the 96 elements
   EXPECT_EQ(wire("A[I_XY, J]", "A[I, J]"), 72);      // three quarters, in two rounds
-  EXPECT_EQ(wire("A[I, J]{U_X}", "A[I_X, J]"), 48);  // as the gather
+  EXPECT_EQ(wire("A[I, J]{U_X}", "A[I_X, J]"), 48);  // like the gather
   EXPECT_EQ(wire("A[I, J]{U_X}", "A[I, J]"), 96);    // twice the scatter
   EXPECT_EQ(wire("A[I_X, J]", "A[I, J_X]"), 24);     // half of the 48 that a rank holds
   EXPECT_EQ(wire("A[I_XY, J]", "A[I_YX, J]"), 24);   // all that a rank holds
@@ -120,7 +120,7 @@ TEST(Convert, WireCountsTheElementsThatLeaveTheBusiestRank) {
   EXPECT_LT((ConversionCost{5, 1}), (ConversionCost{5, 2}));
 }
 
-/// All shardings of two dims over the axes of `mesh`, owed ones too.
+/// All shardings of two dims over the axes of `mesh`, also with unreduced axes.
 std::vector<Sharding> shardings_over(const AbstractMesh& mesh) {
   std::vector<Sharding> result;
   for (const char* text : {"A[I, J]", "A[I_X, J]", "A[I, J_X]", "A[I_Y, J]", "A[I, J_Y]", "A[I_XY, J]", "A[I_YX, J]",

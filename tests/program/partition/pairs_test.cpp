@@ -13,7 +13,7 @@
 #include "tests/program/scale.h"
 #include "tests/program/simulator.h"
 
-/// C[I,K] = A[I,J] B[J,K] under every pair of shardings and every wanted result.
+/// C[I,K] = A[I,J] B[J,K] for every pair of shardings and every wanted result.
 namespace shardline {
 namespace {
 
@@ -23,7 +23,7 @@ struct ProductSizes {
   Index k = 0;
 };
 
-/// Every sharding of an array of two dims: each axis shards a dim, in every order, is nowhere, or (`owed`) is
+/// Every sharding of an array of two dims. Each axis shards a dim, in every order, shards none, or (`owed`) is
 /// unreduced.
 std::vector<Sharding> all_shardings(const AbstractMesh& mesh, bool owed) {
   std::vector<Sharding> shardings{Sharding::replicated(2)};
@@ -47,7 +47,7 @@ std::vector<Sharding> all_shardings(const AbstractMesh& mesh, bool owed) {
   return shardings;
 }
 
-/// One product, its values, and how to lay it out.
+/// One product, its values, and its layouts.
 class Product {
  public:
   Product(const AbstractMesh& mesh, const ProductSizes& sizes) : mesh_(mesh) {
@@ -88,8 +88,8 @@ class Product {
   Values reference_;
 };
 
-/// Number of triples of shardings over `mesh`; the best candidate of each is right, under prices by turns of bandwidth
-/// and of latency, and of every `sample`-th all are.
+/// The number of triples of shardings over `mesh`. Checks the best candidate of each. Prices alternate between
+/// bandwidth and latency. Checks all candidates of every `sample`-th triple.
 Index try_all(const std::string& mesh_text, const ProductSizes& sizes, bool owed, Index sample, Index stride = 1) {
   const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
   const Product product(mesh, sizes);
@@ -122,7 +122,7 @@ std::vector<std::string> best(const std::string& a, const std::string& b, const 
   return lines(product.candidates(laid_out(a), laid_out(b), laid_out(c), bandwidth_bound(mesh)).at(0).program);
 }
 
-/// The four cases of section 3.
+/// The four cases of book section 3.
 TEST(Pairs, TheFourCasesOfTheBook) {
   using Lines = std::vector<std::string>;
   EXPECT_EQ(best("A[I_X, J]", "B[J, K]", "C[I_X, K]"), (Lines{"C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
@@ -138,7 +138,7 @@ TEST(Pairs, TheFourCasesOfTheBook) {
             (Lines{"B[J, K] = AllGather_X(B[J, K_X])", "C[I_X, K] = A[I_X, J] *_J B[J, K]"}));
 }
 
-/// Where only the wire and then FLOPs cost, fewest bytes come first, then fewest FLOPs on the busiest rank.
+/// If only the wire and then FLOPs cost, fewest bytes come first, then fewest FLOPs on the busiest rank.
 TEST(Pairs, CandidatesAreRanked) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
   const Product product(mesh, {5, 3, 2});

@@ -11,7 +11,7 @@
 #include "runtime/base/check.h"
 #include "runtime/layout/notation.h"
 
-/// Every reason for which the checker refuses, each with a program of one step in which nothing else is wrong.
+/// Every reason of a refusal by the checker, each in a program of one step without other faults.
 namespace shardline {
 namespace {
 
@@ -24,7 +24,7 @@ std::string verdict(const RankProgram& program) {
   return "accepted";
 }
 
-/// The program of one step over {X:2, Y:2}; whatever it reads is an input, whatever it makes an output.
+/// The program of one step over {X:2, Y:2}. Everything it reads is an input, everything it makes an output.
 RankProgram one_step(Program program, const Step& step, const std::vector<Version>& versions) {
   RankProgram ranks;
   ranks.mesh = AbstractMesh::parse("X=2,Y=2");
@@ -36,7 +36,8 @@ RankProgram one_step(Program program, const Step& step, const std::vector<Versio
   return ranks;
 }
 
-/// The first phase of the only operation, with operands and then results as written and each index split as given.
+/// The first phase of the only operation. `layouts` are those of operands and then results. `splits` has the
+/// axes of each index.
 std::string computing(const Program& program, const std::vector<std::string>& layouts,
                       const std::vector<Axes>& splits) {
   const Phase& phase = program.operations.at(0).phases.at(0);

@@ -1,4 +1,4 @@
-// Places of communicated arrays in shared memory, against lives that are counted again here.
+// Compares places of communicated arrays in shared memory with lives that this test counts itself.
 
 #include "program/plan/arena_plan.h"
 
@@ -11,7 +11,7 @@
 namespace shardline {
 namespace {
 
-/// First and last action that touches a version; to the end when it rests there.
+/// First and last action that uses a version. The life of a final version lasts to the end.
 struct Life {
   int first = 0;
   int last = 0;
@@ -32,7 +32,7 @@ std::vector<Life> lives(const RankProgram& program, const ProgramSchedule& sched
   return all;
 }
 
-/// As executors run it on a node, as they run it over links, and with bundles of everything.
+/// Schedules as on a node, as over links, and with bundles of everything.
 std::vector<ProgramSchedule> schedules(const RankProgram& program) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
   for (const Axis& axis : program.mesh.axes()) hardware.links[axis] = {Seconds(1e-6), BytesPerSecond(1e9)};
@@ -44,7 +44,7 @@ Index bytes_of(const RankProgram& program, VersionId v, Index rank) {
   return element_count(local_shape(program, v, rank)) * Index{4};
 }
 
-/// True when `b` goes on in the memory of `a`.
+/// True if `b` takes over the memory of `a`.
 bool takes_over(const RankProgram& program, const Liveness& liveness, VersionId a, VersionId b) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     for (std::size_t k = 0; k < program.steps[i].results.size(); ++k) {
@@ -80,7 +80,7 @@ void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
   }
 }
 
-/// The room of a bundle holds its arrays and is nobody else's from its start to its end.
+/// The memory of a bundle holds its arrays, and nothing else uses it from its start to its end.
 void expect_bundles_apart(const RankProgram& program, const ProgramSchedule& schedule) {
   const ArenaPlan plan = plan_arena(program, Liveness(program, schedule));
   const std::vector<Life> life = lives(program, schedule);
@@ -102,7 +102,7 @@ void expect_bundles_apart(const RankProgram& program, const ProgramSchedule& sch
   }
 }
 
-/// Every array that ranks read from each other has a place or is an input that gets one.
+/// Every array that ranks read from each other has a place, or is an input that gets one.
 void expect_complete(const RankProgram& program) {
   const ProgramSchedule schedule = in_order(program);
   const ArenaPlan plan = plan_arena(program, Liveness(program, schedule));

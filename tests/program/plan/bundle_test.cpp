@@ -13,7 +13,7 @@ Tensor counting_from(float first, Shape shape) {
   return tensor;
 }
 
-/// Scalars and empty arrays among them.
+/// Also with scalars and empty arrays.
 TEST(Bundle, HoldsArraysSideBySideAndGivesThemBack) {
   const std::vector<Tensor> arrays{counting_from(1, {2, 3}), counting_from(0, {0, 4}), counting_from(7, {}),
                                    counting_from(8, {2}), counting_from(0, {0})};

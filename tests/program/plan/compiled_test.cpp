@@ -1,4 +1,4 @@
-// The seam between planning and running, against the functions behind it.
+// Compares the link between planning and running with the functions behind it.
 
 #include "program/plan/compiled.h"
 
@@ -57,7 +57,7 @@ TEST(Compiled, MakesEachPartOnce) {
   const RankProgram program = some_program();
   const roofline::Hardware prices = machine(program.mesh, 1e9);
   const auto compiled = compile(program, {.scheduling = ScheduleOptions(), .prices = prices, .predictions = prices});
-  // A part that is made again lies in new memory, since the old one is given back after.
+  // A part that is made again has new memory, because the old memory is freed later.
   const Action* actions = compiled->schedule().actions.data();
   const auto* places = &*compiled->arena().places.begin();
   const StepEstimate* estimates = compiled->estimates().data();

@@ -1,4 +1,5 @@
-// Schedules of whole training steps: every step once, nothing read before it is there, gathers early, reductions late.
+// Schedules of whole training steps: every step once, no read before the array exists, gathers early,
+// reductions late.
 #include "program/plan/schedule.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@
 namespace shardline {
 namespace {
 
-/// Links that move beside the cores, or need them; slow ones make moving as long as computing.
+/// Links that move beside the cores, or need them. On slow links moving takes as long as computing.
 roofline::Hardware machine(const RankProgram& program, bool frees_cores, double bandwidth = 1e9) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e12), Seconds(1e-9), {}};
   for (const Axis& axis : program.mesh.axes()) {
@@ -31,7 +32,7 @@ int count(const ProgramSchedule& schedule, ActionKind kind) {
                                         [&](const Action& action) { return action.kind == kind; }));
 }
 
-/// Walks the actions with a set of versions that are there, without what the scheduler keeps of itself.
+/// Walks the actions with a set of existing versions. Uses none of the scheduler's own data.
 void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
   std::vector<bool> there(program.versions.size(), false);
   for (const auto& [array, version] : program.inputs) there[static_cast<std::size_t>(version)] = true;
@@ -67,7 +68,7 @@ void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
   }
 }
 
-/// A version is never freed before an action that still touches it, nor while a collective that does is in flight.
+/// A version is never freed before an action that still uses it, or while a collective in flight uses it.
 void expect_buffers_live(const RankProgram& program, const ProgramSchedule& schedule) {
   const Liveness liveness(program, schedule);
   std::vector<int> freed_at(program.versions.size(), static_cast<int>(schedule.actions.size()));
@@ -86,8 +87,8 @@ void expect_buffers_live(const RankProgram& program, const ProgramSchedule& sche
   }
 }
 
-/// What is overwritten in place is not read any more: every other step that reads it has ended, a collective in flight
-/// included.
+/// An array that is overwritten in place has no more readers: every other step that reads it has ended, also
+/// collectives in flight.
 void expect_nothing_overwritten_early(const RankProgram& program, const ProgramSchedule& schedule) {
   const Liveness liveness(program, schedule);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
@@ -105,7 +106,7 @@ void expect_nothing_overwritten_early(const RankProgram& program, const ProgramS
   }
 }
 
-/// State is overwritten only by a step that begins when a gather of it has ended.
+/// A step overwrites state only after a gather of it has ended.
 TEST(Schedule, StateIsNotUpdatedInPlaceWhileAGatherReadsIt) {
   const TrainingStep step = small_training_step(true, false, 1);
   const RankProgram program = partitioned(step.model.program, "X=2", "fsdp");
@@ -180,7 +181,7 @@ TEST(Schedule, StartsGathersOfParametersOneLayerAhead) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& gather = program.steps[i];
     if (gather.kind != StepKind::all_gather || gather.region.layer < 2 || gather.region.pass != Pass::forward) continue;
-    // Some computation of the layer before comes between start and end.
+    // Some computation of the previous layer comes between start and end.
     for (int a = made.begins[i]; a < made.ends[i]; ++a) {
       const Step& other = program.steps[static_cast<std::size_t>(made.actions[static_cast<std::size_t>(a)].steps[0])];
       if (other.kind == StepKind::compute && other.region.layer == gather.region.layer - 1) {
@@ -272,7 +273,8 @@ TEST(Schedule, FusesLargeProductsOverLinksThatMoveBesideThem) {
   EXPECT_EQ(fused(false, 1e7), 0);
 }
 
-/// The block of exercise 10.3: what is gathered feeds the first product, the second feeds what is scattered.
+/// The block of book exercise 10.3: the gathered array feeds the first product, the second product feeds the
+/// scatter.
 TEST(Schedule, FusesBothEndsOfAChainOfTwoProducts) {
   const Product product = make_product(parse_product("In[B_X, D_Y] * W_in[D, F_Y] * W_out[F_Y, D] -> Out[B_X, D_Y]"),
                                        {{"B", 64}, {"D", 48}, {"F", 80}}, AbstractMesh::parse("X=2,Y=4"));
@@ -321,7 +323,7 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   const ProgramSchedule made = schedule(program, machine(program, true), no_bundles);
   const ScheduledTime beside = scheduled_time(program, made, estimates, machine(program, true));
   EXPECT_DOUBLE_EQ(beside.moving.value, moving);
-  // Products beside collectives in flight lose a little by being cut into panels.
+  // Products beside collectives in flight lose a little time, because they are cut into panels.
   double cut = 0;
   for (const Action& action : made.actions) {
     const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
@@ -339,12 +341,12 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   EXPECT_NEAR(in_memory.total.value, computing + cut + moving, 1e-9) << "moving that needs the core is not hidden";
 }
 
-/// A product of 1 s in panels beside half a second of moving; FLOPs are 0, so that one panel is all of it.
+/// A product of 1 s in panels beside half a second of moving. FLOPs are 0, so one panel is the whole product.
 TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
   const TrainingStep step = small_training_step(true, false, 1);
   const RankProgram program = partitioned(step.model.program, "Y=2", "tp_seq");
   const auto [estimates, computing, moving] = evenly_priced(program);
-  // Without what starts early or ends late every collective is alone but for its product.
+  // Without early starts and late ends, a collective runs only beside its fused product.
   const ScheduleOptions options{.overlap = false, .bundle_bytes = 0, .fuse = ScheduleOptions::Fuse::always};
   const ProgramSchedule made = schedule(program, machine(program, true), options);
   const int fused = count(made, ActionKind::fuse);

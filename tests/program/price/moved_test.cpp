@@ -1,4 +1,4 @@
-// What conversions move, counted here element by element from the blocks of all ranks.
+// Compares the traffic of conversions with a count of elements in the blocks of all ranks.
 
 #include <gtest/gtest.h>
 
@@ -24,14 +24,14 @@ namespace {
 /// Elements of an array, as row-major numbers.
 using Elements = std::set<Index>;
 
-/// The block rule, written down once more.
+/// The block rule, written again.
 Range part_of(Range whole, Index parts, Index which) {
   Index begin = whole.begin;
   for (Index i = 0; i < which; ++i) begin += (whole.size() + parts - 1 - i) / parts;
   return {begin, begin + (whole.size() + parts - 1 - which) / parts};
 }
 
-/// A conversion by itself, and who holds what before and after it.
+/// A single conversion, and the elements of every rank before and after it.
 class Case {
  public:
   Case(const std::string& mesh, const Shape& shape, const Sharding& from, const Conversion& conversion)
@@ -104,7 +104,7 @@ class Case {
     return both;
   }
 
-  /// True when `part` of `array` lies without a gap in memory that holds the array alone.
+  /// True if `part` of `array` is contiguous in memory that holds only the array.
   static bool is_run(const Elements& part, const Elements& array) {
     if (part.empty()) return true;
     const auto begin = array.find(*part.begin());
@@ -112,8 +112,8 @@ class Case {
     return std::equal(begin, end, part.begin(), part.end());
   }
 
-  /// Elements of these messages, when not all of them are runs of `array`. `own`: a part that needs no message, but
-  /// makes the others be packed.
+  /// Elements of these messages if some are not runs of `array`, otherwise 0. `own`: a part without a message,
+  /// but it decides packing too.
   static Index packed(const std::vector<Elements>& messages, const Elements& array, const Elements& own = {}) {
     bool runs = is_run(own, array);
     Index sum = 0;
@@ -124,14 +124,14 @@ class Case {
     return runs ? 0 : sum;
   }
 
-  /// The others of a rank's group.
+  /// The other ranks of a rank's group.
   std::vector<Index> peers(Index rank) const {
     std::vector<Index> group = program_.mesh.group(rank, step_.axes);
     std::erase(group, rank);
     return group;
   }
 
-  /// Of ranks that hold the same, a reshard takes an element from the one that has the receiver's place among them.
+  /// If several ranks hold an element, a reshard takes it from the rank with the receiver's place among them.
   bool paired(Index a, Index b) const {
     return std::all_of(step_.axes.begin(), step_.axes.end(), [&](const Axis& axis) {
       const std::size_t at = program_.mesh.position(axis);
@@ -153,7 +153,7 @@ class Case {
       case StepKind::owe:
         return {.kept = size(wanted)};
       case StepKind::all_reduce: {
-        // Every rank adds up its chunk of the flat array, then all gather the chunks.
+        // Every rank adds its chunk of the flat array. Then all ranks gather the chunks.
         const Index position = program_.mesh.position_in_group(rank, step_.axes);
         const Index chunk = part_of({0, size(held)}, count + 1, position).size();
         one.sent = (size(held) - chunk) + count * chunk;
@@ -217,7 +217,7 @@ std::vector<Case> cases(const std::string& mesh, const Shape& shape, const std::
 
 using Layouts = std::vector<std::pair<std::string, std::string>>;
 
-/// All conversions between `layouts` move what the elements say, for every shape. Returns their kinds.
+/// For every shape, all conversions between `layouts` move the counted elements. Returns their kinds.
 std::set<StepKind> expect_counted(const std::string& mesh, const std::vector<Shape>& shapes, const Layouts& layouts) {
   std::set<StepKind> kinds;
   for (const Shape& shape : shapes) {
@@ -255,7 +255,7 @@ TEST(Moved, OnTwoAxes) {
   }
 }
 
-/// A dim before the one that changes, one after it, and one between two that change.
+/// A dim before the changed dim, one after it, and one between two changed dims.
 TEST(Moved, OfThreeDims) {
   expect_counted("X=2,Y=2", {{2, 5, 4}, {1, 4, 3}, {3, 1, 7}},
                  {{"A[I, J_X, K]", "A[I, J, K]"},
@@ -266,7 +266,7 @@ TEST(Moved, OfThreeDims) {
                   {"A[I_X, J_Y, K]", "A[I, J_X, K_Y]"}});
 }
 
-/// Where memory alone costs anything: a slice is read and written once, what is left of it is not touched.
+/// If only memory costs: a slice is read and written once, and the rest is not touched.
 TEST(Moved, ASliceCostsWhatItKeeps) {
   const roofline::Hardware memory{.matmul = FlopsPerSecond(1), .memory = BytesPerSecond(1e3), .overhead = Seconds(0)};
   const Case rows = cases("X=16", {64, 10}, "A[I, J]", "A[I_X, J]").at(0);
@@ -278,8 +278,8 @@ TEST(Moved, ASliceCostsWhatItKeeps) {
   EXPECT_DOUBLE_EQ(owed.estimated(memory).price.time.value, 2 * 4 * 64 * 10 / 1e3);
 }
 
-/// Nothing but what is kept touches memory where links are infinitely fast and need the cores: 3 of 8 rows are copied,
-/// read and written. Where moving leaves the cores free that is done beside it.
+/// Links are infinitely fast and need the cores, so only the kept elements cost memory: 3 of 8 rows are read
+/// and written. If moving leaves the cores free, this runs beside it.
 TEST(Moved, WhatARankKeepsIsCopied) {
   roofline::Hardware hardware{.matmul = FlopsPerSecond(1), .memory = BytesPerSecond(1e3), .overhead = Seconds(0)};
   hardware.links["X"] = {.latency = Seconds(0), .bandwidth = BytesPerSecond(1e15), .frees_cores = false};

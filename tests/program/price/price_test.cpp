@@ -1,4 +1,4 @@
-// Choices by price. What ought to win follows here from the formulas of the book, not from our prices.
+// Choices by price. The expected winner follows from the book's formulas, not from our prices.
 
 #include "program/price/price.h"
 
@@ -26,7 +26,7 @@ struct Priced {
   Product product;
   std::vector<Candidate> candidates;
 
-  /// The first candidate whose conversions are these and no others.
+  /// The first candidate with exactly these conversions.
   const ProgramPrice& by(const std::vector<std::string>& conversions) const {
     for (const Candidate& candidate : candidates) {
       std::vector<std::string> found;
@@ -52,8 +52,9 @@ roofline::Hardware chip(const std::string& name, const std::string& mesh) {
   return roofline::hardware_named(name, AbstractMesh::parse(mesh), DType::bf16);
 }
 
-/// Exercise 3.4, X[B, D] * Y[D_X, F] -> Z[B, F] in bf16: gathering the weight takes max(2BDF / C, 2DF / W), reducing
-/// the output max(2BDF / XC, 4BF / W). Wherever these formulas differ clearly, our prices agree which is the lower.
+/// Book exercise 3.4, X[B, D] * Y[D_X, F] -> Z[B, F] in bf16: gathering the weight takes max(2BDF / C, 2DF /
+/// W), reducing the output max(2BDF / XC, 4BF / W). If these formulas differ clearly, our prices agree on the
+/// lower one.
 TEST(Price, GatherTheWeightOrReduceTheOutput) {
   constexpr double kFlops = 1.97e14;
   constexpr double kBothWays = 9e10;
@@ -79,7 +80,7 @@ TEST(Price, GatherTheWeightOrReduceTheOutput) {
   EXPECT_GE(reductions, 3);
 }
 
-/// The turning point itself, where links bind: D = 2B, moved a little by the additions, whatever X is.
+/// The turning point if links bind: D = 2B, moved a little by the additions, for every X.
 TEST(Price, TurnsAtTwiceTheBatch) {
   for (const char* mesh : {"X=4", "X=8", "X=16", "X=28"}) {
     const roofline::Hardware v5p = chip("v5p", mesh);
@@ -93,9 +94,9 @@ TEST(Price, TurnsAtTwiceTheBatch) {
   }
 }
 
-/// Case 4 with C[I_X, K] wanted, on a ring of 16 where links bind. With V / W for a gather or a reduce_scatter and a
-/// quarter of it for an all_to_all: gathering B takes JK, gathering A and moving C to its rows IJ + IK / 4, and cutting
-/// J in both (IJ + JK) / 4 + IK.
+/// Case 4 with result C[I_X, K], on a ring of 16 where links bind. A gather or a reduce_scatter takes V / W, an
+/// all_to_all a quarter of it. Gathering B takes JK. Gathering A and moving C to its rows takes IJ + IK / 4.
+/// Sharding J in both takes (IJ + JK) / 4 + IK.
 TEST(Price, CaseFourGathersWhatIsSmaller) {
   const std::string mesh = "X=16";
   const auto first = [&](const Sizes& sizes) {
@@ -122,8 +123,8 @@ TEST(Price, CountsBytesNotElements) {
   EXPECT_EQ(last(cpu_types(DType::bf16)), "C[I, K] = A[I, J] *_J B[J, K]");
 }
 
-/// Over a network whose links cost nothing, an AllReduce of n f32 over p ranks reads two arrays and writes one for each
-/// of the n (1 - 1/p) elements it adds.
+/// Over a network whose links cost nothing, an AllReduce of n f32 over p ranks adds n (1 - 1/p) elements. For
+/// each it reads two elements and writes one.
 TEST(Price, ReductionsPriceTheirAdditions) {
   const AbstractMesh mesh = AbstractMesh::parse("X=4");
   roofline::Hardware hardware = bandwidth_bound(mesh);
@@ -135,9 +136,9 @@ TEST(Price, ReductionsPriceTheirAdditions) {
   EXPECT_NEAR(priced.by({"AllReduce_X(C[I, K]{U_X})"}).comms.value, 3 * 4 * (8 * 16 * 0.75) / 1e6, 1e-12);
 }
 
-/// Blocks of an inner dim that come by messages are unpacked, where ranks read each other's arrays they are not: then
-/// the one gather that case 4 takes costs what is read from the other rank and what each copies of its own, which goes
-/// beside the wire of a network. Additions cost no further pass there: two arrays are read and one is written.
+/// Blocks of an inner dim in messages are unpacked. If ranks read each other's arrays, they are not. Then the
+/// one gather of case 4 costs the bytes read from the other rank and the copy of the own bytes. On a network
+/// this copy runs beside the wire. Additions need no further pass: they read two arrays and write one.
 TEST(Price, RanksThatShareMemoryTakeOnePass) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const Sizes sizes{{"I", 512}, {"J", 512}, {"K", 512}};
@@ -165,7 +166,7 @@ TEST(Price, RanksThatShareMemoryTakeOnePass) {
               cpu.overhead.value + 2 * cpu.link("X").latency.value + (3 + 2) * half / cpu.memory.value, 1e-9);
 }
 
-/// The same steps on machines that differ in what overlaps.
+/// The same steps on machines with different overlap.
 TEST(Price, ResourcesAddOrOverlap) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
   roofline::Hardware hardware = bandwidth_bound(mesh);
@@ -177,17 +178,17 @@ TEST(Price, ResourcesAddOrOverlap) {
   const double math = 2 * 12 * 8 * 4 / 1e6;
   const double a = 2 * 12 * 8 * 0.5 / 1e3;
   const double b = 2 * 8 * 4 * 0.5 / 1e3;
-  EXPECT_NEAR(both_gathers().total.value, math + a + b, 1e-9);  // all with the cores
+  EXPECT_NEAR(both_gathers().total.value, math + a + b, 1e-9);  // all need the cores
   for (const Axis& axis : mesh.axes()) hardware.links[axis].frees_cores = true;
   EXPECT_NEAR(both_gathers().total.value, a, 1e-9);  // each axis on its own links
   for (const Axis& axis : mesh.axes()) hardware.links[axis].resource = "one";
-  EXPECT_NEAR(both_gathers().total.value, a + b, 1e-9);  // taking turns on one
+  EXPECT_NEAR(both_gathers().total.value, a + b, 1e-9);  // they take turns on one resource
   hardware.matmul = FlopsPerSecond(1e3);
   EXPECT_NEAR(both_gathers().total.value, 1e3 * math, 1e-9);
   EXPECT_NEAR(both_gathers().sum.value, 1e3 * math + a + b, 1e-9);
 }
 
-/// What crosses the wire in closed form is what the schedules of `pairwise` send.
+/// The closed form of the bytes on the wire equals the bytes of the `pairwise` schedules.
 TEST(Price, WireTrafficIsThatOfTheSchedules) {
   struct Way {
     StepKind step;
@@ -202,7 +203,7 @@ TEST(Price, WireTrafficIsThatOfTheSchedules) {
   for (const Way& way : ways) {
     for (Index ranks = 1; ranks <= 9; ++ranks) {
       for (const Index elements : {0, 1, 5, 8, 9, 23, 64}) {
-        const Index rows = way.step == StepKind::all_to_all ? ranks : 1;  // of which every rank has one
+        const Index rows = way.step == StepKind::all_to_all ? ranks : 1;  // every rank has one of them
         RankProgram program;
         program.mesh = AbstractMesh({{"X", ranks}});
         program.program.arrays.push_back({.name = "A", .dims = {"I", "J"}, .shape = {rows, elements}});
@@ -223,8 +224,9 @@ TEST(Price, WireTrafficIsThatOfTheSchedules) {
   }
 }
 
-/// One after the other, since nothing moves: what a rank of 16 copies of A (4096 x 4096 in bf16), then its product of
-/// 256 x 4096 by 4096 x 16. On v5e memory binds both. It is the cheapest of all ways: the others read all of A.
+/// Nothing moves, so the steps run one after the other: the part of A that a rank of 16 copies (4096 x 4096 in
+/// bf16), then its product of 256 x 4096 by 4096 x 16. On v5e memory binds both. It is the cheapest way: the
+/// others read all of A.
 TEST(Price, ASliceCostsTheBlockThatIsKept) {
   constexpr double kMemory = 8.1e11;
   constexpr double kBlock = 2.0 * 256 * 4096;
@@ -245,7 +247,8 @@ TEST(Price, ASliceCostsTheBlockThatIsKept) {
   }
 }
 
-/// The same where B is the large one, and where both are sliced on J since A rests so: what is kept, by hand.
+/// The same if B is the large array, and if both are sliced on J because A is sharded on J. The kept bytes are
+/// worked out by hand.
 TEST(Price, SlicesOfOtherOperands) {
   constexpr double kMemory = 8.1e11;
   const std::string mesh = "X=16";
@@ -262,14 +265,14 @@ TEST(Price, SlicesOfOtherOperands) {
               (2 * kBlock + kBlock + 2.0 * 16 * 256 + 2.0 * 16 * 4096) / kMemory, 1e-12);
 }
 
-/// Every layout over {X:2} of an array of two dims, owed ones too.
+/// Every layout over {X:2} of an array of two dims, also unreduced ones.
 std::vector<std::string> layouts(const std::string& name, const std::string& first, const std::string& second) {
   return {fmt::format("{}[{}, {}]", name, first, second), fmt::format("{}[{}_X, {}]", name, first, second),
           fmt::format("{}[{}, {}_X]", name, first, second), fmt::format("{}[{}, {}]{{U_X}}", name, first, second)};
 }
 
-/// Where nothing overlaps, the cheapest program of a chain costs what the cheapest costs that is forced through the
-/// best of all layouts of the array between its two products.
+/// If nothing overlaps, the cheapest program of a chain costs as much as the cheapest program over all fixed
+/// layouts of the array between its two products.
 TEST(Price, TheSearchOverAChainIsExact) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const roofline::Hardware hardware = bandwidth_bound(mesh);

@@ -1,4 +1,4 @@
-// How long ago arrays were used, against distances counted by hand.
+// Compares reuse distances of arrays with distances counted by hand.
 
 #include "program/price/reuse.h"
 
@@ -10,7 +10,7 @@
 namespace shardline {
 namespace {
 
-/// A product on one rank: both operands were last used in the run before, A first.
+/// A product on one rank: the last use of both operands was in the last run, A first.
 TEST(Reuse, OperandsOfTheRunBefore) {
   const AbstractMesh mesh = AbstractMesh::parse("X=1");
   const Product product =
@@ -24,7 +24,7 @@ TEST(Reuse, OperandsOfTheRunBefore) {
   EXPECT_EQ(distances[0][1].value, b + c);
 }
 
-/// A gathered copy is used at once; what it was gathered from was used a run ago.
+/// The step after a gather uses the copy at once. The last use of the gather's operand was a run ago.
 TEST(Reuse, WhatAStepHasJustMade) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const Product product = make_product(parse_product("A[I, J_X] * B[J, K] -> C[I, K]"), {{"I", 2}, {"J", 4}, {"K", 6}},
@@ -33,7 +33,7 @@ TEST(Reuse, WhatAStepHasJustMade) {
     if (each.program.steps.size() != 2 || each.program.steps[0].kind != StepKind::all_gather) continue;
     const std::vector<std::vector<Bytes>> distances = reuse_distances(each.program);
     const double block = 8.0 * 2 * 2, gathered = 8.0 * 2 * 4, b = 8.0 * 4 * 6, c = 8.0 * 2 * 6;
-    // The gathered copy takes the memory that the one of the run before gave back.
+    // The gathered copy takes the memory that the copy of the last run freed.
     EXPECT_EQ(distances[0][1].value, gathered + b + c);
     EXPECT_EQ(distances[0][0].value, block + gathered + gathered + b + c);
     EXPECT_EQ(distances[1][0].value, gathered);

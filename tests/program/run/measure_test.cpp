@@ -1,4 +1,4 @@
-// What the ranks together measured of spans that are made up, in clocks that are wrong by a known amount.
+// The joint measurement of made-up spans, with clocks that are wrong by a known amount.
 #include "program/run/measure.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using mpi::Communicator;
 
-/// Times that doubles hold exactly.
+/// Times that a double holds exactly.
 class Measure : public testing::Test {
  protected:
   Measure() : world(Communicator::world()), rank(world.rank()), last(world.size() - 1) {}
@@ -19,7 +19,7 @@ class Measure : public testing::Test {
   void record(Trace& trace, int label, double begin, double end, double exposed = 0, int together = 1) const {
     trace.record({label, Seconds(begin - wrong()), Seconds(end - wrong()), Seconds(exposed), together});
   }
-  /// A trace whose clock has been found to be as wrong as it is.
+  /// A trace whose alignment knows the exact error of its clock.
   Trace aligned() const {
     Trace trace;
     trace.align({Seconds(0), Seconds(wrong()), Seconds(0)});
@@ -38,7 +38,7 @@ TEST_F(Measure, CollectivesGoFromTheLastEntryToTheLastExit) {
   Trace trace = aligned();
   const int gather = trace.describe({.name = "gather", .kind = "all_gather", .axes = {"X"}, .communicates = true});
   const int product = trace.describe({.name = "product", .kind = "einsum"});
-  // The last to enter is not the last to leave, so that no rank's own span is the answer.
+  // The last rank to enter is not the last to leave, so no rank's own span is the answer.
   record(trace, gather, 1000 + rank, 1100 - 0.5 * rank, 2.0 * rank);
   record(trace, product, 1200, 1201 + rank);
   record(trace, gather, 1300, 1302, 1);
@@ -57,7 +57,7 @@ TEST_F(Measure, ALateEntryMakesACollectiveShortAndNeverNegative) {
   Trace trace = aligned();
   const int gather = trace.describe({.name = "gather", .kind = "all_gather", .axes = {"X"}, .communicates = true});
   record(trace, gather, rank == last ? 1500 : 1000, 1500.25);
-  // The others left before the last one came, as with clocks that are wrong.
+  // The others left before the last rank came, as with wrong clocks.
   record(trace, gather, rank == last ? 1700 : 1600, rank == last ? 1700.125 : 1650);
   EXPECT_DOUBLE_EQ(measure(trace, engine)[0].total.value, 0.25 + 0.125);
 }
@@ -68,7 +68,7 @@ TEST_F(Measure, EachGroupOfAnAxisCountsAlone) {
   collectives::Engine engine(mesh);
   Trace trace = aligned();
   const int gather = trace.describe({.name = "gather", .kind = "all_gather", .axes = {"Y"}, .communicates = true});
-  // Ranks 0 and 1 are over when 2 and 3 begin, and take 8; 2 and 3 take 4.
+  // Ranks 0 and 1 end before 2 and 3 begin, and take 8. Ranks 2 and 3 take 4.
   record(trace, gather, rank < 2 ? 1000 : 2000, rank < 2 ? 1008 : 2004);
   EXPECT_DOUBLE_EQ(measure(trace, engine)[0].total.value, 8);
 }

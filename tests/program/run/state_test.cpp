@@ -1,4 +1,4 @@
-// Several programs over one state: what one leaves there the others find, whether it lies in the arena or not.
+// Several programs over one state: each finds the values that another left, in the arena or outside.
 #include "program/run/state.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ double weight(Index i) { return static_cast<double>(3 * i % 11 - 4); }
 
 struct Made {
   std::shared_ptr<Compiled> compiled;
-  ArrayId x = -1;  ///< an input that is no state, or none
+  ArrayId x = -1;  ///< an input outside the state; -1: none
   ArrayId out = -1;
 };
 
@@ -45,7 +45,7 @@ class StateTest : public testing::Test {
     return compile(std::move(program), {});
   }
 
-  /// S' = W + W, which reads no S; or S' = S + W.
+  /// S' = W + W, which does not read S; or S' = S + W.
   Made sum(bool first, const Sharding& sharding) const {
     Program p = sizes();
     const ArrayId w = p.add_input("W", {"D", "F"}, Role::parameter);
@@ -58,7 +58,7 @@ class StateTest : public testing::Test {
             -1, next};
   }
 
-  /// y[B_X, F] = x[B_X, D] * S[D_X, F], for which S is gathered.
+  /// y[B_X, F] = x[B_X, D] * S[D_X, F]. It gathers S.
   Made gathering() const {
     Program p = sizes();
     const ArrayId x = p.add_input("x", {"B", "D"}, Role::stream);
@@ -92,7 +92,7 @@ class StateTest : public testing::Test {
     return "nothing";
   }
 
-  /// S is 2 W after the first program and grows by W with every other one.
+  /// S is 2 W after the first program. Every other program adds W.
   void run_all(collectives::Engine& engine) {
     const Made first = sum(true, rows_);
     const Made more = sum(false, rows_);
@@ -119,10 +119,10 @@ class StateTest : public testing::Test {
     expect_sums(gather.get(reader.out), 6);
     if (engine.arena() != nullptr && mesh_.ranks() > 1) {
       EXPECT_TRUE(engine.arena()->contains(state.block("S")));
-      EXPECT_FALSE(engine.arena()->contains(state.block("W")));  // nobody communicates it
-      EXPECT_EQ(state.block("S").data(), place);                 // placed once
+      EXPECT_FALSE(engine.arena()->contains(state.block("W")));  // no program communicates it
+      EXPECT_EQ(state.block("S").data(), place);                 // its place does not change
     }
-    begin.run();  // a state outlives a step: written first again
+    begin.run();  // the state exists after a step; this program writes it again first
     expect_times_w(state.gather("S"), 2);
   }
 
@@ -130,7 +130,7 @@ class StateTest : public testing::Test {
     for (Index i = 0; i < whole.size(); ++i) EXPECT_EQ(whole.view<double>()[i], factor * weight(i)) << i;
   }
 
-  /// Rows of y for x of ones: column sums of S.
+  /// If x is all ones, the rows of y are the column sums of S.
   static void expect_sums(const Tensor& y, double factor) {
     for (Index i = 0; i < y.size(); ++i) {
       double want = 0;
@@ -162,7 +162,7 @@ TEST_F(StateTest, TheyDoInTheArenaToo) {
   run_all(engine);
 }
 
-/// What lies in the room is overwritten by the next program that uses it.
+/// The next program that uses this memory overwrites it.
 TEST_F(StateTest, AnOutputInTheRoomIsGoneAfterAnotherProgram) {
   collectives::Engine engine(mesh_);
   const Made sums = total();

@@ -1,5 +1,5 @@
-// The sample of every operation drives these tests: its kernels run in both types of elements, and its derivative
-// agrees with central differences.
+// The samples of the operations drive these tests. The kernels run in both element types. The derivatives agree
+// with central differences.
 
 #include "program/transform/samples.h"
 
@@ -15,7 +15,7 @@
 namespace shardline {
 namespace {
 
-/// The arrays that the derivative of the sample makes, by the name of what they are the gradient of.
+/// The gradients that the derivative of the sample makes, by their arrays.
 std::map<ArrayId, ArrayId> gradients_of(const Program& program) {
   std::map<ArrayId, ArrayId> gradients;
   for (ArrayId id = 0; id < static_cast<ArrayId>(program.arrays.size()); ++id) {
@@ -31,7 +31,7 @@ double dot(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-/// sum(y dy) after moving `input` by `step` times `direction`; the input is put back.
+/// sum(y dy) after adding `step` times `direction` to `input`. Restores the input.
 double moved(SampleRun& run, ArrayId input, const Tensor& direction, double step) {
   const Tensor before = run.array(input).clone();
   for (Index i = 0; i < before.size(); ++i) run.array(input).view<double>()[i] += step * direction.view<double>()[i];

@@ -34,7 +34,7 @@ TEST(BFloat16, EveryNumberComesBack) {
   }
 }
 
-/// The oracle is the definition: the nearer neighbour, the even one when both are as near.
+/// The oracle is the definition: the nearer neighbour, or the even one if both are equally near.
 TEST(BFloat16, RoundsToNearestTiesToEven) {
   const CounterRng rng(1, "bf16");
   for (Index i = 0; i < 20000; ++i) {
@@ -78,7 +78,7 @@ TEST(CounterRng, AnElementIsAFunctionOfSeedNameAndIndex) {
 }
 
 TEST(CounterRng, KeepsItsValues) {
-  // Runs that are resumed and machines that are compared rely on these.
+  // Resumed runs and comparisons between machines rely on these values.
   const CounterRng rng(1, "W");
   EXPECT_EQ(rng.bits(0), 0x72CF0C6110462DBDULL);
   EXPECT_EQ(rng.bits(1), 0x11A6FB3035E02188ULL);
@@ -158,7 +158,7 @@ TEST(Shape, CountsElements) {
   EXPECT_THROW(static_cast<void>(element_count({Index{1} << 62, 2})), Error);
 }
 
-/// Values of the published test suite of FNV-1a.
+/// Values of the published FNV-1a test suite.
 TEST(Hash, IsTheOnePublished) {
   EXPECT_EQ(hash_of(""), 0xCBF29CE484222325ULL);
   EXPECT_EQ(hash_of("a"), 0xAF63DC4C8601EC8CULL);

@@ -1,4 +1,4 @@
-// Texts that are numbers and texts that are none.
+// Texts that are numbers and texts that are not.
 
 #include "runtime/base/number.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// By schoolbook arithmetic: the value of the digits, in a type that holds more than any of the three.
+/// The value of the digits by schoolbook arithmetic, in a type larger than any of the three.
 template <class Integer>
 std::optional<Integer> by_digits(const std::string& text) {
   static const std::regex shape("-?[0-9]+");
@@ -69,7 +69,7 @@ TEST(Number, TextsDrawnAtRandom) {
   const std::string letters = "00123456789-+.eE_x";
   int whole = 0;
   for (int i = 0; i < 20000; ++i) {
-    // Longer ones of digits alone, so that limits are crossed.
+    // Longer texts of only digits, to cross the limits.
     const bool digits = i % 2 == 0;
     std::string text;
     for (std::size_t length = random() % (digits ? 22 : 6); text.size() < length;) {

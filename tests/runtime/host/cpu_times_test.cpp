@@ -1,4 +1,4 @@
-// How busy a machine was with other work, from made-up texts of /proc/stat. Shares are worked out by hand.
+// The share of other work on a machine, from made-up texts of /proc/stat. Shares are worked out by hand.
 #include "runtime/host/cpu_times.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,7 @@ CpuTimes times(const std::string& text, const std::vector<int>& cpus) {
   return known.value_or(CpuTimes{});
 }
 
-/// Two CPUs, and lines that say nothing of them. Columns: user nice system idle iowait irq softirq steal guest
-/// guest_nice.
+/// Two CPUs, and other lines. Columns: user nice system idle iowait irq softirq steal guest guest_nice.
 const char* const kBefore =
     "cpu  3000 0 300 9000 30 0 3 0 0 0\n"
     "cpu0 1000 0 100 5000 10 0 1 0 0 0\n"
@@ -45,10 +44,10 @@ TEST(CpuTimes, OldKernelsHaveFewerColumns) {
 TEST(CpuTimes, WhatTheTextDoesNotTellIsUnknown) {
   EXPECT_FALSE(cpu_times("", {0}, kTick));
   EXPECT_FALSE(cpu_times(kBefore, {0, 2}, kTick));                // offline
-  EXPECT_FALSE(cpu_times("cpu  1 2 3 4\n", {0}, kTick));          // the sum alone
-  EXPECT_FALSE(cpu_times("cpu10 1 2 3 4\n", {1}, kTick));         // another whose name begins alike
-  EXPECT_FALSE(cpu_times("cpu0 1 2 three 4\n", {0}, kTick));      // no number
-  EXPECT_FALSE(cpu_times("intr 1\ncpu0 1 2 3 4\n", {0}, kTick));  // not where such lines stand
+  EXPECT_FALSE(cpu_times("cpu  1 2 3 4\n", {0}, kTick));          // only the sum
+  EXPECT_FALSE(cpu_times("cpu10 1 2 3 4\n", {1}, kTick));         // another CPU whose name begins alike
+  EXPECT_FALSE(cpu_times("cpu0 1 2 three 4\n", {0}, kTick));      // not a number
+  EXPECT_FALSE(cpu_times("intr 1\ncpu0 1 2 3 4\n", {0}, kTick));  // not at the place of such lines
   EXPECT_FALSE(cpu_times("<html>not found</html>\n", {0, 1}, kTick));
 }
 
@@ -78,7 +77,7 @@ TEST(ShareOfOthers, NobodyElse) {
 }
 
 TEST(ShareOfOthers, AnotherProcessOnOneCore) {
-  // The ranks had all of CPU 0 and 0.3 s of CPU 1.
+  // The ranks used all of CPU 0 and 0.3 s of CPU 1.
   const char* const beside =
       "cpu0 1100 0 100 5000 10 0 1 0 0 0\n"
       "cpu1 2090 0 210 4000 20 0 2 0 0 0\n";
@@ -92,7 +91,7 @@ TEST(ShareOfOthers, StolenTimeIsOthersUse) {
       "cpu0 1060 0 100 5000 10 0 1 40 0 0\n"
       "cpu1 2080 0 200 4000 20 0 2 20 0 0\n";
   EXPECT_DOUBLE_EQ(share_after(stolen, 1.4).value(), 0.3);
-  EXPECT_DOUBLE_EQ(share_after(stolen, 2).value(), 0.3);  // a kernel that counts it as the process' own time as well
+  EXPECT_DOUBLE_EQ(share_after(stolen, 2).value(), 0.3);  // a kernel that also counts it as the process' own time
 }
 
 TEST(ShareOfOthers, InterruptsAreOthersUse) {
@@ -103,7 +102,7 @@ TEST(ShareOfOthers, InterruptsAreOthersUse) {
 }
 
 TEST(ShareOfOthers, UnknownWhereTheCountersDoNotTell) {
-  EXPECT_FALSE(share_after(kBefore, 1.5));  // they stand still
+  EXPECT_FALSE(share_after(kBefore, 1.5));  // the counters do not change
   const CpuTimes tenth{Seconds(0), Seconds(0), Seconds(0.1)};
   EXPECT_FALSE(share_of_others({1, Seconds(0.1), Seconds(0), tenth}));  // too short for steps of 10 ms
   EXPECT_FALSE(share_of_others({0, Seconds(1), Seconds(0), tenth}));

@@ -20,7 +20,7 @@ TEST(Interruption, AsksToStopAndIsOverdueOnce) {
     Interruption::attend();
     EXPECT_FALSE(Interruption::asked());
     std::raise(SIGINT);
-    std::raise(SIGTERM);  // the launcher's, which is taken for the same
+    std::raise(SIGTERM);  // the launcher's signal, which counts as the same
     EXPECT_TRUE(Interruption::asked());
     Interruption::attend();
     EXPECT_EQ(overdue, 0);

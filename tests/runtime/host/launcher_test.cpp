@@ -62,9 +62,9 @@ TEST(Launcher, AProcessNumberOfPmixShowsThatThereAreMore) {
 TEST(Launcher, NoFaultWhereNothingIsWrong) {
   const std::vector<Environment> cases{
       {},
-      // A batch script of Slurm runs once around all tasks of its job.
+      // A batch script of Slurm runs once for all tasks of its job.
       {{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "1"}},
-      // mpirun has started its daemons by srun, one on each of four nodes.
+      // mpirun started its daemons by srun, one on each of four nodes.
       {{"SLURM_STEP_NUM_TASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}},
       {{"PMI_SIZE", "4"}, {"PMI_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
       {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}},

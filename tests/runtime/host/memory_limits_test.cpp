@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A made-up machine: files below a folder that goes with it.
+/// A made-up machine: files in a folder that the destructor removes.
 class FakeRoot {
  public:
   FakeRoot() : root_(fs::temp_directory_path() / fs::path("shardline_root_" + std::to_string(::getpid()))) {
@@ -122,7 +122,7 @@ TEST(MemoryLimits, SecondVersionWithMaxAndHigh) {
   fake.second("/user.slice", "600000", "max", 100000);
   fake.second("/user.slice/run.scope", "max", "200000", 50000);
   const std::vector<MemoryBound> bounds = fake.bounds();
-  ASSERT_EQ(bounds.size(), 3U);  // "max" does not bound, and the root has no files
+  ASSERT_EQ(bounds.size(), 3U);  // "max" is no limit, and the root has no files
   expect_bound(bounds, "cgroup /user.slice (memory.max)", 600000, 500015);
   expect_bound(bounds, "cgroup /user.slice/run.scope (memory.high)", 200000, 150015);
 }

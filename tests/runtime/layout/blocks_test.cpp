@@ -23,7 +23,7 @@ TEST(Blocks, TheFirstOnesAreLarger) {
   EXPECT_EQ(block_sizes(7, 1), (std::vector<Index>{7}));
 }
 
-/// Deals the positions 0, 1, ... out one at a time, as the rule reads: the oracle of block().
+/// The oracle of block(): deals the positions 0, 1, ... one at a time, as in the rule.
 TEST(Blocks, AgreeWithDealingOut) {
   for (Index parts = 1; parts <= 9; ++parts) {
     for (Index n = 0; n <= 40; ++n) {

@@ -8,7 +8,7 @@
 namespace shardline {
 namespace {
 
-/// A tensor with `value` at the place `at` of 10000, and large and small numbers around it.
+/// A tensor of 10000 elements with `value` at the place `at`, and large and small numbers around it.
 template <class T>
 Tensor with(Index at, double value) {
   Tensor tensor(kDTypeOf<T>, {100, 100});

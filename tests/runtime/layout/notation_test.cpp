@@ -45,7 +45,7 @@ TEST(Notation, ParsesProductsInEverySpelling) {
   }
 }
 
-/// What a text means, in the canonical form.
+/// The meaning of a text in the canonical form.
 std::string meaning(const std::string& text) { return to_string(parse_product(text)); }
 
 TEST(Notation, ParsesProductsAsTheBookWritesThem) {
@@ -94,7 +94,7 @@ TEST(Notation, ParsesCollectivesAsTheBookWritesThem) {
   EXPECT_EQ(meaning("AllReduce(C[I]{U_X}) over wire hop"), "AllReduce(C[I]{U_X}) over wire hop");
   EXPECT_EQ(meaning("\\text{ReduceScatter}_X(A'[I]\\{U_X\\}) -> A'[I_X]"), "A'[I_X] = ReduceScatter_X(A'[I]{U_X})");
   EXPECT_EQ(meaning("[E_Y, F] -> [E, F]"), "A[E, F] = A[E_Y, F]");
-  EXPECT_FALSE(parse_product("Slice[I] * AllGather[I] -> C[I]").collective);  // arrays of these names
+  EXPECT_FALSE(parse_product("Slice[I] * AllGather[I] -> C[I]").collective);  // arrays with these names
   EXPECT_EQ(meaning("A[I_X, J]"), "A[I_X, J]");
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using mpi::Communicator;
 
-/// A mesh of two axes over the ranks of the job: 2 by 2 where there are four, else all ranks on Y.
+/// A mesh of two axes over the ranks of the job: 2 by 2 on four ranks, otherwise all ranks on Y.
 AbstractMesh axes_of(const Communicator& world) {
   return world.size() == 4 ? AbstractMesh({{"X", 2}, {"Y", 2}}) : AbstractMesh({{"X", 1}, {"Y", world.size()}});
 }
@@ -79,12 +79,12 @@ TEST(DistTensor, OwedPartsAddNothingOffTheOrigin) {
 TEST(DistTensor, OwedSumsAddInTheOrderOfTheCoordinates) {
   const Communicator world = Communicator::world();
   const Mesh mesh(AbstractMesh({{"X", world.size()}}), world);
-  // 2^25 + 1 + 1 + ...: in f32 and in this order every 1 is lost; in another order some would not be.
+  // 2^25 + 1 + 1 + ...: in f32 this order loses every 1. Another order would keep some.
   Tensor local(DType::f32, {1});
   local.view<float>()[0] = world.rank() == 0 ? 0x1.0p25F : 1.0F;
   const DistTensor owed = DistTensor::from_local(mesh, spec("A[I]{U_X}", {1}), local);
   EXPECT_EQ(owed.gather().view<float>()[0], 0x1.0p25F);
-  // bf16 has 8 bits: 256 + 1 + 1 is 258 when the sum is in f32, and 256 when every step is rounded.
+  // bf16 has 8 bits: 256 + 1 + 1 is 258 if the sum is in f32, and 256 if every step rounds.
   Tensor half(DType::bf16, {1});
   half.view<BFloat16>()[0] = BFloat16(world.rank() == 0 ? 256.0F : 1.0F);
   const Tensor sum = DistTensor::from_local(mesh, spec("A[I]{U_X}", {1}, DType::bf16), half).gather();

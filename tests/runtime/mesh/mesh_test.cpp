@@ -12,7 +12,7 @@ namespace {
 
 using mpi::Communicator;
 
-/// Meshes of as many ranks as the job has.
+/// Meshes with the number of ranks of the job.
 std::vector<AbstractMesh> meshes_of(int ranks) {
   std::vector<AbstractMesh> meshes{AbstractMesh({{"X", ranks}}), AbstractMesh({{"X", 1}, {"data", ranks}, {"Z", 1}})};
   if (ranks == 4) meshes.push_back(AbstractMesh({{"X", 2}, {"Y", 2}}));
@@ -58,7 +58,7 @@ TEST(Mesh, AnyOrderOfTheSameAxesSharesOneCommunicator) {
   EXPECT_NE(mesh.group({"X"}).comm, mesh.group({"Y"}).comm);
 }
 
-/// Keeps this process to one core for as long as it lives.
+/// Binds this process to one core during its lifetime.
 class OnCore {
  public:
   explicit OnCore(int core) {
@@ -166,7 +166,8 @@ TEST(Mesh, FreesItsCommunicators) {
 TEST(Mesh, ManyAreMadeAndDestroyed) {
   const Communicator world = Communicator::world();
   const AbstractMesh axes({{"X", 1}, {"Y", world.size()}});
-  // With more ranks than cores making a communicator takes time slices, and one rank runs out of them as well as many.
+  // With more ranks than cores, making a communicator takes time slices. One rank tests the limit of
+  // communicators as well as many.
   const int meshes = world.size() == 1 ? 5000 : 30;
   for (int i = 0; i < meshes; ++i) {
     const Mesh mesh(axes, world);

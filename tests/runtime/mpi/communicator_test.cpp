@@ -55,7 +55,7 @@ TEST(Communicator, RanksOfOneMachineShareANode) {
 
 TEST(Communicator, SubgroupIsMadeByItsOwnRanksOnly) {
   const Communicator world = Communicator::world();
-  // The last rank first; rank 0 stays out when there are others.
+  // The last rank comes first. Rank 0 is no member if there are other ranks.
   std::vector<int> members;
   for (int r = world.size() - 1; r >= (world.size() > 1 ? 1 : 0); --r) members.push_back(r);
   if (world.size() > 1 && world.rank() == 0) return;

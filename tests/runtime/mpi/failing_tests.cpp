@@ -1,4 +1,4 @@
-// Tests that fail on purpose on one rank; failure_test.sh looks at what tests/mpi_main.cpp makes of them.
+// Tests that fail on purpose on one rank. failure_test.sh checks how tests/mpi_main.cpp reports them.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Fails on purpose, in the way its argument names; failure_test.sh looks at how the job ends.
+// Fails on purpose in the way of its argument. failure_test.sh checks the end of the job.
 
 #include <cstdio>
 #include <stdexcept>

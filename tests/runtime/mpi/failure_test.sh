@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How jobs end that fail:  failure_test.sh MPIRUN_SH LAUNCHER FAILURE_PROGRAM FAILING_TESTS
+# The ends of failing jobs:  failure_test.sh MPIRUN_SH LAUNCHER FAILURE_PROGRAM FAILING_TESTS
 set -euo pipefail
 
 mpirun_sh=$1
@@ -17,7 +17,7 @@ complain() {
   failures=$((failures + 1))
 }
 
-# run COMMAND...: sets code and seconds. A job that hangs is ended after a minute.
+# run COMMAND...: sets code and seconds. Ends a hanging job after a minute.
 run() {
   local start=$SECONDS
   code=0

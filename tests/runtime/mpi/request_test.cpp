@@ -15,7 +15,7 @@ using mpi::Communicator;
 using mpi::Request;
 using Buffer = std::vector<std::byte>;
 
-/// What `rank` sends: every rank can make it, so the receiver knows what must arrive.
+/// The message of `rank`. Every rank can make it, so the receiver knows the expected bytes.
 std::shared_ptr<Buffer> message_of(int rank, std::size_t size) {
   const CounterRng rng(static_cast<std::uint64_t>(rank), "message");
   auto bytes = std::make_shared<Buffer>(size);
@@ -31,7 +31,7 @@ Request receive(const Communicator& comm, const std::shared_ptr<Buffer>& bytes, 
   return mpi::irecv(comm, {bytes->data(), static_cast<Index>(bytes->size()), bytes}, {from, tag});
 }
 
-/// Sends round the ring and checks what arrives.
+/// Sends round the ring and checks the received message.
 void shift(const Communicator& comm, std::size_t size) {
   const int from = (comm.rank() + comm.size() - 1) % comm.size();
   const auto room = std::make_shared<Buffer>(size);
@@ -104,7 +104,7 @@ TEST(Request, UnwindingDoesNotWaitAndKeepsTheBuffer) {
   } catch (const Error&) {
     EXPECT_FALSE(watch.expired());
   }
-  // Let the message arrive after all, so that nothing is open when the communicator is freed.
+  // Receive the message in the end, so that nothing is open when the communicator is freed.
   send(comm, message_of(comm.rank(), 10), comm.rank(), 5).wait();
 }
 
@@ -119,7 +119,7 @@ TEST(Request, RefusesAMessageOfAnotherSize) {
   };
   EXPECT_NO_THROW(exchange(8, 8));
   EXPECT_THROW(exchange(7, 8), Error);
-  // Open MPI cuts a short message to the own rank without a word, so one rank cannot test this.
+  // Open MPI silently cuts a short message to the own rank, so one rank cannot test this.
   if (comm.size() > 1) {
     EXPECT_THROW(exchange(9, 8), Error);
   }

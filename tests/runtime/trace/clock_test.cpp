@@ -1,4 +1,4 @@
-// Clocks that are wrong by a known amount: what the comparison finds is within the uncertainty that it states.
+// Clocks that are wrong by a known amount. The error of the comparison is within its stated uncertainty.
 #include "runtime/trace/clock.h"
 
 #include <gtest/gtest.h>
@@ -15,24 +15,24 @@ namespace {
 
 using mpi::Communicator;
 
-/// Every rank has a clock of its own.
+/// Every rank has its own clock.
 std::vector<int> own_clocks(int ranks) {
   std::vector<int> clocks(static_cast<std::size_t>(ranks));
   std::iota(clocks.begin(), clocks.end(), 0);
   return clocks;
 }
 
-/// A clock made from now(), which the ranks of this test share as they run on one machine; that of rank 0 is right.
+/// A clock made from now(), which the ranks of this test share on one machine. The clock of rank 0 is right.
 struct WrongClock {
   double offset = 0;
-  double rate = 1;  ///< seconds that it counts in one
+  double rate = 1;  ///< seconds that it counts per second
 
   explicit WrongClock(int rank, double drift = 0) : offset(1000.25 * rank), rate(1 + drift * rank) {}
   Seconds at(Seconds time) const { return Seconds(offset + rate * time.value); }
   Seconds operator()() const { return at(now()); }
 };
 
-/// What doubles may lose of such times.
+/// The rounding of such times in doubles.
 constexpr double kRounding = 1e-8;
 
 TEST(Clock, OffsetsAreFoundWithinTheUncertainty) {
@@ -61,7 +61,7 @@ TEST(Clock, DriftIsInterpolated) {
     moments.push_back(now());
   }
   alignment.add(compare_clocks(world, own_clocks(world.size()), clock));
-  // A clock that runs by a hundredth too fast is also wrong by that much of a round trip.
+  // A clock that is too fast by a hundredth also measures a round trip wrong by this share.
   const double allowed = 1.1 * alignment.uncertainty().value + kRounding;
   for (const Seconds moment : moments) {
     EXPECT_NEAR(alignment.common(clock.at(moment)).value, moment.value, allowed) << "rank " << world.rank();

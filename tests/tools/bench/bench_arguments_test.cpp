@@ -1,4 +1,4 @@
-// What `shardline bench` understands of its arguments, and what it says to those that it does not.
+// The arguments that `shardline bench` accepts, and its messages for all others.
 
 #include <gtest/gtest.h>
 

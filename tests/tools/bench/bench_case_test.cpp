@@ -1,5 +1,5 @@
-// The data of `shardline bench` and the check of its results. The oracle computes what a collective should give from
-// the operands of all ranks, by its definition.
+// The data of `shardline bench` and the check of its results. The oracle computes the result of a collective
+// from the operands of all ranks, by its definition.
 
 #include "tools/bench/bench_case.h"
 
@@ -57,7 +57,7 @@ TEST(ExactData, ElementsDifferByPositionIndexGroupAndSeed) {
   EXPECT_GT(differ(ExactData({.seed = 1, .group = 1, .positions = 4}), 0, 0), 95);
 }
 
-/// Every rank's operand, as f64 numbers, by position of the group.
+/// Every rank's operand as f64 numbers, by position of the group.
 class BenchCaseTest : public testing::TestWithParam<DType> {
  protected:
   BenchCaseTest() : mesh_(mesh_of(world_.size()), world_) {}
@@ -115,7 +115,7 @@ class BenchCaseTest : public testing::TestWithParam<DType> {
     return op == ReduceOp::avg ? result / static_cast<double>(parts.size()) : result;
   }
 
-  /// What this rank should get.
+  /// The expected result of this rank.
   std::vector<double> expected(const CaseSpec& spec, const std::vector<std::vector<double>>& parts) const {
     const Index position = mesh_.axes().position_in_group(mesh_.rank(), spec.axes);
     const Range own = nested_blocks(spec.count, spec.axes, mesh_.axes())[static_cast<std::size_t>(position)];
@@ -148,7 +148,7 @@ class BenchCaseTest : public testing::TestWithParam<DType> {
     return {.kind = kind, .axes = axes, .dtype = GetParam(), .op = op, .count = count, .seed = 11};
   }
 
-  /// What a collective may be asked to do with elements of the type.
+  /// The legal reductions of a collective for this element type.
   static std::vector<ReduceOp> ops_of(Kind kind) {
     if (!reduces(kind)) return {ReduceOp::sum};
     if (is_integer(GetParam())) return {ReduceOp::sum, ReduceOp::max};
@@ -168,7 +168,7 @@ class BenchCaseTest : public testing::TestWithParam<DType> {
     ASSERT_EQ(static_cast<Index>(right.size()), result.size());
     for (Index i = 0; i < result.size(); ++i) set(result, i, right[static_cast<std::size_t>(i)]);
     EXPECT_EQ(bench_case.wrong(result), 0);
-    // Every element is looked at, and any other value is wrong.
+    // The check sees every element, and any other value is wrong.
     for (Index i = 0; i < result.size(); ++i) {
       set(result, i, right[static_cast<std::size_t>(i)] + 1);
       EXPECT_EQ(bench_case.wrong(result), 1);
@@ -213,7 +213,7 @@ TEST_P(BenchCaseTest, TheCallsOfMpiPass) {
   for (const Axes& axes : {Axes{"X"}, Axes{"X", "Y"}, Axes{"Y", "X"}}) {
     const mpi::Communicator in_order = group_in_order(world_, mesh_, axes);
     for (const Kind kind : kKinds) {
-      if (reduces(kind) && GetParam() == DType::bf16) continue;  // MPI has no such sums
+      if (reduces(kind) && GetParam() == DType::bf16) continue;  // MPI does not sum bf16
       for (const Index count : {0, 1, 7, 1000, 1200}) {
         for (const ReduceOp op : ops_of(kind)) {
           const BenchCase bench_case(mesh_, spec_of(kind, axes, count, op));

@@ -1,4 +1,4 @@
-// Reads a record of `shardline bench --json` with a parser and says what is missing or of the wrong kind in it.
+// Parses a record of `shardline bench --json` and reports missing values and values of a wrong kind.
 //
 //   bench_record_check FILE RANKS ROWS     (RANKS over the axes measured)
 
@@ -20,8 +20,8 @@ using shardline::record::Json;
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
 
-/// Bytes leaving the busiest rank of a ring one way round, for `bytes` that the ranks divide. Partial results of bf16
-/// travel as f32, twice as long. In an all_to_all a block for the rank d places on is sent d times.
+/// Bytes that leave the busiest rank of a one-way ring, for `bytes` that the ranks divide. Partial sums of bf16
+/// travel as f32, twice as long. An all_to_all sends the block for the rank d places further d times.
 double ring_wire(const std::string& collective, bool bf16, double bytes, double ranks) {
   const double share = bytes * (ranks - 1) / ranks;
   const double partial = bf16 ? 2 * share : share;

@@ -1,4 +1,4 @@
-// The arithmetic and the output of `shardline bench`, on rows made by hand.
+// The arithmetic and the output of `shardline bench`, on rows written by hand.
 
 #include "tools/bench/bench_report.h"
 
@@ -19,7 +19,7 @@ using collectives::Algorithm;
 using collectives::Kind;
 
 TEST(Bandwidth, IsThatOfNcclTests) {
-  // 1 GB in 10 ms is 100 GB/s; the factors are those of nccl-tests' doc/PERFORMANCE.md.
+  // 1 GB in 10 ms is 100 GB/s. The factors come from nccl-tests' doc/PERFORMANCE.md.
   const auto bus = [](Kind kind, Index ranks) { return bandwidths(kind, ranks, Bytes(1e9), Seconds(0.01)).bus.value; };
   EXPECT_DOUBLE_EQ(bandwidths(Kind::all_reduce, 4, Bytes(1e9), Seconds(0.01)).algorithm.value, 100e9);
   EXPECT_DOUBLE_EQ(bus(Kind::all_reduce, 4), 150e9);
@@ -203,7 +203,7 @@ TEST_F(BenchReport, PlotHasACurveForEachAlgorithmAndTwoGuides) {
   EXPECT_DOUBLE_EQ(plot.curves[0].points[1].first, 4096);
   EXPECT_DOUBLE_EQ(plot.curves[0].points[1].second, 6.144e8);
   ASSERT_EQ(plot.guides.size(), 2U);
-  // From the fastest at the smallest size on at constant time; the ceiling is the best of all.
+  // The line of constant time starts at the fastest point of the smallest size. The ceiling is the best of all.
   EXPECT_EQ(plot.guides[0].name, "latency: 10.0 us");
   EXPECT_DOUBLE_EQ(plot.guides[0].from.first, 1024);
   EXPECT_DOUBLE_EQ(plot.guides[0].from.second, 1.536e8);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Collectives measured by the command, their records, and what it refuses:
+# Measurements of collectives by the command, their records, and its refusals:
 #
 #   bench_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
 set -euo pipefail
@@ -27,7 +27,7 @@ if command -v python3 >/dev/null; then
     complain "the plot is not well-formed"
 fi
 if ((ranks > 1)); then
-  # docs/bench.md names the columns of the table and the keys of the record, all of them and in their order.
+  # docs/bench.md names all columns of the table and all keys of the record, in their order.
   docs=$(dirname "$0")/../../../docs/bench.md
   columns=$(sed -n '/^## Columns/,/^## /p' "$docs" | grep '^| `' | cut -d'|' -f2 | tr -d '`,' | tr -s ' \n' ' ')
   header=$(grep '^collective .* wrong$' "$folder/out" | tr -s ' ')

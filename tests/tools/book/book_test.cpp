@@ -1,5 +1,5 @@
-// The book's figures: every printed formula evaluated by an evaluator of the test's own, every value against figures
-// worked out by hand, and verdicts that do not hold.
+// The book's figures. The test's own evaluator computes every printed formula. Every value is compared with
+// figures worked out by hand. Also checks verdicts other than `agrees`.
 
 #include "tools/book/book.h"
 
@@ -25,7 +25,7 @@ constexpr double kKiB = 1024;
 constexpr double kYear = 365 * 86400.0;
 constexpr double kDay = 86400;
 
-/// What each section's rows come to, SI, in their order.
+/// The values of each section's rows, in SI units, in their order.
 const std::vector<std::pair<std::string, std::vector<double>>> kExpected = {
     {"1.1", {1.011e-3, 1.099e-3, 240.2}},
     {"1.1.3", {8755.6}},
@@ -78,7 +78,7 @@ const std::vector<std::pair<std::string, std::vector<double>>> kExpected = {
       6065, 438657, 590.7, 564.6, 32768, 2 * kKiB* kKiB}},
 };
 
-/// Verdicts other than `agrees`, by section and number in it.
+/// Verdicts other than `agrees`, by section and number in the section.
 const std::map<std::pair<std::string, std::size_t>, Verdict> kOtherVerdicts = {
     {{"2.2ex", 2}, Verdict::rounding},  {{"2.4ex", 0}, Verdict::rounding},  {{"3.2", 0}, Verdict::rounding},
     {{"3.10ex", 2}, Verdict::exercise}, {{"4.1ex", 0}, Verdict::rounding},  {{"5.1.4", 0}, Verdict::slip},
@@ -171,7 +171,7 @@ TEST(BookVerdicts, AgreeWithinOnePercentOrInTheDigitsPrinted) {
   EXPECT_TRUE(holds(4.4e9, "4e9"));
   EXPECT_FALSE(holds(5.1e9, "4e9"));
   EXPECT_FALSE(holds(4.2e9, "4.0e9"));
-  EXPECT_FALSE(holds(0.1, "0"));  // nothing is nothing
+  EXPECT_FALSE(holds(0.1, "0"));  // 0 allows no rounding
   EXPECT_TRUE(holds(0, "0"));
 }
 

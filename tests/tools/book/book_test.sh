@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# `shardline book` runs without mpirun and speaks once under it:
+# `shardline book` runs without mpirun and prints once under it:
 #
 #   book_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
 set -euo pipefail
 source "$(dirname "$0")/../command.sh" "$@"
 
-# alone ARGS...: as run, without a launcher.
+# alone ARGS...: runs without a launcher.
 alone() {
   ran=$(printf '%q ' "$@")
   code=0
@@ -26,7 +26,7 @@ rows=$(grep -c '"quantity":' "$folder/record.json")
 figures=$(sed -n 's/^\([0-9]*\) figures: .*/\1/p' "$folder/out")
 ((rows == figures && rows >= 90)) || complain "the record has $rows rows, the text $figures"
 
-# What --help shows is what comes out.
+# The output is as shown by --help.
 alone book --section 3.2
 expect_code 0
 cp "$folder/out" "$folder/example"

@@ -1,4 +1,4 @@
-// Arguments mean what was typed: numbers are decimal, and names are names.
+// Arguments mean exactly their text: numbers are decimal, and names are names.
 
 #include "tools/options/arguments.h"
 
@@ -24,7 +24,7 @@ struct Values {
   std::string name;
 };
 
-/// Parses the arguments of a command `run`; the text of the error, if there is one.
+/// Parses the arguments of a command `run`. Returns the text of the error, if there is one.
 std::string parse(const std::vector<std::string>& arguments, Values& values) {
   CLI::App app;
   CLI::App* run = app.add_subcommand("run");

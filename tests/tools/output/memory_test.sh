@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Memory is checked before it is taken, against free memory, limits of control groups and resource limits:
+# Commands check memory before they take it, against free memory, limits of control groups and resource limits:
 #
 #   memory_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
 set -euo pipefail
 source "$(dirname "$0")/../command.sh" "$@"
 product="A[I, J_X] * B[J_X, K] -> C[I, K]"
 
-# short PATTERN: refused before anything was taken, in one line that matches and tells how to go on.
+# short PATTERN: the command refuses before it takes memory, in one line that matches and says how to continue.
 short() {
   expect_code 2
   expect_lines err 1 "shardline: "
@@ -16,7 +16,7 @@ short() {
 }
 amount="[0-9.]+ [kMGTPE]?B"
 
-# More than any machine has, by every command that can ask for it.
+# More than any machine has, by every command that can request it.
 everywhere="needs $amount for the 2 ranks on a node, but .+ leaves $amount: "
 run train --strategy fsdp --batch 8388608 --steps 1
 short "train --strategy fsdp=X $everywhere--batch [0-9]+.* would fit"
@@ -59,7 +59,7 @@ limited 3000000 bench all_gather --bytes 4G --algorithm native --no-memory-check
 expect_lines err 0 "--no-memory-check"
 ((code != 0)) || complain "expected a failure"
 
-# The same in a control group with a limit, and below one, where this machine lets us make them.
+# The same in a control group with a limit, and below one, if this machine allows it.
 own=$(sed -nE 's/^[0-9]+:([^:]*,)?memory(,[^:]*)?:(.*)/\3/p' /proc/self/cgroup)
 above=/sys/fs/cgroup/memory$own/shardline_test_$$
 if [[ -n $own ]] && mkdir "$above" "$above/below" 2>/dev/null; then

@@ -1,4 +1,4 @@
-// Files that commands write: no input, none twice, and none that cannot be written.
+// Output files of commands: never an input, never the same file twice, never an unwritable file.
 
 #include "tools/output/output_files.h"
 
@@ -30,7 +30,7 @@ std::string fault_of(const CommandFiles& files) {
   return "";
 }
 
-/// Of a command that reads `input` and writes a record to `output`.
+/// The fault of a command that reads `input` and writes a record to `output`.
 std::string fault_of(const std::string& input, const std::string& output) {
   return fault_of({.inputs = {{"--data", "text", input}}, .outputs = {{"--json", "record", output}}});
 }

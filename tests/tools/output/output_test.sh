@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Inputs stay as they are, and output that does not arrive is an error:
+# Inputs do not change, and lost output is an error:
 #
 #   output_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
 set -euo pipefail
@@ -9,7 +9,7 @@ mkdir "$folder/files" "$folder/files/model"
 cd "$folder/files"
 product=(matmul "A[I, J_X] * B[J_X, K] -> C[I, K]" --size I=8,J=8,K=8)
 
-# shell COMMAND: without a launcher, as a shell runs it; $shardline is the program.
+# shell COMMAND: runs it in a shell without a launcher. $shardline is the program.
 shell() {
   ran=$1 code=0
   shardline=$program timeout 120 bash -c "$1" >"$folder/out" 2>"$folder/err" || code=$?
@@ -67,7 +67,7 @@ timeout 120 "$mpirun_sh" "$launcher" "$ranks" bash -c 'exec "$0" "$@" >/dev/full
   >"$folder/out" 2>"$folder/err" || code=$?
 expect_code 1
 expect_lines err 1 "standard output cannot be written: No space left on device"
-# A reader that is gone ends the command, by a signal or by exit code 1.
+# If the reader has closed, the command ends by a signal or with exit code 1.
 shell "(sleep 0.2; code=0; \$shardline ${product[*]@Q} || code=\$?; echo \"ended with \$code\" >&2) | true"
 expect_lines err 0 "ended with 0"
 expect_lines err 1 "ended with "

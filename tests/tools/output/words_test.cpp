@@ -1,4 +1,4 @@
-// Words of tables that are explained below them, and numbers in plain digits.
+// Words in tables with an explanation below, and numbers in plain digits.
 #include "tools/output/words.h"
 #include "runtime/base/lists.h"
 
@@ -9,7 +9,7 @@
 namespace shardline::tools {
 namespace {
 
-/// The words explained, one after the other.
+/// The explained words, one after the other.
 std::string words(const std::string& text) {
   std::string found;
   for (const std::string& line : split(explained_words(text), '\n')) {

@@ -1,8 +1,7 @@
-// Reads a record of `shardline plan --json` with a parser and says what is missing, of the wrong kind or does not agree
-// with the rest of it.
+// Parses a record of `shardline plan --json` and reports missing values, values of a wrong kind and contradictions.
 //
 //   plan_record_check FILE
-//   plan_record_check --train FILE FILE     whether the first candidate of a plan is what a record of train predicts
+//   plan_record_check --train FILE FILE     whether a record of train predicts the first candidate of a plan
 
 #include <algorithm>
 #include <cmath>
@@ -53,8 +52,8 @@ void check_candidate(const Json& candidate, double chips) {
          "the limiter does not go with the times");
 }
 
-/// The X of a closed form is the power of two at which what moves is least: neighbours on which both axes have more
-/// than one chip, so that both move, move no less.
+/// The X of a closed form is the power of two with the least communication: the neighbours with more than one
+/// chip on both axes move no less.
 void check_closed_form(const Json& form) {
   const double x = form.at("mesh").at("X").get<double>();
   const double fsdp = form.at("t_fsdp_s").get<double>();
@@ -107,7 +106,7 @@ Json read(const char* path) {
   return Json::parse(file);
 }
 
-/// Both price the same operations, but for where attention finds its operands.
+/// Both price the same operations. Only the place of attention's operands differs.
 void check_same(const Json& plan, const Json& train) {
   const double planned = plan.at("candidates").at(0).at("step_s").at("scheduled").get<double>();
   const double predicted = train.at("steps").back().at("predicted_step_s").get<double>();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `shardline plan` runs without mpirun and speaks once under it:
+# `shardline plan` runs without mpirun and prints once under it:
 #
 #   plan_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
 set -euo pipefail
@@ -7,7 +7,7 @@ source "$(dirname "$0")/../command.sh" "$@"
 check=$5
 record=$folder/record.json
 
-# alone ARGS...: as run, without a launcher.
+# alone ARGS...: runs without a launcher.
 alone() {
   ran=$(printf '%q ' "$@")
   code=0
@@ -95,7 +95,7 @@ refused_alone 'goes there' --model llama3-8b --chips 8 --json "$folder/f" --repo
 refused_alone 'int7' --model llama3-8b --chips 8 --dtype int7
 refused_alone 'nowhere/r.json' --model llama3-8b --chips 8 --json "$folder/nowhere/r.json"
 
-# A model never seen before on this machine: what the plan says is what training predicts.
+# A model that this machine has not seen: the plan equals the prediction of training.
 cat >"$folder/own.json" <<'JSON'
 {"model_type": "llama", "hidden_size": 96, "intermediate_size": 260, "num_hidden_layers": 6, "num_attention_heads": 6,
  "num_key_value_heads": 2, "vocab_size": 300, "rms_norm_eps": 1e-5}

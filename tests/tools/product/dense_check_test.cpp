@@ -1,4 +1,4 @@
-// The check that `shardline matmul` makes of its result: it must accept the right product and see a wrong one. The
+// The check of the result of `shardline matmul`: it must accept the right product and find a wrong one. The
 // oracle is a product by plain loops.
 
 #include "tools/product/dense_check.h"
@@ -18,14 +18,14 @@ class DenseCheck : public testing::Test {
  protected:
   Product make(const std::string& text) const { return make_product(parse_product(text), kSizes, mesh_.axes()); }
 
-  /// Element [b, k, i] of the result of A[B, I, J] * B[B, J, K], `a` and `b` given.
+  /// Element [b, k, i] of the result of A[B, I, J] * B[B, J, K], from `a` and `b`.
   static double element(const GeneratedOperand& a, const GeneratedOperand& b, Index batch, Index k, Index i) {
     double sum = 0;
     for (Index j = 0; j < 530; ++j) sum += a.value((batch * 9 + i) * 530 + j) * b.value((batch * 530 + j) * 3 + k);
     return sum;
   }
 
-  /// This rank's block of P[B, I, J] * Q[B, J, K] -> R[K, B, I] with the error given in one element of rank 0.
+  /// This rank's block of P[B, I, J] * Q[B, J, K] -> R[K, B, I], with this error in one element of rank 0.
   Accuracy check(const std::string& text, double error) const {
     const Product product = make(text);
     const std::vector<GeneratedOperand> operands = generated_operands(product, DType::f64, 3);
@@ -64,7 +64,7 @@ TEST_F(DenseCheck, SeesOneWrongElementOnEveryRank) {
   }
 }
 
-/// P[I, J] * Q[J, K] * S[K, J] -> R[I, J]: the J of S is another one than that of P and Q.
+/// P[I, J] * Q[J, K] * S[K, J] -> R[I, J]: the J of S is not the J of P and Q.
 TEST_F(DenseCheck, ChainsAreCheckedProductByProduct) {
   const std::map<std::string, Index> sizes{{"I", 5}, {"J", 7}, {"K", 3}};
   const Product product =

@@ -45,7 +45,7 @@ expect_lines out 1 "axis X in D: case "
 right 1 "A[I_X, J] * B[J, K_X] * C[K, J] -> D[I, J]" --dtype f64 --hardware v5e
 right 1 "A[I_X, J] * B[I, J_X, K] -> D[K, I]" --dtype bf16 # I is a batch dim
 
-# one array alone, exact: every collective, and one that is printed
+# one array alone, exact: every collective, and a printed one
 moved() {
   local size=$sizes
   sizes="I=37, J=53"
@@ -73,7 +73,7 @@ expect_code 0
 expect_lines out 1 "nothing to do: the array lies as it is wanted"
 expect_lines out 1 "correct: "
 
-# numbered as explain numbers them
+# with the numbers of explain
 run explain "A[I, J_X] * B[J_X, K] -> C[I, K]" --mesh X=$ranks --size "$sizes" --hardware cpu --json "$folder/explain.json"
 expect_code 0
 run matmul "A[I, J_X] * B[J_X, K] -> C[I, K]" --size "$sizes" --hardware cpu --json "$folder/matmul.json"

@@ -1,4 +1,4 @@
-// What a product may be, and the case of each axis. No ranks are needed.
+// The legal products, and the case of each axis. Needs no ranks.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ Product make(const std::string& text, const std::map<std::string, Index>& sizes 
   return make_product(parse_product(text), sizes, AbstractMesh::parse(mesh), {dtype, dtype});
 }
 
-/// The message with which a product is refused.
+/// The message of the refusal of a product.
 std::string refusal(const std::string& text, const std::map<std::string, Index>& sizes = kSizes) {
   return usage_message([&] { make(text, sizes); });
 }
@@ -41,13 +41,13 @@ TEST(ProductRules, TheFourCasesOfTheBook) {
 }
 
 TEST(ProductRules, CasesBeyondTheBook) {
-  EXPECT_EQ(case_of("A[I, J] * B[J, K] -> C[I, K]", "X"), 1);      // on nothing
+  EXPECT_EQ(case_of("A[I, J] * B[J, K] -> C[I, K]", "X"), 1);      // shards nothing
   EXPECT_EQ(case_of("A[I_X, J] * B[J_X, K] -> C[I, K]", "X"), 2);  // contracted in one, free in the other
   EXPECT_EQ(case_of("A[I, J_XY] * B[J_Y, K_X] -> C[I, K]", "X"), 2);
-  EXPECT_EQ(case_of("A[I, J_XY] * B[J_Y, K_X] -> C[I, K]", "Y"), 3);  // the same dim, whatever the order
+  EXPECT_EQ(case_of("A[I, J_XY] * B[J_Y, K_X] -> C[I, K]", "Y"), 3);  // the same dim; the order does not matter
   EXPECT_EQ(case_of("A[I_X, J, K] * B[I_X, J, K] -> C[I]", "X"), 1);  // a batch dim is not free
   EXPECT_EQ(case_of("A[I, J_X, K] * B[J, K_X] -> C[I]", "X"), 2);     // two contracted dims
-  EXPECT_EQ(case_of("A[I, J]{U_X} * B[J, K] -> C[I, K]", "X"), 1);    // a debt is no case
+  EXPECT_EQ(case_of("A[I, J]{U_X} * B[J, K] -> C[I, K]", "X"), 1);    // an unreduced axis is no case
 }
 
 TEST(ProductRules, LowerCaseAxesAndCanonicalText) {
@@ -125,7 +125,7 @@ TEST(ProductRules, StepsOfAConversionAddUp) {
   ASSERT_EQ(ways.size(), 1U);
   ASSERT_EQ(ways[0].price.steps.size(), 2U);
   EXPECT_EQ(ways[0].price.total, ways[0].price.steps[0].price.time + ways[0].price.steps[1].price.time);
-  EXPECT_GT(ways[0].price.total, ways[0].price.comms);  // which is that of the busiest link
+  EXPECT_GT(ways[0].price.total, ways[0].price.comms);  // comms is that of the busiest link
 }
 
 TEST(ProductRules, RefusesACollectiveThatDoesNotDoIt) {
@@ -209,20 +209,20 @@ TEST(Chain, WhatEachProductMakes) {
   using Made = std::vector<DimNames>;
   EXPECT_EQ(made("A[I, J] * B[J, K] -> C[I, K]"), (Made{{"I", "K"}}));
   EXPECT_EQ(made("A[I, J] * B[J, K] * C[K, L] -> D[I, L]"), (Made{{"I", "K"}, {"I", "L"}}));
-  // D is summed over, and W_out brings another.
+  // The product sums over D, and W_out brings another D.
   EXPECT_EQ(made("In[B, D] * W_in[D, F] * W_out[F, D] -> Out[B, D]"), (Made{{"B", "F"}, {"B", "D"}}));
   EXPECT_EQ(made("In[B, D] * V[D, F] * W[F, D] * V2[D, F] * W2[F, D] -> Out[B, D]"),
             (Made{{"B", "F"}, {"B", "D"}, {"B", "F"}, {"B", "D"}}));
   // B is a batch dim throughout: each product has another dim to sum over.
   EXPECT_EQ(made("P[B, T, D] * Q[B, D, F] * S[B, F, H] -> R[B, T, H]"), (Made{{"B", "T", "F"}, {"B", "T", "H"}}));
-  // Nothing else is to be summed at the end if I were summed at once: elementwise.
+  // If I were summed at once, no sum would be left for the end: elementwise.
   EXPECT_EQ(made("A[I] * B[I] * C[I] -> D[I]"), (Made{{"I"}, {"I"}}));
-  // J is in a later operand and not in the result: summed with that.
+  // J is in a later operand and not in the result: it is summed with that operand.
   EXPECT_EQ(made("A[I, J] * B[J, K] * C[K, J] -> D[I]"), (Made{{"I", "J", "K"}, {"I"}}));
   EXPECT_EQ(made("A[I] * B[J] * C[J, K] -> D[I, K]"), (Made{{"I", "J"}, {"I", "K"}}));
 }
 
-/// Every product might sum over a dim that the next operand brings again, and none does.
+/// Every product could sum over a dim of the next operand, but none does.
 TEST(Chain, ALongElementwiseOneIsReadAtOnce) {
   const DimNames dims{"I", "J", "K"};
   const std::vector<DimNames> operands(60, dims);

@@ -1,7 +1,7 @@
-// Products of sharded arrays from notation to the blocks of the result: every legal pair of shardings of the operands
-// and every wanted layout, against a dense product by plain loops. The elements are small integers, so every order of
-// summation is exact and the results must be equal. Four ranks in one job: all of them as {X:2, Y:2}, three of them as
-// {X:3}.
+// Products of sharded arrays from notation to the blocks of the result. Compares every legal pair of operand
+// shardings and every wanted layout with a dense product by plain loops. Elements are small integers, so every
+// order of summation is exact and results must be equal. Four ranks in one job: all of them as {X:2, Y:2},
+// three of them as {X:3}.
 
 #include "program/product/product.h"
 
@@ -26,12 +26,12 @@ using Sizes = std::map<std::string, Index>;
 
 Index whole_number(const std::string& stream, Index i) { return CounterRng(7, stream).below(i, 9) - 4; }
 
-/// Element `i` of the part that position `q` over the owed axes holds of an operand.
+/// Element `i` of an operand's part at position `q` over the unreduced axes.
 double part(const std::string& name, Index i, Index q) {
   return static_cast<double>(whole_number(fmt::format("{}{}", name, q), i));
 }
 
-/// An operand in full: the sum of its parts.
+/// The whole operand: the sum of its parts.
 std::vector<double> dense(const Array& array, Index parts) {
   std::vector<double> elements(static_cast<std::size_t>(element_count(array.shape)), 0);
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -83,8 +83,8 @@ class Bench {
     return make_product(parse_product(text), sizes, mesh_.axes(), {DType::f64, DType::f64});
   }
 
-  /// Collective over the mesh: the program is right step by step, and with every collective that can be fused with the
-  /// product beside it.
+  /// Collective over the mesh: the program is right step by step, and also with every possible fusion of a
+  /// collective and a product.
   void expect_right(const Product& product, const RankProgram& program) {
     check(program);
     expect_right(product, compiled(program));
@@ -95,7 +95,7 @@ class Bench {
     expect_right(product, fused);
   }
 
-  /// Programs that ran with something fused.
+  /// Number of programs that ran with a fusion.
   int fused() const { return fused_; }
 
   void expect_right(const Product& product, const std::shared_ptr<const Compiled>& compiled) {
@@ -125,10 +125,10 @@ class Bench {
     return product.candidates(bandwidth_bound(mesh_.axes()));
   }
 
-  /// The winners under two opposite sets of prices.
+  /// The winners for two opposite sets of prices.
   void expect_right(const std::string& text, const Sizes& sizes) {
     const Product made = product(text, sizes);
-    EXPECT_EQ(made.to_string(), text);  // the layouts are those that were written
+    EXPECT_EQ(made.to_string(), text);  // the layouts are the written ones
     const RankProgram fewest_bytes = candidates(made).at(0).program;
     const RankProgram fewest_steps = made.candidates(latency_bound(mesh_.axes())).at(0).program;
     expect_right(made, fewest_bytes);
@@ -136,7 +136,7 @@ class Bench {
   }
 
  private:
-  /// Step by step.
+  /// Without fusion.
   static std::shared_ptr<const Compiled> compiled(const RankProgram& program) { return compile(program, {}); }
 
   /// This rank's block of the result.
@@ -163,7 +163,7 @@ class Bench {
         .gather();
   }
 
-  /// The dense product depends on sizes and on how many parts the operands have, not on layouts.
+  /// The dense product depends only on sizes and the number of the operands' parts, not on layouts.
   const Tensor& expected_product(const Product& product) {
     std::string key;
     for (const ArrayId id : product.operands) {
@@ -182,7 +182,7 @@ class Bench {
   std::map<std::string, Tensor> expected_;
 };
 
-/// Layouts of a matrix over {X:2, Y:2} in which each dim lies on nothing, X, Y, XY or YX: "A[I_XY, J]".
+/// Layouts of a matrix over {X:2, Y:2}. Each dim is sharded over nothing, X, Y, XY or YX: "A[I_XY, J]".
 std::vector<std::string> matrices(const std::string& name, const std::string& first, const std::string& second) {
   constexpr std::array<std::array<const char*, 2>, 11> kAxes{{{"", ""},
                                                               {"", "_X"},
@@ -202,7 +202,7 @@ std::vector<std::string> matrices(const std::string& name, const std::string& fi
   return all;
 }
 
-/// Layouts over {X:3}, the last one owing on X.
+/// Layouts over {X:3}. The last one is unreduced over X.
 std::vector<std::string> matrices_with_debt(const std::string& name, const std::string& first,
                                             const std::string& second) {
   return {fmt::format("{}[{}, {}]", name, first, second), fmt::format("{}[{}_X, {}]", name, first, second),
@@ -215,7 +215,7 @@ class ProductTest : public testing::Test {
   const Mesh square_{AbstractMesh::parse("X=2,Y=2"), world_};
 };
 
-/// A debug build, which derives programs some twenty times slower, takes every seventh triple; 7 and 11 share no
+/// A debug build derives programs some twenty times slower, so it takes every seventh triple. 7 and 11 share no
 /// factor, so all layouts of each array still occur.
 #ifdef NDEBUG
 constexpr int kStride = 1;
@@ -263,7 +263,7 @@ TEST_F(ProductTest, EveryPairOfShardingsAndDebtsOnThreeRanks) {
     }
   }
   EXPECT_EQ(legal, 60);
-  EXPECT_EQ(refused, 4);  // neither A nor B owes or is sharded on J: whole or on its free dim, each
+  EXPECT_EQ(refused, 4);  // neither A nor B is unreduced or sharded on J: each is whole or sharded on its free dim
 }
 
 TEST_F(ProductTest, SizesSmallerThanTheAxes) {
@@ -284,7 +284,7 @@ TEST_F(ProductTest, MoreAndFewerDimsThanAMatrix) {
            "P[B_X, T, D] * Q[B_X, D, F_Y] -> R[B_X, T, F_Y]",  // B is a batch dim
            "P[B_X, T, D] * Q[B_Y, D, F] -> R[T_X, F, B]",
            "P[B, T_X, D_Y] * Q[B, D_Y, F_X] -> R[F_X, B_Y, T]",
-           "P[T, D_X, H_Y] * Q[H_Y, F, D_X] -> R[T, F]",  // two dims are summed over
+           "P[T, D_X, H_Y] * Q[H_Y, F, D_X] -> R[T, F]",  // sums over two dims
            "P[T, D_X, H_Y] * Q[D_Y, F, H_X] -> R[F_XY, T]",
            "P[D_X] * Q[D_X] -> R[]",
            "P[T_X] * Q[F_Y] -> R[F_X, T_Y]",
@@ -299,8 +299,8 @@ TEST_F(ProductTest, MoreAndFewerDimsThanAMatrix) {
   }
 }
 
-/// The oracle multiplies all operands at once, so dims that a chain uses twice have names of their own here, and the
-/// notation that names them alike is compared with that one.
+/// The oracle multiplies all operands at once, so here a dim that a chain uses twice has two names. The test
+/// compares this with the notation that uses one name.
 TEST_F(ProductTest, EveryCandidateOfAChain) {
   Bench bench(square_);
   const Sizes sizes{{"B", 5}, {"D", 3}, {"E", 3}, {"F", 6}};
@@ -370,7 +370,7 @@ TEST_F(ProductTest, MultiplyGivesResultAndTimes) {
       EXPECT_GT(step.measured.total, Seconds(0)) << step.label.name;
       EXPECT_GT(step.label.predicted, Seconds(0)) << step.label.name;
     }
-    if (dtype != DType::bf16) {  // whose operands are half as wide as their product: gathering them moves less
+    if (dtype != DType::bf16) {  // bf16 operands are half as wide as their product, so gathering them moves less
       ASSERT_EQ(product.steps.size(), 2U);
       EXPECT_EQ(product.steps[0].label.name, "C[I_X, K]{U_Y} = A[I_X, J_Y] *_J B[J_Y, K]");
       EXPECT_EQ(product.steps[1].label.name, "C[I_X, K] = AllReduce_Y(C[I_X, K]{U_Y})");

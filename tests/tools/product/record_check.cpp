@@ -1,7 +1,7 @@
-// Reads a record of `shardline matmul --json` with a parser and says what is missing or of the wrong kind in it.
+// Parses a record of `shardline matmul --json` and reports missing values and values of a wrong kind.
 //
 //   record_check FILE CANDIDATE     (the candidate that ran, counted from 1)
-//   record_check --same FILE FILE KEY     whether two records agree on what a key says of the product
+//   record_check --same FILE FILE KEY     whether two records agree on a key of the product
 
 #include <algorithm>
 #include <cstdlib>
@@ -72,7 +72,7 @@ void check_record(const Json& record, std::size_t candidate) {
   expect(ascending(record["measured_s"], {"min", "median", "max"}), "measured_s is not in order");
 }
 
-/// What was predicted of a candidate may differ between records; what it is and costs may not.
+/// The predictions of a candidate may differ between records. Its steps and costs may not.
 void check_same(const Json& one, const Json& other, const std::string& key) {
   expect(one.at(key).size() == other.at(key).size(), key + " differ in number");
   if (key != "candidates") return expect(one.at(key) == other.at(key), key + " differ");

@@ -1,4 +1,4 @@
-# Sourced by tests that look at pages. `browser` is a headless Chromium, empty where there is none.
+# Sourced by tests that check pages. `browser` is a headless Chromium, empty if there is none.
 browser=''
 for name in "${CHROMIUM:-}" chromium-headless-shell chrome-headless-shell headless_shell; do
   if [[ -n $name ]] && command -v "$name" >/dev/null; then
@@ -7,8 +7,8 @@ for name in "${CHROMIUM:-}" chromium-headless-shell chrome-headless-shell headle
   fi
 done
 
-# browse WIDTH SCHEME FILE: opens the file in a window of that width, light or dark; prints what the page has become. What
-# Chromium logs, messages of its console among it, goes to $folder/browser_log.
+# browse WIDTH SCHEME FILE: opens the file in a window of this width, light or dark, and prints the resulting page.
+# Chromium's log, with messages of its console, goes to $folder/browser_log.
 browse() {
   local dark=1
   if [[ $2 == dark ]]; then dark=0; fi
@@ -17,5 +17,5 @@ browse() {
     --virtual-time-budget=5000 --dump-dom "file://$3" 2>"$folder/browser_log"
 }
 
-# console_messages: what the page that was opened last complained of.
+# console_messages: the console messages of the last opened page.
 console_messages() { grep -F 'CONSOLE' "$folder/browser_log" || true; }

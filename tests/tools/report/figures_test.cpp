@@ -1,4 +1,4 @@
-// Figures of pages: where dots, bars and boxes stand is read back from the SVG and compared with the values.
+// Figures of pages: reads the positions of dots, bars and boxes from the SVG and compares them with the values.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace shardline::tools {
 namespace {
 
-/// Ridge at 10 FLOPs per byte; of the link at 10 kB.
+/// The ridge is at 10 FLOPs per byte, the ridge of the link at 10 kB.
 roofline::Hardware hardware() {
   roofline::Hardware result;
   result.matmul = FlopsPerSecond(1e11);
@@ -48,7 +48,7 @@ std::vector<OperationRow> numbered(std::vector<OperationRow> rows) {
   return rows;
 }
 
-/// The filled circle of a dot: the last one of its group.
+/// The filled circle of a dot, the last circle of its group.
 SvgPoint dot(const std::string& svg, const std::string& name) {
   const std::size_t group = svg.find("<g class='dot' data-operation='" + name + "'>");
   EXPECT_NE(group, std::string::npos) << name;
@@ -83,7 +83,7 @@ TEST(Roofline, DotsStandWhereTheTicksSay) {
   EXPECT_NEAR(axes.y_logarithmic(dot(svg, "b").y) / 1e9, 1, 0.005);
   EXPECT_NEAR(axes.x_logarithmic(ridge(svg).x) / 10, 1, 0.005);
   EXPECT_NEAR(axes.y_logarithmic(ridge(svg).y) / 1e11, 1, 0.005);
-  // The ring of "a" stands at 60 GFLOP/s.
+  // The ring of "a" is at 60 GFLOP/s.
   const SvgPoint ring = points_of(svg.substr(svg.find("data-operation='a'")), "<circle ").front();
   EXPECT_NEAR(axes.y_logarithmic(ring.y) / 6e10, 1, 0.005);
 }
@@ -163,7 +163,7 @@ TEST(LabelLayout, TextsNeverMeet) {
     const std::string text = std::to_string(i);
     const auto label = layout.place(point, text, 300);
     ASSERT_TRUE(label) << i;
-    const double width = 11 * static_cast<double>(text.size());  // of letters 18 high, as wide as they may be
+    const double width = 11 * static_cast<double>(text.size());  // letters of height 18 at their largest width
     const double left = label->anchor == Anchor::start ? label->at.x
                         : label->anchor == Anchor::end ? label->at.x - width
                                                        : label->at.x - width / 2;
@@ -199,7 +199,7 @@ TEST(BarPlot, LongNamesAreCutBetweenLetters) {
   const std::string svg = bars_svg({{name, Seconds(1), Seconds(1), &kText}});
   const std::size_t begin = svg.find(">é") + 1;
   const std::string shown = svg.substr(begin, svg.find('<', begin) - begin);
-  EXPECT_EQ(shown.size() % 2, 1U);  // letters of two bytes and an ellipsis of three
+  EXPECT_EQ(shown.size() % 2, 1U);  // letters of two bytes, and an ellipsis of three
   EXPECT_EQ(shown.substr(shown.size() - 3), "…");
   EXPECT_LT(shown.size(), name.size());
 }

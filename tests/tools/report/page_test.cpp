@@ -1,4 +1,4 @@
-// Pages: every block is there, and no text is taken for markup.
+// Pages: every block exists, and no text becomes markup.
 
 #include "tools/report/page.h"
 

@@ -1,4 +1,4 @@
-// Plots of curves: what is drawn, and that it stands where the ticks say.
+// Plots of curves: the drawn parts, and their positions relative to the ticks.
 
 #include "tools/report/plot.h"
 
@@ -59,7 +59,7 @@ TEST(Plot, LinearAxesStartFromZero) {
   ASSERT_EQ(points.size(), 3U + 1U);
   EXPECT_NEAR(axes.x_linear(points[1].x), 37, 0.01);
   EXPECT_NEAR(axes.y_linear(points[1].y), 2.5, 0.001);
-  // Values that vary little would be a flat line.
+  // Values with little variation would be a flat line.
   plot.curves = {{"loss", {{1, 1.95}, {2, 2.05}}, 0, 0}};
   EXPECT_EQ(occurrences(to_svg(plot), ">0<"), 0);
   EXPECT_EQ(occurrences(to_svg(plot), ">1.94<"), 1);

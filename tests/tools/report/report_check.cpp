@@ -1,4 +1,4 @@
-// Compares a page, as a browser has read it, with the record of the same run:
+// Compares a page, after a browser has read it, with the record of the same run:
 //
 //   report_check PAGE_DOM RECORD RANKS
 
@@ -37,7 +37,7 @@ int occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
-/// As browsers write text; pages have blanks for tabs and the like.
+/// The text as browsers write it. Pages have blanks for tabs and similar characters.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -46,7 +46,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-/// What stands between two texts, the first time.
+/// The first text between `begin` and `end`.
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {
   const std::size_t at = text.find(begin);
   if (at == std::string::npos) return "";
@@ -64,7 +64,8 @@ std::multiset<std::string> dots_of(const std::string& page) {
   return dots;
 }
 
-/// A dot for every operation of a record of train or matmul that took time and touched anything; a word of the others.
+/// A dot for every operation of a train or matmul record that took time and touched any bytes. The page
+/// mentions the others.
 void check_operations(const std::string& page, const Json& record) {
   std::multiset<std::string> expected;
   const std::string without = between(page, "<p>Without a dot", "</p>");
@@ -88,7 +89,7 @@ void check_operations(const std::string& page, const Json& record) {
   expect(dots.size() == expected.size(), fmt::format("{} dots, {} operations", dots.size(), expected.size()));
 }
 
-/// A marker for every row of a record of bench, and a dot for every collective by an algorithm that was predicted.
+/// A marker for every row of a bench record, and a dot for every predicted collective by an algorithm.
 void check_rows(const std::string& page, const Json& record) {
   const std::string plot = between(page, "<h2>Bandwidth against size</h2>", "</section>");
   std::set<std::string> predicted;
@@ -110,7 +111,7 @@ void check_rows(const std::string& page, const Json& record) {
   expect(dots.size() == predicted.size(), fmt::format("{} dots, {} predicted", dots.size(), predicted.size()));
 }
 
-/// Lanes of every rank with boxes in them.
+/// Lanes of every rank, with boxes in them.
 void check_timeline(const std::string& page, int ranks) {
   const std::string timeline = between(page, "<h2>Timeline</h2>", "</section>");
   expect(occurrences(timeline, "<g class=\"lane\">") == 2 * ranks, "not two lanes for each rank");
@@ -140,8 +141,8 @@ void check_program(const std::string& page, const Json& record) {
   }
 }
 
-/// Of a plan: the rooflines' dots of the kinds that every training step has, a row for each of the best candidates, and
-/// both figures of strategies against the batch.
+/// For a plan: roofline dots of the kinds in every training step, a row for each of the best candidates, and
+/// both figures of strategies by batch.
 void check_plan(const std::string& page, const Json& record) {
   const std::multiset<std::string> dots = dots_of(page);
   for (const char* kind : {"einsum", "attention", "attention_grad", "adamw", "rope", "norm_grad", "embed"}) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Pages that the command writes, opened by a browser:
+# Pages of the command, opened by a browser:
 #
 #   report_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE REPORT_CHECK
 #
-# Without a headless Chromium the pages are written and not looked at, and the test counts as skipped.
+# Without a headless Chromium the test writes the pages but does not check them, and counts as skipped.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../command.sh" "$@"
@@ -20,12 +20,12 @@ small=(--model "$folder/config.json" --data "$folder/text <b>&amp;.txt" --batch 
 product=(matmul "A[I, J_X] * B[J_X, K] -> C[I, K]" --size I=64,J=48,K=56)
 few=(bench --seconds 0.002 --bytes 1K:64K)
 
-# silent FILE: no console message, whatever the browser does with the file.
+# silent FILE: no console message from the browser.
 silent() {
   [[ -z $(console_messages) ]] || complain "the browser complains of $1: $(console_messages)"
 }
 
-# laid_out PAGE WIDTH SCHEME: nothing wider than the window, no text over another or cut off, letters that can be read.
+# laid_out PAGE WIDTH SCHEME: nothing is wider than the window, no text overlaps or is cut off, letters are readable.
 laid_out() {
   local body
   grep -vF 'http-equiv="Content-Security-Policy"' "$1" >"$folder/probe.html"
@@ -46,7 +46,7 @@ laid_out() {
   esac
 }
 
-# refuses_network PAGE: a reference to the network, planted into the page, is refused by its policy.
+# refuses_network PAGE: the page's policy refuses a planted reference to the network.
 refuses_network() {
   cp "$1" "$folder/planted.html"
   echo '<img src="http://127.0.0.1:9/x.png"><script>document.title = "ran";</script>' >>"$folder/planted.html"
@@ -56,7 +56,7 @@ refuses_network() {
   ! grep -qF '<title>ran' "$folder/planted_dom" || complain "a script ran in $1"
 }
 
-# reports NAME ARGS...: the command writes a page that is right; NAME is the page's.
+# reports NAME ARGS...: the command writes a right page with the name NAME.
 reports() {
   local page=$folder/$1
   shift

@@ -21,7 +21,7 @@ double number_of(const std::string& text) {
   return prefix == prefixes.end() ? value : value * prefix->second;
 }
 
-/// Where the element of a tick text begins.
+/// The begin of the element of a tick text.
 std::size_t tick_at(const std::string& svg, const std::string& anchor, const std::string& text) {
   for (std::size_t at = svg.find("<text "); at != std::string::npos; at = svg.find("<text ", at + 1)) {
     const std::string element = svg.substr(at, svg.find('\n', at) - at);
@@ -34,8 +34,8 @@ std::size_t tick_at(const std::string& svg, const std::string& anchor, const std
   return 0;
 }
 
-/// The y of a text is that of its baseline, which lies as far below its tick whatever the tick is: they cancel out but
-/// for this.
+/// The y of a text is that of its baseline. Its distance below the tick is the same for all ticks, so it
+/// cancels, except for this.
 constexpr double kBaseline = 0.35 * 13;
 
 double between(double at, const double (&places)[2], double first, double second) {

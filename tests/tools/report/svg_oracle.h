@@ -7,7 +7,7 @@
 
 namespace shardline::tools {
 
-/// How often `what` stands in `text`.
+/// The number of times that `text` contains `what`.
 Index occurrences(const std::string& text, const std::string& what);
 
 struct SvgPoint {
@@ -15,28 +15,28 @@ struct SvgPoint {
   double y = 0;
 };
 
-/// The value of an attribute of the element that begins at `at`; a test failure and 0 where there is none.
+/// The value of an attribute of the element that begins at `at`. If there is none, a test failure and 0.
 double attribute(const std::string& svg, std::size_t at, const std::string& name);
 
-/// Where the elements that begin with `element` stand, by cx and cy or by x and y.
+/// The positions of the elements that begin with `element`, by cx and cy or by x and y.
 std::vector<SvgPoint> points_of(const std::string& svg, const std::string& element);
 
-/// The axes of a plot, read back from two tick texts of each.
+/// The axes of a plot, read from two tick texts of each axis.
 struct SvgAxes {
   double x_tick[2] = {};  ///< values of ticks
-  double x_at[2] = {};    ///< and where they stand
+  double x_at[2] = {};    ///< and their positions
   double y_tick[2] = {};
   double y_at[2] = {};
 
-  /// Values that stand at coordinates.
+  /// The values at coordinates.
   double x_linear(double x) const;
   double y_linear(double y) const;
   double x_logarithmic(double x) const;
   double y_logarithmic(double y) const;
 };
 
-/// From the texts of two ticks of x, which are centred, and two of y, which end at the axis. The texts must be numbers,
-/// but for units behind a blank, which `unit` translates.
+/// From the texts of two ticks of x, which are centred, and two of y, which end at the axis. The texts must be
+/// numbers, with an optional unit after a blank, which `unit` translates.
 SvgAxes axes_of(const std::string& svg, const std::string& x0, const std::string& x1, const std::string& y0,
                 const std::string& y1);
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Beside a process that occupies one core, results, records and pages say that the machine was busy:
+# Beside a process that occupies one core, results, records and pages report a busy machine:
 #
 #   busy_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE [--quiet]
 #
-# Alone they must not; that holds on a quiet machine only, so that it is demanded with --quiet. Everything runs on two CPUs.
+# Alone they must not. Only a quiet machine ensures this, so only --quiet checks it. Everything runs on two CPUs.
 set -euo pipefail
 demand_quiet=${5:-}
 source "$(dirname "$0")/../command.sh" "$1" "$2" "$3" "$4"
@@ -23,15 +23,15 @@ leave() {
   occupier=
 }
 
-# The share that the record of the last run tells.
+# The share in the record of the last run.
 share() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["busy_with_others"])' "$folder/record.json"; }
 
-# holds EXPRESSION: of Python.
+# holds EXPRESSION: a Python expression is true.
 holds() { python3 -c "import sys; sys.exit(not ($1))"; }
 
 line="was busy with other work: "
 
-# consistent: the line stands from a share of 0.05 on.
+# consistent: the line appears from a share of 0.05 on.
 consistent() {
   local lines=0
   if holds "$(share) >= 0.05"; then lines=1; fi

@@ -1,4 +1,4 @@
-// What the diagnosis names: the operation that is farthest off, and the cause that the figures show.
+// The diagnosis names the operation with the largest ratio, and the cause that follows from the figures.
 
 #include "tools/trace/diagnosis.h"
 
@@ -87,7 +87,7 @@ TEST(Diagnosis, MoreThanThePeakIsFlagged) {
   EXPECT_TRUE(says(impossible_rates(comparison, hardware(true)), "200% of the best rate that was measured"));
 }
 
-/// A run of one gather and one product, both slow, on a machine of which others took a share.
+/// A run of one gather and one product, both slow, on a machine where other work took a share.
 std::string diagnosis_beside(double share, double gather_ratio, double whole_ratio) {
   Comparison comparison{.kinds = {gather(gather_ratio, 1), kind("einsum", 3 * whole_ratio, 3, "compute")},
                         .measured = Seconds(4 * whole_ratio),
@@ -124,7 +124,7 @@ TEST(Diagnosis, OtherWorkOnTheCoreOfOneRank) {
 }
 
 TEST(Diagnosis, OtherWorkThatExplainsNothingIsNotNamed) {
-  EXPECT_FALSE(says(diagnosis_beside(0.04, 17, 2), "other work,"));  // a share that does not matter
+  EXPECT_FALSE(says(diagnosis_beside(0.04, 17, 2), "other work,"));  // a share too small to matter
   EXPECT_TRUE(says(diagnosis_beside(0.04, 17, 2), "the ranks' memory is slower"));
   EXPECT_FALSE(says(diagnosis_beside(0.48, 1, 1), "other work"));  // all as predicted
 }
@@ -140,7 +140,7 @@ TEST(Busy, ALineFromAShareOnThatMatters) {
             "measured; times may be longer than they would be alone.");
 }
 
-/// A machine of 1 GFLOP/s that spends 1 us on every operation and 10 us more on one that communicates.
+/// A machine of 1 GFLOP/s that takes 1 us for every operation, and 10 us more for one that communicates.
 roofline::Hardware slow_to_start() {
   roofline::Hardware hardware{
       .name = "m", .matmul = FlopsPerSecond(1e9), .memory = BytesPerSecond(1e9), .overhead = Seconds(1e-6)};
@@ -148,7 +148,7 @@ roofline::Hardware slow_to_start() {
   return hardware;
 }
 
-/// A product of so many FLOPs on each of 4 ranks and a gather, each run ten times.
+/// A product of `flops` FLOPs on each of 4 ranks and a gather, each run ten times.
 std::string diagnosis_of(double flops) {
   KindSummary einsum = kind("einsum", 1, 1, "compute");
   einsum.flops = Flops(10 * flops);

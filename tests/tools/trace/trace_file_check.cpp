@@ -1,8 +1,8 @@
-// Says what is wrong with a trace file:
+// Reports the faults of a trace file:
 //
 //   trace_file_check FILE RANKS [--part] [--arrows] [--steps FIRST-LAST] [--record FILE STEPS]
 //
-// --steps: those that it must have; --record: the file of --json of the same run, of whose last STEPS steps it tells
+// --steps: the steps that it must have. --record: the file of --json of the same run; it covers the last STEPS steps.
 
 #include <cstdlib>
 #include <fstream>

@@ -1,4 +1,5 @@
-// Traces of training steps on real ranks, with collectives in flight beside computation and messages both ways round.
+// Traces of training steps on real ranks, with collectives in flight beside computation and messages in both
+// directions.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -23,7 +24,7 @@ ByteData small_data() {
   });
 }
 
-/// Links that leave the cores free, so that everything is in flight that can be.
+/// Links that leave the cores free, so that everything possible is in flight.
 roofline::Hardware network(const AbstractMesh& mesh) {
   roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
   for (const Axis& axis : mesh.axes()) {
@@ -42,7 +43,7 @@ collectives::Tuning always(Algorithm algorithm) {
   return tuning;
 }
 
-/// A folder of rank 0 that all ranks know.
+/// A folder of rank 0 whose path all ranks know.
 class TracedTraining : public testing::Test {
  protected:
   TracedTraining() : job(CommonOptions{}, {}), path(job.world().broadcast(folder.path("t"), 0)) {}
@@ -60,7 +61,7 @@ class TracedTraining : public testing::Test {
                                      options.prices);
   }
 
-  /// Collective over all ranks: trains, writes the trace and lets rank 0 judge it.
+  /// Collective over all ranks: trains and writes the trace. Rank 0 checks it.
   void expect_sound_trace(Trainer& trainer, Index steps, trace_oracle::Expected expected) {
     Tracing tracing(job, path, trainer.executor().trace());
     trainer.set_recording(tracing.recording());
@@ -115,7 +116,7 @@ TEST_F(TracedTraining, OnlyTheLatestStepsAreKept) {
   EXPECT_EQ(steps.at("dropped"), 3);
 }
 
-/// Groups of an axis enter at times of their own.
+/// The groups of an axis enter at different times.
 TEST_F(TracedTraining, OverTwoAxes) {
   if (job.world().size() != 4) GTEST_SKIP() << "needs 4 ranks";
   CommonOptions options;
@@ -161,7 +162,7 @@ TEST_F(TracedTraining, AnExceptionLeavesThePartOfEachRank) {
   EXPECT_FALSE(std::filesystem::exists(part)) << "a part beside the whole";
 }
 
-/// A signal on one rank is known to all of them after the step.
+/// All ranks know a signal to one rank after the step.
 TEST_F(TracedTraining, ASignalToOneRankStopsAll) {
   const auto trained = trainer("fsdp=X", {});
   const ByteData data = small_data();

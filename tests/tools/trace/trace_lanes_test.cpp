@@ -1,4 +1,4 @@
-// Traces of made-up runs: what becomes a slice, in which lane, under which name, and which faults are found.
+// Traces of made-up runs: the slices, their lanes and names, and the found faults.
 #include "tools/trace/trace_lanes.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Label gather(const std::string& name, const Axes& axes) {
           .predicted = Seconds(1)};
 }
 
-/// A trace and one run of rank 0 in it, in whole seconds from 100 on, and what the ranks measured of its spans.
+/// A trace and one run of rank 0 in it, in whole seconds from 100 on, and the joint measurement of its spans.
 struct Made {
   Trace trace;
   Recording::Run run{.number = 7, .time = {Seconds(100), Seconds(200)}};
@@ -83,7 +83,7 @@ TEST(TraceLanes, CollectivesAreCutWhereTheLastRankEnters) {
   made.work({.label = x, .begin = Seconds(110), .end = Seconds(120), .exposed = Seconds(3)});
   made.joint[0] = {Seconds(4), Seconds(117), 5};
   made.work({.label = x, .begin = Seconds(130), .end = Seconds(131)});
-  made.joint[1] = {Seconds(2), Seconds(133), 4};  // this rank left before the last one came
+  made.joint[1] = {Seconds(2), Seconds(133), 4};  // this rank left before the last rank came
   made.run.waits.push_back({x, {Seconds(118), Seconds(120)}});
   const RankEvents events = made.events();
   const std::vector<Slice>& slices = lane(events, "axes XY").slices;
@@ -93,7 +93,7 @@ TEST(TraceLanes, CollectivesAreCutWhereTheLastRankEnters) {
   EXPECT_EQ(slices[0].end, at(17));
   EXPECT_EQ(slices[1].begin, at(17));
   EXPECT_EQ(slices[1].end, at(20));
-  EXPECT_EQ(slices[1].arguments.at("measured_us"), 3e6);  // as long as it is drawn
+  EXPECT_EQ(slices[1].arguments.at("measured_us"), 3e6);  // its drawn length
   EXPECT_EQ(slices[1].arguments.at("all_ranks_us"), 4e6);
   EXPECT_EQ(slices[1].arguments.at("predicted_us"), 1e6);
   EXPECT_EQ(slices[1].arguments.at("ratio"), 3);
@@ -134,7 +134,7 @@ TEST(TraceLanes, PanelsAreSlicesAndWhatRanAsOneIsOne) {
   EXPECT_EQ(bundle[0].arguments.at("exposed_us"), 4e6);
 }
 
-/// Both ends of a message of rank 0, one of its three neighbours at the other.
+/// One end of a message of rank 0. One of its three neighbours is at the other end.
 Message message(Index to, Heading heading, bool sends) {
   return {.from = 0,
           .to = to,
@@ -158,7 +158,7 @@ TEST(TraceLanes, MessagesGoToLanesOfTheirAxisAndDirection) {
   EXPECT_EQ(told.arguments.at("operation"), "gather");
   EXPECT_EQ(told.arguments.at("bytes"), 64);
 
-  // The other end has the same number, and every other message another one.
+  // The other end has the same number. Every other message has a different one.
   std::vector<std::string> ids;
   for (const Lane& each : events.lanes) {
     for (const Slice& slice : each.slices) {
@@ -208,7 +208,7 @@ TEST(TraceText, AnyNameBecomesJson) {
   EXPECT_EQ(count.slices, static_cast<Index>(given.size()) + 1);
 }
 
-/// A file of two ranks with a message from one to the other, and one fault or none.
+/// A file of two ranks with a message from one to the other, and at most one fault.
 class TraceFile : public testing::Test {
  protected:
   std::string text(Index first_rank_slices = 2) {
@@ -291,7 +291,7 @@ TEST(Recording, KeepsNoMoreEventsThanItMayOnceARunHasEnded) {
     for (int i = 0; i < 20; ++i) recording.add(Recording::Wait{});
     recording.end_run();
   }
-  // Two runs of some 20 events fit, and the current one is kept whatever it has.
+  // Two runs of about 20 events fit. The current run is kept with any number of events.
   EXPECT_EQ(recording.runs().size(), 3U);
   for (int i = 0; i < 1000; ++i) recording.add(Recording::Wait{});
   recording.begin_run();

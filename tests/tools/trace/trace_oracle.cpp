@@ -12,7 +12,7 @@
 namespace shardline::trace_oracle {
 namespace {
 
-/// Microseconds that times may be off for being written as multiples of 1/64.
+/// Times are written as multiples of 1/64 us, so they may be off by this.
 constexpr double kGrain = 1.0 / 64;
 
 struct Slice {
@@ -121,7 +121,7 @@ class Judge {
     }
   }
 
-  /// Every rank has the same steps, one after the other, and everything of a step lies in it.
+  /// Every rank has the same steps, one after the other. A step contains all its events.
   void judge_steps() {
     std::set<std::vector<int>> numbers;
     std::map<std::pair<int, int>, Slice> steps;
@@ -161,7 +161,7 @@ class Judge {
     return 1e6 * trace_.at("otherData").at("clock_uncertainty_s").at(static_cast<std::size_t>(pid - 1)).get<double>();
   }
 
-  /// An arrow goes from a slice that sends to the one that receives the same on another rank, later.
+  /// An arrow goes from a sending slice to the later slice that receives the same message on another rank.
   void judge_arrows() {
     std::size_t messages = 0;
     for (const auto& [lane, slices] : lanes_) {
@@ -204,7 +204,8 @@ class Judge {
     judge_heading(id, head, sender - 1, receiver - 1);
   }
 
-  /// On a ring of more than two, forward is to the next coordinate of the axis and backward to the one before.
+  /// On a ring of more than two ranks, forward is to the next coordinate of the axis, backward to the previous
+  /// one.
   void judge_heading(const std::string& id, const Json& end, int sender, int receiver) {
     const std::string& lane = lane_names_[{end.at("pid"), end.at("tid")}][0];
     const bool sends = lane.find(", sent") != std::string::npos;
@@ -220,7 +221,7 @@ class Judge {
     headings_.insert(forward ? "forward" : "backward");
   }
 
-  /// While a rank waits it computes nothing.
+  /// A waiting rank computes nothing.
   void judge_waits() {
     for (const auto& [pid, names] : processes_) {
       std::vector<Slice> busy;
@@ -254,7 +255,7 @@ class Judge {
     }
   }
 
-  /// How long each occurrence of an operation in a step took on one rank: the panels of one added up.
+  /// The time of each occurrence of an operation in a step on one rank; the panels of one occurrence are added.
   using Occurrences = std::map<std::pair<int, std::string>, std::vector<std::pair<double, const Json*>>>;
   Occurrences occurrences(int pid) const {
     std::vector<Slice> all;
@@ -279,7 +280,8 @@ class Judge {
     return found;
   }
 
-  /// What a slice says of itself: it took as long as it is drawn, and the ratio is to that, unless it is a part.
+  /// The arguments of a slice: its time is its drawn length, and the ratio refers to this time unless the slice
+  /// is a part.
   void judge_own_times() {
     for (const auto& [lane, slices] : lanes_) {
       for (const Slice& slice : slices) {
@@ -302,7 +304,8 @@ class Judge {
     }
   }
 
-  /// The slowest rank's time of each occurrence is what the slice itself says, and their sums are the record's.
+  /// The slowest rank's time of each occurrence equals the slice's argument. Their sums equal those of the
+  /// record.
   void judge_joint_times() {
     Occurrences slowest;
     for (const auto& [pid, names] : processes_) {
@@ -336,7 +339,7 @@ class Judge {
     const Json record = Json::parse(std::ifstream(expected_.record));
     std::map<std::pair<std::string, std::string>, double> recorded;
     for (const Json& operation : record.at("operations")) {
-      // Those of matmul are means over its runs.
+      // The times of matmul are means over its runs.
       const double runs = operation.contains("count") ? 1 : expected_.steps_measured;
       recorded[{operation.at("kind"), operation.at("axis")}] += 1e6 * runs * operation.at("measured_s").get<double>();
     }

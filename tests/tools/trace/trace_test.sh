@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Traces that the command writes: of whole runs, of interrupted ones and of jobs in which a rank dies:
+# Traces of the command: of whole runs, of interrupted runs and of jobs in which a rank dies:
 #
 #   trace_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE TRACE_FILE_CHECK
 set -euo pipefail
@@ -15,7 +15,7 @@ JSON
 for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
 small=(--model "$folder/config.json" --data "$folder/text" --batch 5 --seq 7)
 
-# sound FILE OPTION...: the trace is what it should be.
+# sound FILE OPTION...: the trace has no faults.
 sound() {
   "$check" "$1" "$ranks" "${@:2}" || complain "the trace $1 is not right"
 }
@@ -44,7 +44,7 @@ refused "$folder/nowhere/t.json" matmul "A[I, J] * B[J, K] -> C[I, K]" --size I=
 refused "--trace: it is empty" train "${small[@]}" --trace ""
 refused "--trace $record: the record of --json goes there" train "${small[@]}" --trace "$record" --json "$record"
 
-# process_state PID: empty when there is none.
+# process_state PID: empty if there is no process.
 process_state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null || true; }
 
 # The processes of the ranks that write $trace.
@@ -58,7 +58,7 @@ rank_processes() {
   done 2>/dev/null
 }
 
-# train_in_background COMMAND...: COMMAND starts a training that would take hours; returns when it has taken steps.
+# train_in_background COMMAND...: COMMAND starts a training of hours. Returns after the first steps.
 train_in_background() {
   ran="$*, trained in the background"
   rm -f "$trace"*
@@ -71,7 +71,7 @@ train_in_background() {
   sleep 0.2
 }
 
-# ends: the training in the background comes to its end; sets code.
+# ends: the training in the background ends; sets code.
 ends() {
   for ((i = 0; i < 600; ++i)); do
     if [[ $(process_state "$background") =~ ^Z?$ ]]; then break; fi
@@ -85,7 +85,7 @@ ends() {
   wait "$background" || code=$?
 }
 
-# interrupted: what a signal leaves of a training.
+# interrupted: the results of a training after a signal.
 interrupted() {
   expect_lines err 1 "shardline: interrupted after step "
   expect_lines out 1 "arrays of the busiest rank"
@@ -100,7 +100,7 @@ for signal in INT TERM; do
   train_in_background "$mpirun_sh" "$launcher" "$ranks" "$program"
   kill -$signal "$background"
   ends
-  # A launcher that is itself told to stop has exit codes of its own, MPICH's mostly 0.
+  # A launcher that gets a stop signal has its own exit codes, MPICH's mostly 0.
   if $open_mpi; then ((code != 0)) || complain "exit code 0"; fi
   interrupted
 done

@@ -1,6 +1,6 @@
-// Reads a record of `shardline train --json` with a parser and says what is missing or of the wrong kind in it.
+// Parses a record of `shardline train --json` and reports missing values and values of a wrong kind.
 //
-//   train_record_check FILE STEPS [OTHER]     (OTHER: a record whose losses and norms must be the same bits)
+//   train_record_check FILE STEPS [OTHER]     (OTHER: a record whose losses and norms must have the same bits)
 
 #include <cmath>
 #include <cstdlib>

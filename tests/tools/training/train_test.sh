@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Training, sampling and loading by the command, and what it refuses:
+# Training, sampling and loading by the command, and its refusals:
 #
 #   train_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE RECORD_CHECK
 set -euo pipefail
 source "$(dirname "$0")/../command.sh" "$@"
 record_check=$5
 
-# A model and a text small enough for a step to take milliseconds.
+# A model and a text so small that a step takes milliseconds.
 cat >"$folder/config.json" <<'JSON'
 {"model_type": "llama", "hidden_size": 20, "intermediate_size": 22, "num_hidden_layers": 2, "num_attention_heads": 6,
  "num_key_value_heads": 3, "head_dim": 4, "vocab_size": 256, "rms_norm_eps": 1e-5, "transformers_version": "4.42.3"}
@@ -39,7 +39,7 @@ run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$f
 expect_code 0
 "$record_check" "$folder/record.json" 2 || complain "the record is not right"
 
-# A run whose last update diverges says so once, on any mesh, and leaves the model as it was.
+# If the last update diverges, the run reports it once, on any mesh, and does not change the saved model.
 cp -r "$folder/model" "$folder/before"
 run train "${model[@]}" "${text[@]}" "${shape[@]}" --steps 1 --lr 1e39 --save "$folder/model"
 expect_code 1

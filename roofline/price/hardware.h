@@ -128,11 +128,11 @@ Price kernel_price(const Work& work, const Hardware& hardware);
 
 /// What a collective moves by messages, from which its price follows.
 struct Transfer {
-  double steps = 0;  ///< messages one after the other
-  Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
-  Bytes local = {};  ///< read and written in this rank's memory, before or after the wire: packing, adding
-  Bytes kept = {};   ///< read and written in this rank's memory while the wire moves, where links free the cores
-  Bytes reach = {};  ///< touched since the operand was last used
+  double messages = 0;  ///< one after the other
+  Bytes wire = {};      ///< leaving the busiest rank in its busiest direction
+  Bytes local = {};     ///< read and written in this rank's memory, before or after the wire: packing, adding
+  Bytes kept = {};      ///< read and written in this rank's memory while the wire moves, where links free the cores
+  Bytes reach = {};     ///< touched since the operand was last used
 };
 
 /// Messages times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section 3.2).

@@ -1,6 +1,7 @@
 #include "collectives/schedule/torus_exchange.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <utility>
 

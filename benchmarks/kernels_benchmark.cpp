@@ -63,16 +63,16 @@ void combine_sum(benchmark::State& state) {
   const BenchmarkArray<float> from("from", kHidden);
   BenchmarkArray<float> into("into", kHidden);
   const Index count = into.view().size();
-  const std::array<Operand, 2> operands{{{DType::f32, into.values.data()}, {DType::f32, from.values.data()}}};
-  for (auto _ : state) combine(ReduceOp::sum, operands, {DType::f32, into.values.data()}, count);
+  const std::array<Source, 2> sources{{{DType::f32, into.values.data()}, {DType::f32, from.values.data()}}};
+  for (auto _ : state) combine(ReduceOp::sum, sources, {DType::f32, into.values.data()}, count);
   report_rates(state, combine_cost(2, count, kElementSize));
 }
 
 void combine_bf16(benchmark::State& state) {
   const Index count = element_count(kHidden);
   std::vector<BFloat16> into(static_cast<std::size_t>(count), BFloat16(1.0F)), from = into;
-  const std::array<Operand, 2> operands{{{DType::bf16, into.data()}, {DType::bf16, from.data()}}};
-  for (auto _ : state) combine(ReduceOp::sum, operands, {DType::bf16, into.data()}, count);
+  const std::array<Source, 2> sources{{{DType::bf16, into.data()}, {DType::bf16, from.data()}}};
+  for (auto _ : state) combine(ReduceOp::sum, sources, {DType::bf16, into.data()}, count);
   report_rates(state, combine_cost(2, count, 2));
 }
 

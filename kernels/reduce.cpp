@@ -25,7 +25,7 @@ T pair(T a, T b) {
   }
 }
 
-// In the loops below `into` may equal an operand, element for element. This is no dependence
+// In the loops below `into` may equal a source, element for element. This is no dependence
 // between iterations.
 
 template <class Sum, class From>
@@ -65,7 +65,7 @@ void with_elements(DType dtype, Pointer* data, Body body) {
 }
 
 template <bool maximum, class Sum>
-void combine_tile(std::span<const Operand> from, const Target& into, Range range, Index divisor) {
+void combine_tile(std::span<const Source> from, const Target& into, Range range, Index divisor) {
   std::array<Sum, kTile> sum;
   const Index count = range.size();
   for (std::size_t k = 0; k < from.size(); ++k) {
@@ -86,7 +86,7 @@ void combine_tile(std::span<const Operand> from, const Target& into, Range range
 }
 
 template <bool maximum, class Sum>
-void combine_all(std::span<const Operand> from, const Target& into, Index count, Index divisor) {
+void combine_all(std::span<const Source> from, const Target& into, Index count, Index divisor) {
   const auto is_plain = [](DType dtype) { return dtype == kDTypeOf<Sum>; };
   if (from.size() == 2 && divisor == 1 && is_plain(from[0].dtype) && is_plain(from[1].dtype) && is_plain(into.dtype)) {
     combine_two<maximum>(static_cast<const Sum*>(from[0].data), static_cast<const Sum*>(from[1].data),
@@ -99,7 +99,7 @@ void combine_all(std::span<const Operand> from, const Target& into, Index count,
 }
 
 template <class Sum>
-void combine_as(ReduceOp op, std::span<const Operand> from, const Target& into, Index count, Index divisor) {
+void combine_as(ReduceOp op, std::span<const Source> from, const Target& into, Index count, Index divisor) {
   if (op == ReduceOp::max) {
     combine_all<true, Sum>(from, into, count, divisor);
   } else {
@@ -109,7 +109,7 @@ void combine_as(ReduceOp op, std::span<const Operand> from, const Target& into, 
 
 }  // namespace
 
-void combine(ReduceOp op, std::span<const Operand> from, const Target& into, Index count, Index divisor) {
+void combine(ReduceOp op, std::span<const Source> from, const Target& into, Index count, Index divisor) {
   SHARDLINE_CHECK(count >= 0 && divisor >= 1 && !from.empty(), "combination of {} arrays of {} elements, divided by {}",
                   from.size(), count, divisor);
   SHARDLINE_CHECK(!is_integer(into.dtype) || divisor == 1, "an average of {}; averages are of floats",
@@ -130,10 +130,10 @@ void combine(ReduceOp op, std::span<const Operand> from, const Target& into, Ind
   throw Error("nothing is computed in int8");
 }
 
-Cost combine_cost(Index operands, Index count, Index element_size) {
+Cost combine_cost(Index sources, Index count, Index element_size) {
   const auto elements = static_cast<double>(count);
-  return {Flops(elements * static_cast<double>(operands - 1)),
-          Bytes(elements * static_cast<double>((operands + 1) * element_size))};
+  return {Flops(elements * static_cast<double>(sources - 1)),
+          Bytes(elements * static_cast<double>((sources + 1) * element_size))};
 }
 
 }  // namespace shardline::kernels

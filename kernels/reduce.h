@@ -10,7 +10,7 @@
 namespace shardline::kernels {
 
 /// An array to combine, and its element type.
-struct Operand {
+struct Source {
   DType dtype = DType::f32;
   const void* data = nullptr;
 };
@@ -24,13 +24,13 @@ struct Target {
 /// into[i] = ((from[0][i] op from[1][i]) op from[2][i]) ..., for `count` elements, in this order.
 /// All arrays have one element type, or mix bf16 and f32. With bf16 the computation is in f32, and
 /// the end rounds once. The result is divided by `divisor` if that is not 1 (floats only). max
-/// keeps a NaN of any operand. `into` may be an operand of its own element type; no other overlap
+/// keeps a NaN of any source. `into` may be a source of its own element type; no other overlap
 /// is allowed. Pointers may be null if `count` is 0. Throws Error for other type mixtures and for
-/// an average of integers. One operand: a conversion.
-void combine(ReduceOp op, std::span<const Operand> from, const Target& into, Index count, Index divisor = 1);
+/// an average of integers. One source: a conversion.
+void combine(ReduceOp op, std::span<const Source> from, const Target& into, Index count, Index divisor = 1);
 
-/// One operation per element for each operand after the first. Reads every operand, writes one
+/// One operation per element for each source after the first. Reads every source, writes one
 /// array. `element_size` in bytes.
-Cost combine_cost(Index operands, Index count, Index element_size);
+Cost combine_cost(Index sources, Index count, Index element_size);
 
 }  // namespace shardline::kernels

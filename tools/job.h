@@ -12,7 +12,7 @@
 #include "roofline/price/hardware.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/trace/other_work.h"
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 #include "tools/options/common_options.h"
 #include "tools/output/memory_check.h"
 #include "tools/output/output_files.h"

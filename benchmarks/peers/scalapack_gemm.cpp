@@ -24,7 +24,7 @@
 #include "runtime/base/statistics.h"
 #include "runtime/layout/blocks.h"
 #include "runtime/mpi/environment.h"
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 #include "tools/memory.h"
 
 namespace shardline::peers {

@@ -25,7 +25,7 @@
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"
 #include "runtime/trace/clock.h"
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 #include "tools/memory.h"
 #include "tools/product/generated_operand.h"
 

@@ -42,7 +42,7 @@ Layout layout_of(const Job& job, const std::vector<Range>& chunks) {
 void average(Job& job, Index count) {
   if (job.op != ReduceOp::avg) return;
   job.finish = [type = job.dtype, data = job.output, count, divisor = job.positions()] {
-    const kernels::Operand sum{type, data};
+    const kernels::Source sum{type, data};
     kernels::combine(ReduceOp::sum, {&sum, 1}, {type, data}, count, divisor);
   };
 }

@@ -91,7 +91,7 @@ std::function<void()> shift_call(const Arguments& a, int count, int rank) {
 std::function<void()> averaged(const std::function<void()>& call, const Tensor& result, Index ranks) {
   return [call, result = Tensor(result), ranks]() mutable {
     call();
-    const kernels::Operand sums{.dtype = result.dtype(), .data = result.data()};
+    const kernels::Source sums{.dtype = result.dtype(), .data = result.data()};
     kernels::combine(ReduceOp::sum, {&sums, 1}, {.dtype = result.dtype(), .data = result.data()}, result.size(), ranks);
   };
 }

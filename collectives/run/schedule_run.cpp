@@ -200,9 +200,9 @@ void ScheduleRun::carry_out(const Local& local) {
     if (from != into) std::memcpy(into, from, static_cast<std::size_t>(local.into.size() * size_of(type)));
     return;
   }
-  std::vector<kernels::Operand> operands;
-  for (const Piece& piece : local.from) operands.push_back({dtype_of(piece), read(piece, 0)});
-  kernels::combine(job().op, operands, {type, into}, local.into.size(), divisor);
+  std::vector<kernels::Source> sources;
+  for (const Piece& piece : local.from) sources.push_back({dtype_of(piece), read(piece, 0)});
+  kernels::combine(job().op, sources, {type, into}, local.into.size(), divisor);
 }
 
 void ScheduleRun::post_next(Lane& lane, int tag) {
@@ -222,7 +222,7 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
   }
   const std::byte* source = read(transfer.send->from, segment.range.begin);
   if (lands(transfer)) {
-    const kernels::Operand narrow{job().dtype, source};
+    const kernels::Source narrow{job().dtype, source};
     kernels::combine(job().op, {&narrow, 1}, {type, landing(lane, k)}, segment.range.size());
     source = landing(lane, k);
   }
@@ -251,16 +251,16 @@ bool ScheduleRun::take_oldest(Lane& lane) {
 }
 
 void ScheduleRun::place(const Receive& receive, Range range, const std::byte* arrived) {
-  const kernels::Operand received{receive.partial ? partial_type_ : job().dtype, arrived};
+  const kernels::Source received{receive.partial ? partial_type_ : job().dtype, arrived};
   const kernels::Target into{dtype_of(receive.into), write(receive.into, range.begin)};
   const Index divisor = receive.last && job().op == ReduceOp::avg ? job().positions() : 1;
   if (receive.on_arrival == OnArrival::copy) {
     kernels::combine(job().op, {&received, 1}, into, range.size(), divisor);
     return;
   }
-  std::array<kernels::Operand, 2> operands{{received, {dtype_of(receive.operand), read(receive.operand, range.begin)}}};
-  if (receive.operand_first) std::swap(operands[0], operands[1]);
-  kernels::combine(job().op, operands, into, range.size(), divisor);
+  std::array<kernels::Source, 2> sources{{received, {dtype_of(receive.operand), read(receive.operand, range.begin)}}};
+  if (receive.operand_first) std::swap(sources[0], sources[1]);
+  kernels::combine(job().op, sources, into, range.size(), divisor);
 }
 
 ScheduleRun::Segment ScheduleRun::first_segment(const Lane& lane, std::size_t transfer) const {

@@ -37,8 +37,8 @@
 namespace shardline::collectives {
 namespace {
 
-/// The chunks of `count` positions from `first` on, round the ring, joined to the fewest pieces of `buffer`.
-std::vector<Piece> run_of(const std::vector<Range>& chunks, Index first, Index count, Buffer buffer) {
+/// The chunks of `count` positions from `first` on, round the ring, joined to as few pieces of `buffer` as possible.
+std::vector<Piece> joined(const std::vector<Range>& chunks, Index first, Index count, Buffer buffer) {
   const auto positions = static_cast<Index>(chunks.size());
   std::vector<Piece> pieces;
   for (Index k = 0; k < count; ++k) {
@@ -63,6 +63,83 @@ Index largest_power_below(Index positions) {
   return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(positions - 1)));
 }
 
+/// What one position does in an all_to_all.
+class DoublingExchange {
+ public:
+  DoublingExchange(Schedule& schedule, const Placement& placement, const Exchange& exchange);
+  /// The round of k, a power of two.
+  Round round(Index k);
+  /// Copies the blocks that have arrived to their places in the output.
+  Round end() const;
+
+ private:
+  /// Elements of the block at `holder` that travels `distance` places in all, before the round of k.
+  Index size(Index holder, Index distance, Index k) const;
+  /// Elements that `holder` sends in the round of k.
+  Index sent_by(Index holder, Index k) const;
+  Piece reserve(Index elements);
+
+  Schedule& schedule_;
+  const Exchange& exchange_;
+  Index position_;
+  Index positions_;
+  std::vector<Piece> held_;  ///< by distance: where the block lies that travels so far in all
+};
+
+DoublingExchange::DoublingExchange(Schedule& schedule, const Placement& placement, const Exchange& exchange)
+    : schedule_(schedule), exchange_(exchange), position_(placement.position), positions_(placement.positions()) {
+  for (Index d = 0; d < positions_; ++d) {
+    const auto destination = static_cast<std::size_t>(ring_position(position_, d, positions_));
+    held_.push_back({Buffer::input, exchange.sends[destination]});
+  }
+}
+
+Index DoublingExchange::size(Index holder, Index distance, Index k) const {
+  // The block has travelled the digits below k.
+  const Index origin = ring_position(holder, -(distance % k), positions_);
+  return exchange_.size(origin, ring_position(origin, distance, positions_));
+}
+
+Index DoublingExchange::sent_by(Index holder, Index k) const {
+  Index sum = 0;
+  for (Index d = 0; d < positions_; ++d) {
+    if ((d & k) != 0) sum += size(holder, d, k);
+  }
+  return sum;
+}
+
+Piece DoublingExchange::reserve(Index elements) {
+  const Index begin = schedule_.work_size;
+  schedule_.work_size += elements;
+  return {Buffer::work, {begin, begin + elements}};
+}
+
+Round DoublingExchange::round(Index k) {
+  const Index giver = ring_position(position_, -k, positions_);
+  Piece packed = reserve(sent_by(position_, k));
+  Piece arriving = reserve(sent_by(giver, k));
+  Round round{.sends = {{ring_position(position_, k, positions_), packed}}, .receives = {{giver, arriving}}};
+  for (Index d = 0; d < positions_; ++d) {
+    if ((d & k) == 0) continue;
+    Piece& block = held_[static_cast<std::size_t>(d)];
+    const Piece place{Buffer::work, {packed.range.begin, packed.range.begin + block.size()}};
+    packed.range.begin = place.range.end;
+    round.locals.push_back({place, {block}});
+    block = {Buffer::work, {arriving.range.begin, arriving.range.begin + size(giver, d, k)}};
+    arriving.range.begin = block.range.end;
+  }
+  return round;
+}
+
+Round DoublingExchange::end() const {
+  Round round;
+  for (Index d = 1; d < positions_; ++d) {
+    const auto origin = static_cast<std::size_t>(ring_position(position_, -d, positions_));
+    round.locals.push_back({{Buffer::output, exchange_.receives[origin]}, {held_[static_cast<std::size_t>(d)]}});
+  }
+  return round;
+}
+
 }  // namespace
 
 Schedule doubling_all_gather(const Placement& placement, const std::vector<Range>& chunks) {
@@ -76,10 +153,10 @@ Schedule doubling_all_gather(const Placement& placement, const std::vector<Range
   for (Index k = 1; k < positions; k *= 2) {
     const Index count = std::min(k, positions - k);
     Round round;
-    for (const Piece& piece : run_of(chunks, position, count, Buffer::output)) {
+    for (const Piece& piece : joined(chunks, position, count, Buffer::output)) {
       round.sends.push_back({ring_position(position, -k, positions), piece});
     }
-    for (const Piece& piece : run_of(chunks, position + k, count, Buffer::output)) {
+    for (const Piece& piece : joined(chunks, position + k, count, Buffer::output)) {
       round.receives.push_back({ring_position(position, k, positions), piece});
     }
     strand.push_back(std::move(round));
@@ -96,17 +173,17 @@ Schedule doubling_reduce_scatter(const Placement& placement, const std::vector<R
   schedule.work_size = end_of(chunks);
   Strand& strand = schedule.strands[0];
   Round start;
-  for (const Piece& piece : run_of(chunks, 0, positions, Buffer::input)) {
+  for (const Piece& piece : joined(chunks, 0, positions, Buffer::input)) {
     start.locals.push_back({{Buffer::work, piece.range}, {piece}});
   }
   strand.push_back(std::move(start));
   for (Index k = largest_power_below(positions); k >= 1; k /= 2) {
     const Index count = std::min(k, positions - k);
     Round round;
-    for (const Piece& piece : run_of(chunks, position + k, count, Buffer::work)) {
+    for (const Piece& piece : joined(chunks, position + k, count, Buffer::work)) {
       round.sends.push_back({ring_position(position, k, positions), piece, true});
     }
-    for (const Piece& piece : run_of(chunks, position, count, Buffer::work)) {
+    for (const Piece& piece : joined(chunks, position, count, Buffer::work)) {
       round.receives.push_back({.peer = ring_position(position, -k, positions),
                                 .into = piece,
                                 .on_arrival = OnArrival::reduce,
@@ -153,9 +230,7 @@ Schedule doubling_all_reduce(const Placement& placement, Index elements) {
     const Piece other{Buffer::work, {elements, 2 * elements}};
     schedule.work_size = 2 * elements;
     strand.push_back({.sends = {{peer, sum, true}}, .receives = {{.peer = peer, .into = other, .partial = true}}});
-    Local add{sum, {sum, other}};
-    if (peer < position) std::swap(add.from[0], add.from[1]);
-    strand.push_back({.locals = {std::move(add)}});
+    strand.push_back({.locals = {peer < position ? Local{sum, {other, sum}} : Local{sum, {sum, other}}}});
   }
   strand.push_back({.locals = {{result, {sum}, true}}});
   if (serves) strand.push_back({.sends = {{position + power, result}}});
@@ -163,54 +238,13 @@ Schedule doubling_all_reduce(const Placement& placement, Index elements) {
 }
 
 Schedule doubling_all_to_all(const Placement& placement, const Exchange& exchange) {
-  const Index positions = placement.positions();
-  const Index position = placement.position;
   Schedule schedule{.strands = {{}}};
+  const Index positions = placement.positions();
+  if (positions == 1) return schedule;
   Strand& strand = schedule.strands[0];
-  const auto reserve = [&](Index size) {
-    const Index begin = schedule.work_size;
-    schedule.work_size += size;
-    return Range{begin, begin + size};
-  };
-  // By distance d: the current place of the block that this position holds and that travels d places in all.
-  std::vector<Piece> held;
-  for (Index d = 0; d < positions; ++d) {
-    held.push_back({Buffer::input, exchange.sends[static_cast<std::size_t>(ring_position(position, d, positions))]});
-  }
-  Round end;
-  for (Index k = 1; k < positions; k *= 2) {
-    // Before this round a block of distance d has travelled d % k places: the digits below k.
-    const auto size_from = [&](Index holder, Index d) {
-      const Index origin = ring_position(holder, -(d % k), positions);
-      return exchange.size(origin, ring_position(origin, d, positions));
-    };
-    const Index giver = ring_position(position, -k, positions);
-    Index out = 0;
-    Index in = 0;
-    for (Index d = 0; d < positions; ++d) {
-      if ((d & k) == 0) continue;
-      out += size_from(position, d);
-      in += size_from(giver, d);
-    }
-    Piece packed{Buffer::work, reserve(out)};
-    Piece arriving{Buffer::work, reserve(in)};
-    Round round{.sends = {{ring_position(position, k, positions), packed}}, .receives = {{giver, arriving}}};
-    for (Index d = 0; d < positions; ++d) {
-      if ((d & k) == 0) continue;
-      Piece& block = held[static_cast<std::size_t>(d)];
-      const Piece place{Buffer::work, {packed.range.begin, packed.range.begin + block.size()}};
-      packed.range.begin = place.range.end;
-      round.locals.push_back({place, {block}});
-      block = {Buffer::work, {arriving.range.begin, arriving.range.begin + size_from(giver, d)}};
-      arriving.range.begin = block.range.end;
-    }
-    strand.push_back(std::move(round));
-  }
-  for (Index d = 1; d < positions; ++d) {
-    const auto origin = static_cast<std::size_t>(ring_position(position, -d, positions));
-    end.locals.push_back({{Buffer::output, exchange.receives[origin]}, {held[static_cast<std::size_t>(d)]}});
-  }
-  if (positions > 1) strand.push_back(std::move(end));
+  DoublingExchange forwarding(schedule, placement, exchange);
+  for (Index k = 1; k < positions; k *= 2) strand.push_back(forwarding.round(k));
+  strand.push_back(forwarding.end());
   return schedule;
 }
 

@@ -65,8 +65,8 @@ BoxWalk::BoxWalk(const Shape& from, const Box& from_box, const Shape& to, const 
 void BoxWalk::add_outer(Index count, Side from, Side to) {
   from_ += from.begin * from_volume_;
   to_ += to.begin * to_volume_;
-  if (loops_ == 0 && run_ == from_volume_ && run_ == to_volume_) {
-    run_ *= count;
+  if (loops_ == 0 && strip_ == from_volume_ && strip_ == to_volume_) {
+    strip_ *= count;
   } else if (loops_ > 0 && loop_[loops_ - 1].count * loop_[loops_ - 1].from_stride == from_volume_ &&
              loop_[loops_ - 1].count * loop_[loops_ - 1].to_stride == to_volume_) {
     loop_[loops_ - 1].count *= count;
@@ -79,16 +79,16 @@ void BoxWalk::add_outer(Index count, Side from, Side to) {
   to_volume_ *= to.extent;
 }
 
-BoxWalk::Run BoxWalk::next(Index limit) {
-  const Index count = std::min(run_ - within_, limit);
-  const Run run{from_ + within_, to_ + within_, count};
+BoxWalk::Strip BoxWalk::next(Index limit) {
+  const Index count = std::min(strip_ - within_, limit);
+  const Strip strip{from_ + within_, to_ + within_, count};
   within_ += count;
   behind_ += count;
-  if (within_ == run_) to_next_run();
-  return run;
+  if (within_ == strip_) to_next_strip();
+  return strip;
 }
 
-void BoxWalk::to_next_run() {
+void BoxWalk::to_next_strip() {
   within_ = 0;
   for (std::size_t l = 0; l < loops_; ++l) {
     Loop& loop = loop_[l];
@@ -104,9 +104,9 @@ void BoxWalk::to_next_run() {
 void copy_box(const ConstBoxView& from, const BoxView& to, Index element_size) {
   BoxWalk walk(from.shape, from.box, to.shape, to.box);
   while (!walk.done()) {
-    const BoxWalk::Run run = walk.next(std::numeric_limits<Index>::max());
-    std::memcpy(to.data + run.to * element_size, from.data + run.from * element_size,
-                static_cast<std::size_t>(run.count * element_size));
+    const BoxWalk::Strip strip = walk.next(std::numeric_limits<Index>::max());
+    std::memcpy(to.data + strip.to * element_size, from.data + strip.from * element_size,
+                static_cast<std::size_t>(strip.count * element_size));
   }
 }
 

@@ -22,7 +22,7 @@ Box cut(const Shape& shape, int dim, Range range);
 /// cut() for each range, in order.
 std::vector<Box> cuts(const Shape& shape, int dim, const std::vector<Range>& ranges);
 
-/// Walks two boxes of equal extents, each in its own array, over the runs of elements that are contiguous in
+/// Walks two boxes of equal extents, each in its own array, over the strips of elements that are contiguous in
 /// both. Offsets are in elements from the beginning of the arrays. Allocates nothing.
 class BoxWalk {
  public:
@@ -31,7 +31,8 @@ class BoxWalk {
     Index extent = 0;
     Index begin = 0;
   };
-  struct Run {
+  /// Elements that are contiguous in both arrays.
+  struct Strip {
     Index from = 0;
     Index to = 0;
     Index count = 0;
@@ -48,26 +49,26 @@ class BoxWalk {
   bool done() const { return behind_ == size_; }
   /// Elements of each box.
   Index size() const { return size_; }
-  /// The next run, cut to `limit` elements (at least one). Do not call it after done().
-  Run next(Index limit);
+  /// The next strip, cut to `limit` elements (at least one). Do not call it after done().
+  Strip next(Index limit);
 
   static constexpr std::size_t kMaxLoops = 7;
 
  private:
-  /// A dim outside of the runs.
+  /// A dim outside of the strips.
   struct Loop {
     Index count;
     Index at;
     Index from_stride;
     Index to_stride;
   };
-  void to_next_run();
+  void to_next_strip();
 
   Index size_ = 1;
   Index behind_ = 0;  ///< elements that have been visited
-  Index run_ = 1;     ///< elements of a run
-  Index within_ = 0;  ///< elements of the current run that have been visited
-  Index from_ = 0;    ///< begin of the current run
+  Index strip_ = 1;   ///< elements of a strip
+  Index within_ = 0;  ///< elements of the current strip that have been visited
+  Index from_ = 0;    ///< begin of the current strip
   Index to_ = 0;
   Index from_volume_ = 1;  ///< elements of all dims so far, in the whole array
   Index to_volume_ = 1;

@@ -1,6 +1,7 @@
 #include "collectives/schedule/torus_exchange.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <utility>
 
@@ -32,6 +33,7 @@ namespace {
 struct Item {
   Index origin = 0;
   Index destination = 0;
+  auto operator<=>(const Item&) const = default;
 };
 
 /// One route of an exchange. `turn` counts the lines of the route.
@@ -51,14 +53,31 @@ class Forwarder {
   /// A block, or half of one, that travels in one direction.
   struct Parcel {
     Item item;
-    Range part;  ///< within the block
+    Range part;          ///< within the block
+    Index distance = 0;  ///< hops in all
   };
+  /// A round along a line: every parcel that is not there yet crosses a link.
+  struct Hop {
+    std::size_t turn = 0;
+    Direction direction = Direction::right;
+    Index number = 1;
+  };
+  /// Parcels that were received in one round, to be sent on in the next.
+  using Passing = std::map<Item, Piece>;
 
   std::vector<Item> items(std::size_t turn, Index from, Index to) const;
-  std::vector<Parcel> parcels(std::size_t turn, Index from, Direction direction, Index distance) const;
+  std::vector<Parcel> parcels(const Hop& hop, Index from) const;
   void run_along(std::size_t turn);
   void send_along(std::size_t turn, Direction direction);
+  std::vector<Send> sends(const Hop& hop, const Passing& passing) const;
+  std::vector<Receive> receives(const Hop& hop, Range place, Passing& passing);
+  /// Elements that arrive in this hop and travel further.
+  Index in_transit(const Hop& hop) const;
+  /// The member whose parcels arrive here in this hop.
+  Index origin(const Hop& hop) const;
   Range reserve(Index size);
+  /// The parcel in the place of its block.
+  Piece within(const Piece& place, const Parcel& parcel) const;
   /// The place of a block that this position holds when a turn begins.
   Piece held(const Item& item) const;
   /// The place for a block that arrives and does not travel further in this turn.
@@ -69,7 +88,7 @@ class Forwarder {
   const Exchange& exchange_;
   const Route& route_;
   Strands strands_;
-  std::map<std::pair<Index, Index>, Piece> resting_;  ///< between two lines; by origin and destination
+  std::map<Item, Piece> resting_;  ///< received and not yet at home
 };
 
 /// The blocks of member `from` of line `turn` for member `to`.
@@ -88,14 +107,18 @@ std::vector<Item> Forwarder::items(std::size_t turn, Index from, Index to) const
   return all;
 }
 
-std::vector<Forwarder::Parcel> Forwarder::parcels(std::size_t turn, Index from, Direction direction,
-                                                  Index distance) const {
-  const Line& line = route_.lines[turn];
+/// The parcels of member `from` that make this hop, those with the shortest way first.
+std::vector<Forwarder::Parcel> Forwarder::parcels(const Hop& hop, Index from) const {
+  const Line& line = route_.lines[hop.turn];
+  const Index hops = line.hops.in(hop.direction);
   std::vector<Parcel> all;
-  for (const Item& item : items(turn, from, ring_position(from, sign(direction) * distance, line.length()))) {
-    Range part = route_.part({0, exchange_.size(item.origin, item.destination)});
-    if (line.hops.halved && distance == line.hops.in(direction)) part = half(part, direction);
-    all.push_back({item, part});
+  for (Index distance = hop.number; distance <= hops; ++distance) {
+    const Index to = ring_position(from, sign(hop.direction) * distance, line.length());
+    for (const Item& item : items(hop.turn, from, to)) {
+      Range part = route_.part({0, exchange_.size(item.origin, item.destination)});
+      if (line.hops.halved && distance == hops) part = half(part, hop.direction);
+      all.push_back({item, part, distance});
+    }
   }
   return all;
 }
@@ -106,13 +129,14 @@ Range Forwarder::reserve(Index size) {
   return {begin, begin + size};
 }
 
-/// `part` of a block. `place` holds the block's part on this route.
-Piece within(const Piece& place, Range part, Index first) {
-  return {place.buffer, {place.range.begin + part.begin - first, place.range.begin + part.end - first}};
+Piece Forwarder::within(const Piece& place, const Parcel& parcel) const {
+  const Index first = route_.part({0, exchange_.size(parcel.item.origin, parcel.item.destination)}).begin;
+  const Index begin = place.range.begin + parcel.part.begin - first;
+  return {place.buffer, {begin, begin + parcel.part.size()}};
 }
 
 Piece Forwarder::held(const Item& item) const {
-  const auto found = resting_.find({item.origin, item.destination});
+  const auto found = resting_.find(item);
   if (found != resting_.end()) return found->second;
   return {Buffer::input, route_.part(exchange_.sends[static_cast<std::size_t>(item.destination)])};
 }
@@ -121,7 +145,7 @@ Piece Forwarder::resting_place(const Item& item) {
   if (item.destination == placement_.position) {
     return {Buffer::output, route_.part(exchange_.receives[static_cast<std::size_t>(item.origin)])};
   }
-  const auto [found, is_new] = resting_.try_emplace({item.origin, item.destination});
+  const auto [found, is_new] = resting_.try_emplace(item);
   if (is_new) {
     found->second = {Buffer::work, reserve(route_.part({0, exchange_.size(item.origin, item.destination)}).size())};
   }
@@ -133,48 +157,59 @@ void Forwarder::run_along(std::size_t turn) {
 }
 
 void Forwarder::send_along(std::size_t turn, Direction direction) {
-  const Line& line = route_.lines[turn];
-  const Index hops = line.hops.in(direction);
-  std::map<std::pair<Index, Index>, Piece> passing;  // received in the last round, to be sent on
-  Range places[2];                                   // a round receives into one and sends from the other
-  for (Index s = 1; s <= hops; ++s) {
-    Round round;
-    const Index sender = line.at(-sign(direction) * (s - 1));
-    const Index origin = line.at(-sign(direction) * s);
-    std::map<std::pair<Index, Index>, Piece> next;
-    for (Index distance = s; distance <= hops; ++distance) {
-      for (const Parcel& parcel : parcels(turn, sender, direction, distance)) {
-        const auto key = std::make_pair(parcel.item.origin, parcel.item.destination);
-        const Index first = route_.part({0, exchange_.size(key.first, key.second)}).begin;
-        const Piece from = s == 1 ? within(held(parcel.item), parcel.part, first) : passing.at(key);
-        round.sends.push_back({line.peer(direction, 1), from});
-      }
-    }
-    Index transit = 0;
-    for (Index distance = s + 1; distance <= hops; ++distance) {
-      for (const Parcel& parcel : parcels(turn, origin, direction, distance)) transit += parcel.part.size();
-    }
-    Range& place = places[s % 2];
+  Passing passing;
+  Range places[2];  // a round receives into one while it sends from the other
+  for (Index number = 1; number <= route_.lines[turn].hops.in(direction); ++number) {
+    const Hop hop{turn, direction, number};
+    Range& place = places[number % 2];
+    const Index transit = in_transit(hop);
     if (place.size() < transit) place = reserve(transit);
-    Index begin = place.begin;
-    for (Index distance = s; distance <= hops; ++distance) {
-      for (const Parcel& parcel : parcels(turn, origin, direction, distance)) {
-        const auto key = std::make_pair(parcel.item.origin, parcel.item.destination);
-        const Index first = route_.part({0, exchange_.size(key.first, key.second)}).begin;
-        Piece into{Buffer::work, {begin, begin + parcel.part.size()}};
-        if (distance == s) {
-          into = within(resting_place(parcel.item), parcel.part, first);
-        } else {
-          begin = into.range.end;
-          next[key] = into;
-        }
-        round.receives.push_back({line.peer(direction, -1), into});
-      }
-    }
-    passing = std::move(next);
+    Round round;
+    round.sends = sends(hop, passing);
+    passing.clear();
+    round.receives = receives(hop, place, passing);
     strands_.add(direction, std::move(round));
   }
 }
+
+std::vector<Send> Forwarder::sends(const Hop& hop, const Passing& passing) const {
+  const Line& line = route_.lines[hop.turn];
+  const Index sender = line.at(-sign(hop.direction) * (hop.number - 1));
+  std::vector<Send> all;
+  for (const Parcel& parcel : parcels(hop, sender)) {
+    const Piece from = hop.number == 1 ? within(held(parcel.item), parcel) : passing.at(parcel.item);
+    all.push_back({line.peer(hop.direction, 1), from});
+  }
+  return all;
+}
+
+/// Parcels that travel further go to `place` and into `passing`.
+std::vector<Receive> Forwarder::receives(const Hop& hop, Range place, Passing& passing) {
+  const Index peer = route_.lines[hop.turn].peer(hop.direction, -1);
+  Index begin = place.begin;
+  std::vector<Receive> all;
+  for (const Parcel& parcel : parcels(hop, origin(hop))) {
+    if (parcel.distance == hop.number) {
+      all.push_back({peer, within(resting_place(parcel.item), parcel)});
+      continue;
+    }
+    const Piece into{Buffer::work, {begin, begin + parcel.part.size()}};
+    begin = into.range.end;
+    passing[parcel.item] = into;
+    all.push_back({peer, into});
+  }
+  return all;
+}
+
+Index Forwarder::in_transit(const Hop& hop) const {
+  Index sum = 0;
+  for (const Parcel& parcel : parcels(hop, origin(hop))) {
+    if (parcel.distance > hop.number) sum += parcel.part.size();
+  }
+  return sum;
+}
+
+Index Forwarder::origin(const Hop& hop) const { return route_.lines[hop.turn].at(-sign(hop.direction) * hop.number); }
 
 }  // namespace
 

@@ -56,6 +56,16 @@ Index size_of_unit(const Unit& unit) {
   return sum;
 }
 
+/// The places of as many elements in the work buffer, from `begin` on.
+Unit in_work(const Unit& like, Index begin) {
+  Unit unit;
+  for (const Piece& piece : like) {
+    unit.push_back({Buffer::work, {begin, begin + piece.size()}});
+    begin += piece.size();
+  }
+  return unit;
+}
+
 /// One route of a gather or a reduction. `turn` counts the lines of the route.
 class Traveller {
  public:
@@ -74,7 +84,17 @@ class Traveller {
   Range part(Index position) const { return route_.part(chunks_[static_cast<std::size_t>(position)]); }
   void gather_along(std::size_t turn, const std::function<Piece(Index position)>& place);
   void reduce_along(std::size_t turn, const Piece& result);
-  void send_sums(const Line& line, Direction direction, std::size_t turn, const Unit& into);
+  /// A round of sums on their way along a line.
+  struct Hop {
+    std::size_t turn = 0;
+    Direction direction = Direction::right;
+    Index remaining = 1;  ///< hops until the sums that are sent arrive, with this one
+  };
+  void send_sums(std::size_t turn, Direction direction, const Unit& into);
+  std::vector<Send> sends(const Hop& hop, const Unit& operand, const Unit& sums) const;
+  std::vector<Receive> receives(const Hop& hop, const Unit& operand, const Unit& into) const;
+  /// The most elements that travel together along the line.
+  Index largest_unit(std::size_t turn) const;
   Unit operands(std::size_t turn, Index member) const;
   Unit work(const Unit& like);
 
@@ -141,13 +161,9 @@ Unit Traveller::operands(std::size_t turn, Index member) const {
 }
 
 Unit Traveller::work(const Unit& like) {
-  Unit unit;
-  for (const Piece& piece : like) {
-    const Index begin = schedule_.work_size;
-    schedule_.work_size += piece.size();
-    unit.push_back({Buffer::work, {begin, begin + piece.size()}});
-  }
-  return unit;
+  const Index begin = schedule_.work_size;
+  schedule_.work_size += size_of_unit(like);
+  return in_work(like, begin);
 }
 
 void Traveller::reduce_along(std::size_t turn, const Piece& result) {
@@ -162,12 +178,12 @@ void Traveller::reduce_along(std::size_t turn, const Piece& result) {
     total = work(own);
   }
   if (line.hops.left == 0) {
-    send_sums(line, Direction::right, turn, total);
+    send_sums(turn, Direction::right, total);
   } else {
     const Unit from_left = work(own);
     const Unit from_right = work(own);
-    send_sums(line, Direction::right, turn, from_left);
-    send_sums(line, Direction::left, turn, from_right);
+    send_sums(turn, Direction::right, from_left);
+    send_sums(turn, Direction::left, from_right);
     strands_.meet();
     Round join;
     for (std::size_t k = 0; k < total.size(); ++k)
@@ -201,49 +217,60 @@ Piece inside(const Piece& piece, Range within) {
   return {piece.buffer, {piece.range.begin + within.begin, piece.range.begin + within.end}};
 }
 
-void Traveller::send_sums(const Line& line, Direction direction, std::size_t turn, const Unit& into) {
+void Traveller::send_sums(std::size_t turn, Direction direction, const Unit& into) {
+  const Line& line = route_.lines[turn];
   const Index hops = line.hops.in(direction);
-  const bool one_way = line.hops.left == 0;
-  Index largest = 0;
-  for (Index m = 0; m < line.length(); ++m) largest = std::max(largest, size_of_unit(operands(turn, m)));
+  const Index largest = largest_unit(turn);
   // A round receives into one of two places while it sends from the other.
   const Index transit = schedule_.work_size;
   if (hops > 1) schedule_.work_size += 2 * largest;
-  const auto under_way = [&](const Unit& operand, Index s) {
-    Unit unit;
-    Index begin = transit + s % 2 * largest;
-    for (const Piece& piece : operand) {
-      unit.push_back({Buffer::work, {begin, begin + piece.size()}});
-      begin += piece.size();
-    }
-    return unit;
-  };
+  const auto under_way = [&](const Unit& operand, Index s) { return in_work(operand, transit + s % 2 * largest); };
   for (Index s = 1; s <= hops; ++s) {
-    const Index remaining = hops - s + 1;
+    const Hop hop{turn, direction, hops - s + 1};
+    const Unit sent = operands(turn, line.at(sign(direction) * hop.remaining));
+    const Unit added = operands(turn, line.at(sign(direction) * (hop.remaining - 1)));
     Round round;
-    const Unit sent = operands(turn, line.at(sign(direction) * remaining));
-    const Unit sums = under_way(sent, s - 1);
-    for (std::size_t k = 0; k < sent.size(); ++k) {
-      for (const Leg& leg : legs(sent[k].size(), line.hops, remaining, direction)) {
-        round.sends.push_back({line.peer(direction, 1), inside(leg.begun ? sums[k] : sent[k], leg.within), true});
-      }
-    }
-    const bool arrives = remaining == 1;
-    const Unit operand = operands(turn, line.at(sign(direction) * (remaining - 1)));
-    const Unit target = arrives ? into : under_way(operand, s);
-    // The owner adds its operand once, to the sum from the left.
-    const OnArrival on_arrival = arrives && direction == Direction::left ? OnArrival::copy : OnArrival::reduce;
-    for (std::size_t k = 0; k < operand.size(); ++k) {
-      for (const Leg& leg : legs(operand[k].size(), line.hops, remaining, direction)) {
-        Receive receive{line.peer(direction, -1), inside(target[k], leg.within), on_arrival};
-        if (on_arrival == OnArrival::reduce) receive.operand = inside(operand[k], leg.within);
-        receive.partial = true;
-        receive.last = arrives && one_way && turn == 0;
-        round.receives.push_back(receive);
-      }
-    }
+    round.sends = sends(hop, sent, under_way(sent, s - 1));
+    round.receives = receives(hop, added, hop.remaining == 1 ? into : under_way(added, s));
     strands_.add(direction, std::move(round));
   }
+}
+
+Index Traveller::largest_unit(std::size_t turn) const {
+  Index largest = 0;
+  for (Index m = 0; m < route_.lines[turn].length(); ++m) largest = std::max(largest, size_of_unit(operands(turn, m)));
+  return largest;
+}
+
+/// `sums` are those received in the round before. A chain that begins here sends the operand.
+std::vector<Send> Traveller::sends(const Hop& hop, const Unit& operand, const Unit& sums) const {
+  const Line& line = route_.lines[hop.turn];
+  std::vector<Send> all;
+  for (std::size_t k = 0; k < operand.size(); ++k) {
+    for (const Leg& leg : legs(operand[k].size(), line.hops, hop.remaining, hop.direction)) {
+      all.push_back({line.peer(hop.direction, 1), inside(leg.begun ? sums[k] : operand[k], leg.within), true});
+    }
+  }
+  return all;
+}
+
+/// The sum of what arrives and of `operand` goes to `into`.
+std::vector<Receive> Traveller::receives(const Hop& hop, const Unit& operand, const Unit& into) const {
+  const Line& line = route_.lines[hop.turn];
+  const bool arrives = hop.remaining == 1;
+  // The owner adds its operand once, to the sum from the left.
+  const OnArrival on_arrival = arrives && hop.direction == Direction::left ? OnArrival::copy : OnArrival::reduce;
+  std::vector<Receive> all;
+  for (std::size_t k = 0; k < operand.size(); ++k) {
+    for (const Leg& leg : legs(operand[k].size(), line.hops, hop.remaining, hop.direction)) {
+      Receive receive{line.peer(hop.direction, -1), inside(into[k], leg.within), on_arrival};
+      if (on_arrival == OnArrival::reduce) receive.operand = inside(operand[k], leg.within);
+      receive.partial = true;
+      receive.last = arrives && line.hops.left == 0 && hop.turn == 0;
+      all.push_back(receive);
+    }
+  }
+  return all;
 }
 
 }  // namespace

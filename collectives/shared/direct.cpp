@@ -121,10 +121,10 @@ struct MovePlan {
 };
 
 /// all_gather, all_to_all and shift: copies parts of the operands of some positions into the own result.
-class MoveRun final : public direct::Run {
+class MoveRun final : public direct::DirectRun {
  public:
   MoveRun(Arena& arena, Job&& job, MovePlan plan)
-      : Run(arena, std::move(job), plan.call, plan.readers),
+      : DirectRun(arena, std::move(job), plan.call, plan.readers),
         plan_(std::move(plan)),
         moves_(std::move(plan_.sources), {[this](Index position) { return ready(position); },
                                           [this](Index position) { return open(position); }}) {}
@@ -153,11 +153,11 @@ class MoveRun final : public direct::Run {
 
 /// reduce_scatter and one-pass all_reduce: waits until all have started, and combines the operands in order of
 /// position.
-class ReduceRun : public direct::Run {
+class ReduceRun : public direct::DirectRun {
  public:
   /// `walk` visits every operand and the own result.
   ReduceRun(Arena& arena, Job&& job, const Call& call, const BoxWalk& walk)
-      : Run(arena, std::move(job), call), walk_(walk) {}
+      : DirectRun(arena, std::move(job), call), walk_(walk) {}
 
  protected:
   bool read() override { return combine(); }
@@ -176,7 +176,7 @@ class ReduceRun : public direct::Run {
   bool begin() {
     while (seen_ < job().positions() && (seen_ == job().position() || meeting().started(seen_))) ++seen_;
     if (seen_ < job().positions()) return false;
-    std::vector<kernels::Operand> operands;
+    std::vector<kernels::Source> operands;
     operands.reserve(static_cast<std::size_t>(seen_));
     for (Index k = 0; k < seen_; ++k)
       operands.push_back({job().dtype, k == job().position() ? job().input : meeting().input(k)});

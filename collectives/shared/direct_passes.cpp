@@ -9,9 +9,9 @@
 namespace shardline::collectives::direct {
 namespace {
 
-/// Shorter runs use a normal copy. Each begins and ends within a cache line, and streaming would write these
+/// Shorter strips use a normal copy. Each begins and ends within a cache line, and streaming would write these
 /// lines in parts.
-constexpr Index kStreamRun = 4096;
+constexpr Index kStreamStrip = 4096;
 
 }  // namespace
 
@@ -20,20 +20,20 @@ Index CopyPass::advance(Index bytes) {
   Index left = std::max<Index>(1, bytes / item);
   const Index before = left;
   while (!walk_.done() && left > 0) {
-    const BoxWalk::Run run = walk_.next(left);
-    const Index run_bytes = run.count * item;
-    if (ends_.stream && run_bytes >= kStreamRun) {
-      kernels::stream_copy(ends_.from + run.from * item, ends_.to + run.to * item, run_bytes);
+    const BoxWalk::Strip strip = walk_.next(left);
+    const Index strip_bytes = strip.count * item;
+    if (ends_.stream && strip_bytes >= kStreamStrip) {
+      kernels::stream_copy(ends_.from + strip.from * item, ends_.to + strip.to * item, strip_bytes);
     } else {
-      std::memcpy(ends_.to + run.to * item, ends_.from + run.from * item, static_cast<std::size_t>(run_bytes));
+      std::memcpy(ends_.to + strip.to * item, ends_.from + strip.from * item, static_cast<std::size_t>(strip_bytes));
     }
-    left -= run.count;
+    left -= strip.count;
   }
   if (ends_.stream) kernels::stream_fence();
   return (before - left) * item;
 }
 
-CombinePass::CombinePass(Combination how, std::vector<kernels::Operand> from, std::byte* to, const BoxWalk& walk)
+CombinePass::CombinePass(Combination how, std::vector<kernels::Source> from, std::byte* to, const BoxWalk& walk)
     : how_(how), from_(std::move(from)), to_(to), walk_(walk) {}
 
 Index CombinePass::advance(Index bytes) {
@@ -41,13 +41,13 @@ Index CombinePass::advance(Index bytes) {
   Index left = std::max<Index>(1, bytes / item);
   const Index before = left;
   while (!walk_.done() && left > 0) {
-    const BoxWalk::Run run = walk_.next(left);
-    for (kernels::Operand& operand : from_) {
-      operand.data = static_cast<const std::byte*>(operand.data) + (run.from - at_) * item;
+    const BoxWalk::Strip strip = walk_.next(left);
+    for (kernels::Source& source : from_) {
+      source.data = static_cast<const std::byte*>(source.data) + (strip.from - at_) * item;
     }
-    at_ = run.from;
-    kernels::combine(how_.op, from_, {how_.dtype, to_ + run.to * item}, run.count, how_.divisor);
-    left -= run.count;
+    at_ = strip.from;
+    kernels::combine(how_.op, from_, {how_.dtype, to_ + strip.to * item}, strip.count, how_.divisor);
+    left -= strip.count;
   }
   return (before - left) * item;
 }

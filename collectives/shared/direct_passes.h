@@ -46,7 +46,7 @@ struct Combination {
 /// The same for boxes of several arrays of one shape, which are combined in the order given.
 class CombinePass {
  public:
-  CombinePass(Combination how, std::vector<kernels::Operand> from, std::byte* to, const BoxWalk& walk);
+  CombinePass(Combination how, std::vector<kernels::Source> from, std::byte* to, const BoxWalk& walk);
 
   bool done() const { return walk_.done(); }
   /// Bytes that are read from each array.
@@ -56,7 +56,7 @@ class CombinePass {
 
  private:
   Combination how_;
-  std::vector<kernels::Operand> from_;  ///< at element at_
+  std::vector<kernels::Source> from_;  ///< at element at_
   Index at_ = 0;
   std::byte* to_;
   BoxWalk walk_;

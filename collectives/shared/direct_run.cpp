@@ -7,12 +7,12 @@
 
 namespace shardline::collectives::direct {
 
-Run::Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers)
+DirectRun::DirectRun(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers)
     : CollectiveRun(std::move(job)),
       meeting_(arena, this->job(), call),
       readers_(readers.value_or(Readers{this->job().position() + 1, this->job().positions() - 1})) {}
 
-CollectiveRun::Outcome Run::push() {
+CollectiveRun::Outcome DirectRun::push() {
   bool moved = false;
   if (status_ == Status::before) {
     if (!meeting_.start()) return Outcome::idle;
@@ -34,7 +34,7 @@ CollectiveRun::Outcome Run::push() {
   return Outcome::complete;
 }
 
-std::string Run::missing() const {
+std::string DirectRun::missing() const {
   switch (status_) {
     case Status::before:
       return fmt::format("{} earlier operations over the same axes are under way", kSlots);

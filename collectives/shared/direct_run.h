@@ -22,10 +22,10 @@ struct Readers {
 
 /// A run of `direct`. It announces itself, reads the ready data of the others, and announces that it has
 /// finished. It is complete when all readers of this rank have finished too.
-class Run : public CollectiveRun {
+class DirectRun : public CollectiveRun {
  public:
   /// By default all others are readers.
-  Run(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
+  DirectRun(Arena& arena, Job&& job, const Call& call, const std::optional<Readers>& readers = {});
   std::string missing() const override;
   Index wire_bytes() const override { return read_bytes_; }
 

@@ -13,7 +13,7 @@
 #include "models/architecture/strict_json.h"
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
-#include "runtime/layout/block_runs.h"
+#include "runtime/layout/block_strips.h"
 
 // Format of a file: the length of the header (8 bytes, little-endian), the header (JSON), the
 // elements of all arrays (little-endian).
@@ -230,7 +230,7 @@ Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape, 
   Tensor block(dtype(name), extents);
   const Index item = size_of(block.dtype());
   stream_.clear();
-  for_each_run(shape, ranges, [&](Index from, Index to, Index count) {
+  for_each_strip(shape, ranges, [&](Index from, Index to, Index count) {
     stream_.seekg(entry.bytes.begin + from * item);
     stream_.read(reinterpret_cast<char*>(block.data()) + to * item, count * item);
   });

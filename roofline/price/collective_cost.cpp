@@ -66,7 +66,7 @@ Transfer over_torus(const Collective& collective, const std::vector<Link>& links
   double total = 0;
   const double slowest = slowest_of(links).value;
   for (std::size_t a = 0; a < links.size(); ++a) {
-    transfer.steps += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], links[a]));
+    transfer.messages += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], links[a]));
     total += links[a].two_way ? links[a].both_ways.value : links[a].bandwidth.value;
   }
   const bool wraps = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.two_way; });
@@ -87,7 +87,7 @@ Transfer over_torus(const Collective& collective, const std::vector<Link>& links
 /// Rank by rank.
 Transfer through_switch(const Collective& collective, CostMode mode) {
   const bool whole = mode == CostMode::book_limit;
-  return {.steps = static_cast<double>(collective.rounds * (element_count(collective.ranks) - 1)),
+  return {.messages = static_cast<double>(collective.rounds * (element_count(collective.ranks) - 1)),
           .wire = whole ? whole_of(collective.sent, collective.ranks) : collective.sent,
           .local = local_bytes(collective),
           .kept = copying(collective.kept),
@@ -131,7 +131,7 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
   const Transfer within = over_torus(part, torus, hardware.cost_mode);
   const BytesPerSecond switched = slowest_of(switches);
   const BytesPerSecond inside = slowest_of(torus);
-  transfer.steps += within.steps;
+  transfer.messages += within.messages;
   transfer.wire = Bytes((transfer.wire / switched + within.wire / inside).value * std::min(switched, inside).value);
   return transfer;
 }

@@ -103,7 +103,7 @@ Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware&
     slowest.bandwidth = slowest.bandwidth.value == 0 ? link.bandwidth : std::min(slowest.bandwidth, link.bandwidth);
     slowest.frees_cores = slowest.frees_cores && link.frees_cores;
   }
-  const Seconds latency = hardware.overhead + slowest.latency * transfer.steps;
+  const Seconds latency = hardware.overhead + slowest.latency * transfer.messages;
   const Seconds wire = transfer.wire.value == 0 ? Seconds(0) : transfer.wire / slowest.bandwidth;
   const BytesPerSecond memory = hardware.memory_rate(std::max(transfer.local + transfer.kept, transfer.reach));
   const Seconds kept = transfer.kept / memory;

@@ -130,11 +130,11 @@ Price kernel_price(const Work& work, const Hardware& hardware);
 
 /// The messages and bytes of a collective by messages. They give its price.
 struct Transfer {
-  double steps = 0;  ///< messages one after the other
-  Bytes wire = {};   ///< leaving the busiest rank in its busiest direction
-  Bytes local = {};  ///< read and written in this rank's memory before or after the wire: packing, adding
-  Bytes kept = {};   ///< read and written in this rank's memory; while the wire moves, if links free the cores
-  Bytes reach = {};  ///< touched since the last use of the operand
+  double messages = 0;  ///< one after the other
+  Bytes wire = {};      ///< leaving the busiest rank in its busiest direction
+  Bytes local = {};     ///< read and written in this rank's memory, before or after the wire: packing, adding
+  Bytes kept = {};      ///< read and written in this rank's memory while the wire moves, if links free the cores
+  Bytes reach = {};     ///< touched since the last use of the operand
 };
 
 /// Messages times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section

@@ -5,7 +5,7 @@
 #include <new>
 #include <type_traits>
 
-#include "runtime/layout/block_runs.h"
+#include "runtime/layout/block_strips.h"
 
 namespace shardline {
 namespace {
@@ -139,7 +139,7 @@ void convert(const Tensor& from, Tensor& to) {
 Tensor Tensor::slice(const std::vector<Range>& ranges) const {
   Tensor result(dtype_, extents(shape_, ranges));
   const Index item = size_of(dtype_);
-  for_each_run(shape_, ranges, [&](Index whole, Index part, Index count) {
+  for_each_strip(shape_, ranges, [&](Index whole, Index part, Index count) {
     std::memcpy(result.data() + part * item, data() + whole * item, static_cast<std::size_t>(count * item));
   });
   return result;
@@ -150,7 +150,7 @@ void Tensor::assign(const std::vector<Range>& ranges, const Tensor& block) {
                   "a block of {} {} assigned to ranges of shape {} in a tensor of {} {}", name_of(block.dtype()),
                   to_string(block.shape()), to_string(extents(shape_, ranges)), name_of(dtype_), to_string(shape_));
   const Index item = size_of(dtype_);
-  for_each_run(shape_, ranges, [&](Index whole, Index part, Index count) {
+  for_each_strip(shape_, ranges, [&](Index whole, Index part, Index count) {
     std::memcpy(data() + whole * item, block.data() + part * item, static_cast<std::size_t>(count * item));
   });
 }

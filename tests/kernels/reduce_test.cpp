@@ -43,8 +43,8 @@ T expected(ReduceOp op, T a, T b) {
 /// into = into op from.
 template <class T>
 void combine_into(ReduceOp op, std::vector<T>& into, const std::vector<T>& from) {
-  const std::array<Operand, 2> operands{{{kDTypeOf<T>, into.data()}, {kDTypeOf<T>, from.data()}}};
-  combine(op, operands, {kDTypeOf<T>, into.data()}, static_cast<Index>(into.size()));
+  const std::array<Source, 2> sources{{{kDTypeOf<T>, into.data()}, {kDTypeOf<T>, from.data()}}};
+  combine(op, sources, {kDTypeOf<T>, into.data()}, static_cast<Index>(into.size()));
 }
 
 TYPED_TEST(CombineTest, EqualsTheElementwiseOperationAtEveryLength) {
@@ -61,7 +61,7 @@ TYPED_TEST(CombineTest, EqualsTheElementwiseOperationAtEveryLength) {
 }
 
 TYPED_TEST(CombineTest, TakesNullForNothing) {
-  const std::array<Operand, 2> nothing{{{kDTypeOf<TypeParam>, nullptr}, {kDTypeOf<TypeParam>, nullptr}}};
+  const std::array<Source, 2> nothing{{{kDTypeOf<TypeParam>, nullptr}, {kDTypeOf<TypeParam>, nullptr}}};
   combine(ReduceOp::sum, nothing, {kDTypeOf<TypeParam>, nullptr}, 0);
   combine(ReduceOp::max, nothing, {kDTypeOf<TypeParam>, nullptr}, 0);
 }
@@ -97,13 +97,13 @@ TEST(CombineBFloat16Test, RoundsOnceToNearestEven) {
 }
 
 TEST(CombineManyTest, FoldsInTheOrderGivenAndDividesOnce) {
-  // More elements than one pass combines. The order of addition of three operands shows in f32.
+  // More elements than one pass combines. The order of addition of three sources shows in f32.
   constexpr Index kCount = 2500;
   const std::vector<float> a = values_of<float>("a", kCount);
   const std::vector<float> b = values_of<float>("b", kCount);
   const std::vector<float> c = values_of<float>("c", kCount);
   std::vector<float> into(kCount);
-  const std::array<Operand, 3> from{{{DType::f32, a.data()}, {DType::f32, b.data()}, {DType::f32, c.data()}}};
+  const std::array<Source, 3> from{{{DType::f32, a.data()}, {DType::f32, b.data()}, {DType::f32, c.data()}}};
   combine(ReduceOp::avg, from, {DType::f32, into.data()}, kCount, 3);
   for (std::size_t i = 0; i < into.size(); ++i) ASSERT_EQ(into[i], ((a[i] + b[i]) + c[i]) / 3.0F) << i;
 }
@@ -114,9 +114,9 @@ TEST(CombineManyTest, MixesBFloat16AndF32AndRoundsAtTheEnd) {
   const std::vector<float> wide(5, 1.0F);
   const std::vector<BFloat16> narrow(5, BFloat16(0.001953125F));
   std::vector<BFloat16> into(5);
-  const Operand one{DType::f32, wide.data()};
-  const Operand little{DType::bf16, narrow.data()};
-  const std::array<Operand, 4> from{{one, little, little, little}};
+  const Source one{DType::f32, wide.data()};
+  const Source little{DType::bf16, narrow.data()};
+  const std::array<Source, 4> from{{one, little, little, little}};
   combine(ReduceOp::sum, from, {DType::bf16, into.data()}, 5);
   EXPECT_EQ(static_cast<float>(into[4]), 1.0078125F);
   std::vector<float> widened(5);
@@ -126,7 +126,7 @@ TEST(CombineManyTest, MixesBFloat16AndF32AndRoundsAtTheEnd) {
 
 TEST(CombineManyTest, RefusesAveragesOfIntegersAndOtherMixtures) {
   std::vector<std::int64_t> whole(3, 1);
-  const Operand integer{DType::i64, whole.data()};
+  const Source integer{DType::i64, whole.data()};
   EXPECT_THROW(combine(ReduceOp::avg, {&integer, 1}, {DType::i64, whole.data()}, 3, 2), Error);
   std::vector<double> real(3, 1);
   EXPECT_THROW(combine(ReduceOp::sum, {&integer, 1}, {DType::f64, real.data()}, 3), Error);

@@ -86,9 +86,9 @@ double BenchCase::operand_element(Index i) const {
   return reduces(spec_.kind) ? data_.operand(spec_.op, operand_.position, at) : data_.moved(operand_.position, at);
 }
 
-double BenchCase::result_element(const Run& run, Index i) const {
-  const Index at = run.first + i - run.place.begin;
-  return reduces(spec_.kind) ? data_.combined(spec_.op, at) : data_.moved(run.position, at);
+double BenchCase::result_element(const Strip& strip, Index i) const {
+  const Index at = strip.first + i - strip.place.begin;
+  return reduces(spec_.kind) ? data_.combined(spec_.op, at) : data_.moved(strip.position, at);
 }
 
 void BenchCase::fill(Tensor& operand) const {
@@ -108,9 +108,9 @@ Index BenchCase::wrong(const Tensor& result) const {
     using T = decltype(type);
     const View<const T> elements = result.view<T>();
     Index wrong = 0;
-    for (const Run& run : result_) {
-      for (Index i = run.place.begin; i < run.place.end; ++i) {
-        if (!(elements[i] == from_double<T>(result_element(run, i)))) ++wrong;
+    for (const Strip& strip : result_) {
+      for (Index i = strip.place.begin; i < strip.place.end; ++i) {
+        if (!(elements[i] == from_double<T>(result_element(strip, i)))) ++wrong;
       }
     }
     return wrong;

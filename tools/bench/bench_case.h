@@ -57,7 +57,7 @@ class BenchCase {
  private:
   /// Neighbouring elements of the result: `place` there, and their source, elements of `position`
   /// from `first` on.
-  struct Run {
+  struct Strip {
     Range place;
     Index position = 0;
     Index first = 0;
@@ -65,7 +65,7 @@ class BenchCase {
 
   void lay_out(Index own_position);
   double operand_element(Index i) const;
-  double result_element(const Run& run, Index i) const;
+  double result_element(const Strip& strip, Index i) const;
 
   CaseSpec spec_;
   Index positions_;
@@ -74,8 +74,8 @@ class BenchCase {
   Shape result_shape_;
   Index largest_operand_ = 0;
   Index largest_result_ = 0;
-  Run operand_;  ///< its place begins at 0
-  std::vector<Run> result_;
+  Strip operand_;  ///< its place begins at 0
+  std::vector<Strip> result_;
   std::vector<Range> blocks_;  ///< of the array, by position
 };
 

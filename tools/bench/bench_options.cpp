@@ -126,15 +126,7 @@ void check_reductions(const std::vector<Kind>& kinds, const BenchPlan& plan) {
           "--wire {}: only reductions of bf16 have a choice of wires", name_of(plan.wire));
 }
 
-}  // namespace
-
-void add_bench_options(CLI::App& command, BenchOptions& options) {
-  options.common.dtypes = {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64};
-  command.add_option("COLLECTIVE", options.collectives, "Of " + listed(names_of(kKinds)) + " [the first four]");
-  command.add_option("--axis", options.axis, "Mesh axes, major first, as in X or X,Y [all axes of the mesh]")
-      ->check(not_empty());
-  command.add_option("--algorithm", options.algorithm, "Of " + listed(names_of(collectives::kAlgorithms)))
-      ->capture_default_str();
+void add_size_options(CLI::App& command, BenchOptions& options) {
   auto* bytes =
       command.add_option("--bytes", options.bytes, "Sizes MIN:MAX[:FACTOR]; K, M, G are powers of 1024, FACTOR 4")
           ->capture_default_str();
@@ -147,12 +139,9 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   add_part("-b,--minbytes", options.least_bytes, "Smallest size, as nccl-tests takes it [1K]");
   add_part("-e,--maxbytes", options.most_bytes, "Largest size [16M]");
   add_part("-f,--stepfactor", options.factor, "Factor by which sizes grow [4]");
-  command.add_option("--op", options.op, "What reductions do: sum, max or avg (of floats)")->capture_default_str();
-  command.add_option("--wire", options.wire, "How sums of bf16 travel: auto, exchange, f32 or hop")
-      ->capture_default_str();
-  command
-      .add_option("--segment", options.segment, "Bytes of the pieces that messages are cut into [the library's choice]")
-      ->check(not_empty());
+}
+
+void add_timing_options(CLI::App& command, BenchOptions& options) {
   auto* seconds = add_decimal_option(command,
                                      {.name = "--seconds",
                                       .help = "Time for the runs of one row, in at least 5 samples",
@@ -163,6 +152,25 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->excludes(seconds)
       ->check(not_empty());
   command.add_flag("--cold", options.cold, "Take other arrays in every run, together twice the last-level cache");
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& command, BenchOptions& options) {
+  options.common.dtypes = {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64};
+  command.add_option("COLLECTIVE", options.collectives, "Of " + listed(names_of(kKinds)) + " [the first four]");
+  command.add_option("--axis", options.axis, "Mesh axes, major first, as in X or X,Y [all axes of the mesh]")
+      ->check(not_empty());
+  command.add_option("--algorithm", options.algorithm, "Of " + listed(names_of(collectives::kAlgorithms)))
+      ->capture_default_str();
+  add_size_options(command, options);
+  command.add_option("--op", options.op, "What reductions do: sum, max or avg (of floats)")->capture_default_str();
+  command.add_option("--wire", options.wire, "How sums of bf16 travel: auto, exchange, f32 or hop")
+      ->capture_default_str();
+  command
+      .add_option("--segment", options.segment, "Bytes of the pieces that messages are cut into [the library's choice]")
+      ->check(not_empty());
+  add_timing_options(command, options);
   command.add_option("--plot", options.plot, "Draw bandwidth against size into this SVG file")->check(not_empty());
   command.add_option("--csv", options.csv, "Write the rows to this file; - is standard output")->check(not_empty());
   add_report_option(command, options.report, "the run");

@@ -196,7 +196,7 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
     return roofline::shared_price(reading, moving, hardware);
   }
   const roofline::Transfer transfer{
-      .steps = static_cast<double>(traffic.rounds), .wire = wire, .local = 3 * added, .kept = 2 * kept};
+      .messages = static_cast<double>(traffic.rounds), .wire = wire, .local = 3 * added, .kept = 2 * kept};
   return roofline::transfer_price(transfer, moving, hardware);
 }
 

@@ -133,7 +133,7 @@ std::vector<BookRow> exercise_rows() {
            .quantity = "hops of an AllGather of bf16[128] over a ring of 4",
            .formula = "X / 2",
            .names = {{"X", 4}},
-           .value = small.steps,
+           .value = small.messages,
            .unit = "hops",
            .book = "2"},
           {.section = "3.3ex",

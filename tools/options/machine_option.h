@@ -5,7 +5,7 @@
 
 #include "roofline/machine/machine.h"
 #include "runtime/layout/abstract_mesh.h"
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 
 namespace shardline::tools {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "program/ir/print.h"
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 #include "tools/output/text.h"
 #include "tools/report/plot.h"
 #include "tools/report/run_page.h"

@@ -9,7 +9,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
 #include "runtime/mpi/request.h"
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 #include "tools/output/output.h"
 #include "tools/trace/trace_check.h"
 

@@ -126,10 +126,10 @@ TEST(Huge, BoxesAreWalkedWithLargeCounts) {
   BoxWalk walk({2, kFactor}, {{0, 2}, {0, kFactor / 2}}, {2, kFactor / 2}, whole({2, kFactor / 2}));
   EXPECT_EQ(walk.size(), kFactor);
   for (const Index row : {0, 1}) {
-    const BoxWalk::Run run = walk.next(kFactor);
-    EXPECT_EQ(run.from, row * kFactor);
-    EXPECT_EQ(run.to, row * kFactor / 2);
-    EXPECT_EQ(run.count, kFactor / 2);
+    const BoxWalk::Strip strip = walk.next(kFactor);
+    EXPECT_EQ(strip.from, row * kFactor);
+    EXPECT_EQ(strip.to, row * kFactor / 2);
+    EXPECT_EQ(strip.count, kFactor / 2);
   }
   EXPECT_TRUE(walk.done());
   const Chunks chunks = packed_chunks({whole({3, kFactor}), whole({5, kFactor})});

@@ -1,4 +1,4 @@
-#include "tools/machine.h"
+#include "tools/job_machine.h"
 
 #include <unistd.h>
 

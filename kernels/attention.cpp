@@ -181,7 +181,7 @@ Cost attention_cost_of(const Heads& heads, double products, Index query_arrays, 
   const Index key_count = heads.B * heads.S * heads.K * heads.H;
   const Index stored = query_arrays * query_count + key_arrays * key_count + heads.query_rows();
   return {Flops(2 * products * visible_pairs(heads) * static_cast<double>(heads.H)),
-          Bytes(static_cast<double>(stored * element_size))};
+          Bytes(static_cast<double>(stored * element_size)), static_cast<double>(heads.B * heads.K * heads.G)};
 }
 
 }  // namespace

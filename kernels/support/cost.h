@@ -9,6 +9,7 @@ namespace shardline::kernels {
 struct Cost {
   Flops flops;
   Bytes bytes;
+  double parts = 1;  ///< loops that the call starts one after the other, such as the heads of attention
 };
 
 }  // namespace shardline::kernels

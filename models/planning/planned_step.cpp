@@ -203,7 +203,8 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
     StepEstimate& estimate = estimates[i];
     estimate.flops = one.flops * sequences;
     estimate.bytes = one.bytes * sequences;
-    estimate.price = roofline::kernel_price({{estimate.flops, estimate.bytes}, kernel}, hardware);
+    estimate.price =
+        roofline::kernel_price({{estimate.flops, estimate.bytes, one.parts * sequences}, kernel}, hardware);
     all += estimate.price.time;
   }
   return all;

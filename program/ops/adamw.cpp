@@ -28,7 +28,6 @@ constexpr Kernel kAdamW{
 };
 
 ArrayId sample_adamw(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   const auto matrix = [&](const char* name, Role role) { return program.add_input(name, {"I", "J"}, role); };
   const auto scalar = [&](const char* name) { return program.add_input(name, {}, Role::whole); };
   adamw(program,
@@ -64,6 +63,8 @@ void adamw(Program& program, const AdamWOperands& in, const kernels::AdamWOption
       .append(operands, results);
 }
 
-OperationKind adamw_kind() { return {.name = "adamw", .sample = sample_adamw}; }
+OperationKind adamw_kind() {
+  return {.name = "adamw", .sample = sample_adamw, .sample_sizes = {{"I", 64}, {"J", 512}}};
+}
 
 }  // namespace shardline

@@ -29,7 +29,6 @@ void differentiate_add(Gradients& gradients, const Operation& forward, ArrayId u
 }
 
 ArrayId sample_add(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   const ArrayId a = program.add_input("a", {"I", "J"}, Role::activation);
   const ArrayId b = program.add_input("b", {"I", "J"}, Role::activation);
   return add(program, "y", {a, b});
@@ -47,6 +46,9 @@ ArrayId add(Program& program, const std::string& name, const std::vector<ArrayId
   return result;
 }
 
-OperationKind add_kind() { return {.name = "add", .derivative = differentiate_add, .sample = sample_add}; }
+OperationKind add_kind() {
+  return {
+      .name = "add", .derivative = differentiate_add, .sample = sample_add, .sample_sizes = {{"I", 64}, {"J", 512}}};
+}
 
 }  // namespace shardline

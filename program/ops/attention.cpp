@@ -72,7 +72,6 @@ void differentiate_attention(Gradients& gradients, const Operation& forward, Arr
 }
 
 ArrayId sample_attention(Program& program) {
-  program.sizes = {{"B", 2}, {"T", 128}, {"K", 2}, {"G", 2}, {"H", 64}};
   const ArrayId q = program.add_input("q", {"B", "T", "K", "G", "H"}, Role::activation);
   const ArrayId k = program.add_input("k", {"B", "T", "K", "H"}, Role::activation);
   const ArrayId v = program.add_input("v", {"B", "T", "K", "H"}, Role::activation);
@@ -95,7 +94,10 @@ ArrayId attention(Program& program, const std::string& name, ArrayId q, ArrayId 
 }
 
 OperationKind attention_kind() {
-  return {.name = "attention", .derivative = differentiate_attention, .sample = sample_attention};
+  return {.name = "attention",
+          .derivative = differentiate_attention,
+          .sample = sample_attention,
+          .sample_sizes = {{"B", 2}, {"T", 128}, {"K", 2}, {"G", 2}, {"H", 64}}};
 }
 
 }  // namespace shardline

@@ -32,7 +32,6 @@ void differentiate_cast(Gradients& gradients, const Operation& forward, ArrayId 
 
 /// f32 to bf16, the cast of training in bf16. In f64 a cast to f64: rounding would hide the derivative.
 ArrayId sample_cast(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   const ArrayId x = program.add_input("x", {"I", "J"}, Role::activation);
   return cast(program, "y", x, program.dtype == DType::f64 ? DType::f64 : DType::bf16);
 }
@@ -48,6 +47,9 @@ ArrayId cast(Program& program, const std::string& name, ArrayId x, DType dtype) 
   return result;
 }
 
-OperationKind cast_kind() { return {.name = "cast", .derivative = differentiate_cast, .sample = sample_cast}; }
+OperationKind cast_kind() {
+  return {
+      .name = "cast", .derivative = differentiate_cast, .sample = sample_cast, .sample_sizes = {{"I", 64}, {"J", 512}}};
+}
 
 }  // namespace shardline

@@ -80,7 +80,6 @@ void differentiate_cross_entropy(Gradients& gradients, const Operation& forward,
 }
 
 ArrayId sample_cross_entropy(Program& program) {
-  program.sizes = {{"B", 1}, {"T", 128}, {"V", 512}};
   const ArrayId logits = program.add_input("logits", {"B", "T", "V"}, Role::activation);
   return cross_entropy(program, "loss", logits, program.add_input("labels", {"B", "T"}, Role::tokens));
 }
@@ -106,7 +105,10 @@ ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits,
 }
 
 OperationKind cross_entropy_kind() {
-  return {.name = "cross_entropy", .derivative = differentiate_cross_entropy, .sample = sample_cross_entropy};
+  return {.name = "cross_entropy",
+          .derivative = differentiate_cross_entropy,
+          .sample = sample_cross_entropy,
+          .sample_sizes = {{"B", 1}, {"T", 128}, {"V", 512}}};
 }
 
 }  // namespace shardline

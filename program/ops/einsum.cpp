@@ -91,7 +91,6 @@ void differentiate_einsum(Gradients& gradients, const Operation& forward, ArrayI
 }
 
 ArrayId sample_einsum(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   const ArrayId a = program.add_input("a", {"I", "J"}, Role::activation);
   const ArrayId b = program.add_input("b", {"I", "J"}, Role::activation);
   return einsum(program, "y", {a, b}, {"I", "J"});
@@ -111,6 +110,11 @@ ArrayId einsum(Program& program, const std::string& name, const std::vector<Arra
   return result;
 }
 
-OperationKind einsum_kind() { return {.name = "einsum", .derivative = differentiate_einsum, .sample = sample_einsum}; }
+OperationKind einsum_kind() {
+  return {.name = "einsum",
+          .derivative = differentiate_einsum,
+          .sample = sample_einsum,
+          .sample_sizes = {{"I", 64}, {"J", 512}}};
+}
 
 }  // namespace shardline

@@ -48,7 +48,6 @@ void differentiate_embed(Gradients& gradients, const Operation& forward, ArrayId
 }
 
 ArrayId sample_embed(Program& program) {
-  program.sizes = {{"V", 256}, {"D", 256}, {"B", 2}, {"T", 128}};
   const ArrayId table = program.add_input("table", {"V", "D"}, Role::parameter);
   return embed(program, "x", table, program.add_input("ids", {"B", "T"}, Role::tokens));
 }
@@ -63,6 +62,11 @@ ArrayId embed(Program& program, const std::string& name, ArrayId table, ArrayId 
   return x;
 }
 
-OperationKind embed_kind() { return {.name = "embed", .derivative = differentiate_embed, .sample = sample_embed}; }
+OperationKind embed_kind() {
+  return {.name = "embed",
+          .derivative = differentiate_embed,
+          .sample = sample_embed,
+          .sample_sizes = {{"V", 256}, {"D", 256}, {"B", 2}, {"T", 128}}};
+}
 
 }  // namespace shardline

@@ -64,7 +64,6 @@ void differentiate_gelu(Gradients& gradients, const Operation& forward, ArrayId 
 }
 
 ArrayId sample_gelu(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   return gelu(program, "y", program.add_input("x", {"I", "J"}, Role::activation));
 }
 
@@ -76,6 +75,9 @@ ArrayId gelu(Program& program, const std::string& name, ArrayId x) {
   return y;
 }
 
-OperationKind gelu_kind() { return {.name = "gelu", .derivative = differentiate_gelu, .sample = sample_gelu}; }
+OperationKind gelu_kind() {
+  return {
+      .name = "gelu", .derivative = differentiate_gelu, .sample = sample_gelu, .sample_sizes = {{"I", 64}, {"J", 512}}};
+}
 
 }  // namespace shardline

@@ -25,7 +25,6 @@ struct GeluMul {
 };
 
 ArrayId sample_gelu_mul(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   const ArrayId g = program.add_input("g", {"I", "J"}, Role::activation);
   const ArrayId u = program.add_input("u", {"I", "J"}, Role::activation);
   return gelu_mul(program, "y", g, u);
@@ -38,7 +37,10 @@ ArrayId gelu_mul(Program& program, const std::string& name, ArrayId g, ArrayId u
 }
 
 OperationKind gelu_mul_kind() {
-  return {.name = GeluMul::kName, .derivative = differentiate_gated<GeluMul>, .sample = sample_gelu_mul};
+  return {.name = GeluMul::kName,
+          .derivative = differentiate_gated<GeluMul>,
+          .sample = sample_gelu_mul,
+          .sample_sizes = {{"I", 64}, {"J", 512}}};
 }
 
 }  // namespace shardline

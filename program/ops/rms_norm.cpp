@@ -71,7 +71,6 @@ void differentiate_rms_norm(Gradients& gradients, const Operation& forward, Arra
 }
 
 ArrayId sample_rms_norm(Program& program) {
-  program.sizes = {{"T", 128}, {"D", 256}};
   const ArrayId x = program.add_input("x", {"T", "D"}, Role::activation);
   return rms_norm(program, "y", x, program.add_input("w", {"D"}, Role::parameter), 1e-5);
 }
@@ -92,7 +91,10 @@ ArrayId rms_norm(Program& program, const std::string& name, ArrayId x, ArrayId w
 }
 
 OperationKind rms_norm_kind() {
-  return {.name = "rms_norm", .derivative = differentiate_rms_norm, .sample = sample_rms_norm};
+  return {.name = "rms_norm",
+          .derivative = differentiate_rms_norm,
+          .sample = sample_rms_norm,
+          .sample_sizes = {{"T", 128}, {"D", 256}}};
 }
 
 }  // namespace shardline

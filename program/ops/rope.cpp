@@ -43,7 +43,6 @@ void differentiate_rope(Gradients& gradients, const Operation& forward, ArrayId 
 }
 
 ArrayId sample_rope(Program& program) {
-  program.sizes = {{"B", 2}, {"T", 128}, {"K", 2}, {"G", 2}, {"H", 64}};
   return rope(program, "y", program.add_input("x", {"B", "T", "K", "G", "H"}, Role::activation), 10000);
 }
 
@@ -55,6 +54,11 @@ ArrayId rope(Program& program, const std::string& name, ArrayId x, double theta)
   return y;
 }
 
-OperationKind rope_kind() { return {.name = "rope", .derivative = differentiate_rope, .sample = sample_rope}; }
+OperationKind rope_kind() {
+  return {.name = "rope",
+          .derivative = differentiate_rope,
+          .sample = sample_rope,
+          .sample_sizes = {{"B", 2}, {"T", 128}, {"K", 2}, {"G", 2}, {"H", 64}}};
+}
 
 }  // namespace shardline

@@ -26,7 +26,6 @@ struct SiluMul {
 };
 
 ArrayId sample_silu_mul(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   const ArrayId g = program.add_input("g", {"I", "J"}, Role::activation);
   const ArrayId u = program.add_input("u", {"I", "J"}, Role::activation);
   return silu_mul(program, "y", g, u);
@@ -39,7 +38,10 @@ ArrayId silu_mul(Program& program, const std::string& name, ArrayId g, ArrayId u
 }
 
 OperationKind silu_mul_kind() {
-  return {.name = SiluMul::kName, .derivative = differentiate_gated<SiluMul>, .sample = sample_silu_mul};
+  return {.name = SiluMul::kName,
+          .derivative = differentiate_gated<SiluMul>,
+          .sample = sample_silu_mul,
+          .sample_sizes = {{"I", 64}, {"J", 512}}};
 }
 
 }  // namespace shardline

@@ -17,7 +17,6 @@ constexpr Kernel kSumSquares{
 };
 
 ArrayId sample_sum_squares(Program& program) {
-  program.sizes = {{"I", 64}, {"J", 512}};
   return sum_squares(program, "y", program.add_input("x", {"I", "J"}, Role::activation));
 }
 
@@ -29,6 +28,8 @@ ArrayId sum_squares(Program& program, const std::string& name, ArrayId x) {
   return sum;
 }
 
-OperationKind sum_squares_kind() { return {.name = "sum_squares", .sample = sample_sum_squares}; }
+OperationKind sum_squares_kind() {
+  return {.name = "sum_squares", .sample = sample_sum_squares, .sample_sizes = {{"I", 64}, {"J", 512}}};
+}
 
 }  // namespace shardline

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@ namespace shardline {
 struct OperationKind {
   std::string_view name;            ///< Operation::kind
   Derivative derivative = nullptr;  ///< null: it has no derivative
-  /// Appends the operation, on inputs large enough for calibration and tests of its kernels and
-  /// those of its derivative. Returns the result to differentiate.
+  /// Appends the operation on inputs of the sizes of `program`, for calibrations and tests of its kernels and those of
+  /// its derivative. Returns the result to differentiate.
   ArrayId (*sample)(Program& program) = nullptr;
+  std::map<std::string, Index> sample_sizes = {};  ///< by name of the dim; arrays of a few hundred kilobytes
 };
 
 /// All kinds.

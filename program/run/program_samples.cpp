@@ -13,17 +13,21 @@
 namespace shardline {
 namespace {
 
-std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
+std::vector<roofline::KernelSample> samples_of(DType dtype, SampleSize size) {
   std::vector<roofline::KernelSample> samples;
-  for (const SampledKernel& sampled : sampled_kernels(dtype)) {
+  for (const SampledKernel& sampled : sampled_kernels(dtype, size)) {
     samples.push_back({std::string(sampled.kernel->name), sampled.run->cost(sampled.operation, sampled.phase),
                        [sampled] { sampled.run->run(sampled.operation, sampled.phase); }});
   }
   return samples;
 }
 
+std::vector<roofline::KernelSample> kernel_samples(DType dtype) { return samples_of(dtype, SampleSize::large); }
+
+std::vector<roofline::KernelSample> small_samples(DType dtype) { return samples_of(dtype, SampleSize::small); }
+
 roofline::OverheadSample overhead_sample(collectives::Engine& engine) {
-  constexpr int kSteps = 256;
+  constexpr int kSteps = 4096;  // beyond the inner caches, as the program of a model of many layers
   constexpr Index kElements = 16;
   Program program;
   program.sizes = {{"I", kElements}};
@@ -44,6 +48,8 @@ roofline::OverheadSample overhead_sample(collectives::Engine& engine) {
 
 }  // namespace
 
-roofline::ProgramSamples program_samples() { return {.kernels = kernel_samples, .overhead = overhead_sample}; }
+roofline::ProgramSamples program_samples() {
+  return {.kernels = kernel_samples, .small_kernels = small_samples, .overhead = overhead_sample};
+}
 
 }  // namespace shardline

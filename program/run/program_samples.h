@@ -4,8 +4,8 @@
 
 namespace shardline {
 
-/// The kernels of all operations on arrays of a few hundred kilobytes, in f32 or f64, and a program of additions of a
-/// few numbers on every rank, without communication.
+/// The kernels of all operations, in f32 or f64, and a program of additions of a few numbers on every rank, without
+/// communication.
 roofline::ProgramSamples program_samples();
 
 }  // namespace shardline

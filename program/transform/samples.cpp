@@ -50,9 +50,13 @@ Tensor ids(const Array& array, Index limit) {
 
 }  // namespace
 
-SampleRun::SampleRun(const std::string& kind, DType dtype) {
+SampleRun::SampleRun(const std::string& kind, DType dtype, SampleSize size) {
   program_.dtype = dtype;
   const OperationKind& row = kind_named(kind);
+  program_.sizes = row.sample_sizes;
+  if (size == SampleSize::small) {
+    for (auto& [dim, extent] : program_.sizes) extent = std::min<Index>(extent, 4);
+  }
   const ArrayId result = row.sample(program_);
   if (row.derivative != nullptr) append_derivative(program_, result);
   const std::set<ArrayId> inputs(program_.inputs.begin(), program_.inputs.end());
@@ -89,11 +93,11 @@ kernels::Cost SampleRun::cost(std::size_t operation, std::size_t phase) const {
   return phase_cost(program_, program_.operations.at(operation), phase, ranges_[operation]);
 }
 
-std::vector<SampledKernel> sampled_kernels(DType dtype) {
+std::vector<SampledKernel> sampled_kernels(DType dtype, SampleSize size) {
   std::vector<SampledKernel> sampled;
   std::set<const Kernel*> known;
   for (const OperationKind& kind : operation_kinds()) {
-    const auto run = std::make_shared<SampleRun>(std::string(kind.name), dtype);
+    const auto run = std::make_shared<SampleRun>(std::string(kind.name), dtype, size);
     run->run_all();  // so every kernel is timed on arrays that its operation made
     const std::vector<Operation>& operations = run->program().operations;
     for (std::size_t i = 0; i < operations.size(); ++i) {

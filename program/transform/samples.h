@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,12 +11,15 @@
 
 namespace shardline {
 
+/// Large: arrays of a few hundred kilobytes. Small: no dim above 4, so that calls take little more than their start.
+enum class SampleSize : std::uint8_t { large, small };
+
 /// The sample of a kind of operation, with arrays in memory. The operation and its derivative form
 /// one program. One rank can run its phases in order on whole arrays.
 class SampleRun {
  public:
   /// Throws Error if there is no such kind.
-  SampleRun(const std::string& kind, DType dtype);
+  SampleRun(const std::string& kind, DType dtype, SampleSize size = SampleSize::large);
 
   const Program& program() const { return program_; }
   /// Runs a phase of an operation, both by number.
@@ -39,6 +43,6 @@ struct SampledKernel {
   std::size_t operation = 0;
   std::size_t phase = 0;
 };
-std::vector<SampledKernel> sampled_kernels(DType dtype);
+std::vector<SampledKernel> sampled_kernels(DType dtype, SampleSize size = SampleSize::large);
 
 }  // namespace shardline

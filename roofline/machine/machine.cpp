@@ -71,6 +71,7 @@ Hardware hardware_of(const Machine& machine, const AbstractMesh& mesh, DType dty
                     .links = {},
                     .gemm = compute.gemm,
                     .kernels = compute.kernels,
+                    .latencies = compute.latencies,
                     .caches = machine.memory.caches,
                     .tuning = machine.tuning.value_or(collectives::Tuning::built_in()),
                     .bf16_wire = machine.bf16_wire};

@@ -36,6 +36,7 @@ struct Compute {
   FlopsPerSecond peak;                                 ///< the best rate of matrix products
   GemmRates gemm = {};                                 ///< empty: peak at every size
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< rates of other kernels on data in the caches, by name
+  std::map<std::string, Seconds> latencies = {};       ///< to start each part of a call of other kernels, by name
   bool operator==(const Compute&) const = default;
 };
 

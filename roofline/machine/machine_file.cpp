@@ -85,11 +85,14 @@ GemmRates gemm_of(const FileValue& file) {
 }
 
 Compute compute_of(const FileValue& file) {
-  file.allow_only({"peak_flops_per_s", "gemm", "kernels"});
+  file.allow_only({"peak_flops_per_s", "gemm", "kernels", "kernel_latency_s"});
   Compute compute{.peak = FlopsPerSecond(file["peak_flops_per_s"].positive())};
   if (const std::optional<FileValue> gemm = file.find("gemm")) compute.gemm = gemm_of(*gemm);
   if (const std::optional<FileValue> kernels = file.find("kernels")) {
     for (const auto& [name, rate] : kernels->members()) compute.kernels[name] = FlopsPerSecond(rate.positive());
+  }
+  if (const std::optional<FileValue> latencies = file.find("kernel_latency_s")) {
+    for (const auto& [name, latency] : latencies->members()) compute.latencies[name] = Seconds(latency.at_least_zero());
   }
   return compute;
 }

@@ -13,7 +13,7 @@ namespace {
 /// The overhead of an operation: allocate a result, call a kernel on almost no data, read the clock.
 Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const OverheadSample& overhead) {
   const mpi::Communicator& comm = mesh.comm();
-  const ProbeEffort effort{options.gemm_sizes, options.budget, options.samples.kernels};
+  const ProbeEffort effort{options.gemm_sizes, options.budget, options.samples};
   Machine machine{.name = "this machine"};
   for (const DType dtype : options.dtypes) machine.compute[dtype] = probe_compute(comm, dtype, effort);
   machine.memory = probe_memory(comm, options.budget);

@@ -5,9 +5,10 @@
 
 namespace shardline::roofline {
 
-/// What a calibration times of programs. Both functions must be given; programs stand on a floor above.
+/// What a calibration times of programs. All functions must be given; programs stand on a floor above.
 struct ProgramSamples {
-  KernelSamples kernels = nullptr;
+  KernelSamples kernels = nullptr;        ///< on arrays of a few hundred kilobytes
+  KernelSamples small_kernels = nullptr;  ///< on a few elements
   MakeOverheadSample overhead = nullptr;
 };
 

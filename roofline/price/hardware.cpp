@@ -15,6 +15,12 @@ FlopsPerSecond ceiling(const Work& work, const Hardware& hardware) {
   return own == hardware.kernels.end() ? hardware.matmul : own->second;
 }
 
+/// The rates of products include their start.
+Seconds latency(const Work& work, const Hardware& hardware) {
+  const auto own = hardware.latencies.find(std::string(work.kernel));
+  return work.m > 0 || own == hardware.latencies.end() ? Seconds(0) : own->second * work.cost.parts;
+}
+
 Seconds math_time(const Work& work, const Hardware& hardware) {
   return work.cost.flops.value == 0 ? Seconds(0) : work.cost.flops / ceiling(work, hardware);
 }
@@ -88,10 +94,9 @@ Price kernel_price(const Work& work, const Hardware& hardware) {
   price.math = math_time(work, hardware);
   price.memory = memory_time(work, hardware);
   const Seconds busy = std::max(price.math + added_by_memory(work, price.memory, hardware), price.memory);
-  price.time = hardware.overhead + busy;
-  price.limiter = busy < hardware.overhead     ? Limiter::latency
-                  : price.math >= price.memory ? Limiter::compute
-                                               : Limiter::memory;
+  const Seconds start = hardware.overhead + latency(work, hardware);
+  price.time = start + busy;
+  price.limiter = busy < start ? Limiter::latency : price.math >= price.memory ? Limiter::compute : Limiter::memory;
   return price;
 }
 

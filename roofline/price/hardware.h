@@ -76,6 +76,7 @@ struct Hardware {
   /// ahead.
   bool products_copy = false;
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< rates of other kernels on data in the caches, by name
+  std::map<std::string, Seconds> latencies = {};       ///< to start each part of a call of other kernels, by name
   Curve caches = {};  ///< memory bandwidth by bytes touched since the last use of the data
   /// True: collectives advance only if a rank polls them between panels of its products, as with MPI.
   bool polled = true;
@@ -123,9 +124,10 @@ struct Work {
 };
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus
-/// the overhead of a call. The rate is that of products of these extents or, for other kernels, that of
-/// `Hardware::kernels`. A product also takes the extra time to load its operands, compared with the measurement
-/// of its rate. With `Hardware::products_copy` it takes the whole time to load them.
+/// the overhead of an operation and, except for products, the latency of the kernel times its parts. The rate is that
+/// of products of these extents or, for other kernels, that of `Hardware::kernels`. A product also takes the extra time
+/// to load its operands, compared with the measurement of its rate. With `Hardware::products_copy` it takes the whole
+/// time to load them.
 Price kernel_price(const Work& work, const Hardware& hardware);
 
 /// The messages and bytes of a collective by messages. They give its price.

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cstring>
-#include <new>
+#include <memory_resource>
 #include <type_traits>
 
 #include "runtime/layout/block_strips.h"
@@ -10,7 +10,7 @@
 namespace shardline {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::size_t kAlignment = 64;
 
 std::atomic<Index> bytes_now{0};
 std::atomic<Index> bytes_peak{0};
@@ -22,12 +22,22 @@ void count(Index bytes) {
   }
 }
 
+/// Keeps the memory of small tensors for the next ones: a program makes and frees them at every step. It outlives all
+/// tensors.
+std::pmr::memory_resource& memory_pool() {
+  constexpr std::size_t kLargest = std::size_t{64} << 10;
+  static auto* pool =
+      new std::pmr::synchronized_pool_resource({.max_blocks_per_chunk = 16, .largest_required_pool_block = kLargest});
+  return *pool;
+}
+
 std::shared_ptr<std::byte> allocate(Index bytes) {
   if (bytes == 0) return nullptr;
-  auto* memory = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), kAlignment));
+  const auto size = static_cast<std::size_t>(bytes);
+  auto* memory = static_cast<std::byte*>(memory_pool().allocate(size, kAlignment));
   count(bytes);
   return {memory, [bytes](std::byte* p) {
-            ::operator delete(p, kAlignment);
+            memory_pool().deallocate(p, static_cast<std::size_t>(bytes), kAlignment);
             bytes_now -= bytes;
           }};
 }

@@ -31,6 +31,7 @@ std::vector<KernelSample> two_kernels(DType) {
 
 CalibrationOptions quick(int rounds) {
   return {.samples = {.kernels = two_kernels,
+                      .small_kernels = two_kernels,
                       .overhead =
                           [](collectives::Engine&) {
                             return OverheadSample{4, [] {}};

@@ -59,8 +59,10 @@ TEST(MachineFile, EveryKeyMeansWhatItSays) {
                        .unreliable = {"/resources/network/latency_s"}};
   std::vector<FlopsPerSecond> rates;
   for (const double rate : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.5}) rates.emplace_back(rate);
-  expected.compute[DType::f32] = {
-      FlopsPerSecond(5e20), GemmRates({64, 512}, rates), {{"attention", FlopsPerSecond(2e9)}}};
+  expected.compute[DType::f32] = {.peak = FlopsPerSecond(5e20),
+                                  .gemm = GemmRates({64, 512}, rates),
+                                  .kernels = {{"attention", FlopsPerSecond(2e9)}},
+                                  .latencies = {{"attention", Seconds(5e-7)}, {"embed", Seconds(0)}}};
   expected.compute[DType::f64] = {FlopsPerSecond(2.5e10)};
   expected.memory = {.capacity = Bytes(8e9),
                      .read = BytesPerSecond(1.1e10),

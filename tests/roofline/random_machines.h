@@ -76,6 +76,7 @@ class RandomMachines {
       compute.gemm = GemmRates(std::move(sizes), std::move(rates));
     }
     if (coin()) compute.kernels = {{"attention", FlopsPerSecond(positive())}, {name(), FlopsPerSecond(positive())}};
+    if (coin()) compute.latencies = {{"attention", Seconds(maybe())}, {name(), Seconds(positive())}};
     return compute;
   }
   Resource resource() {

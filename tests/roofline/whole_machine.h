@@ -35,6 +35,10 @@ inline constexpr const char* kWhole = R"({
       },
       "kernels": {
         "attention": 2000000000
+      },
+      "kernel_latency_s": {
+        "attention": 5e-07,
+        "embed": 0
       }
     },
     "f64": {

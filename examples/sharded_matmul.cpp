@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "program/run/kernel_samples.h"
+#include "program/run/program_samples.h"
 #include "program/run/multiply.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/mpi/environment.h"
@@ -16,7 +16,7 @@ using sl::Index;
 int multiply_and_check() {
   const sl::Mesh mesh(sl::AbstractMesh::parse("X=2,Y=2"), sl::mpi::Communicator::world());
   sl::collectives::Engine engine(mesh);
-  const auto hardware = sl::roofline::measure_briefly(engine, sl::DType::f32, sl::kernel_samples);
+  const auto hardware = sl::roofline::measure_briefly(engine, sl::DType::f32, sl::program_samples());
 
   // A is the Hilbert matrix, B is twice the identity. Each rank makes its own block from the global (row-major) index.
   const Index n = 768;

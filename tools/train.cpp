@@ -204,9 +204,10 @@ int train(Job& job, const TrainOptions& options) {
 }
 
 int read_and_train(const TrainFlags& flags) {
-  const std::vector<std::string> texts = checked_texts(flags);
-  Job job(flags.common, files_of(flags, texts));
-  return train(job, read_options(flags, texts, job));
+  TrainOptions options = typed_options(flags);
+  Job job(flags.common, files_of(flags, options.texts));
+  read_options(flags, job, options);
+  return train(job, options);
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ void require_memory_for_weights(const Job& job, const TransformerConfig& config)
                      [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
 
-TrainingOptions training_options(const TrainFlags& flags, const Job& job) {
+/// What is typed about the training itself.
+TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
   training.batch = {flags.batch, flags.sequence};
   training.learning_rate = flags.learning_rate;
@@ -104,9 +105,6 @@ TrainingOptions training_options(const TrainFlags& flags, const Job& job) {
   training.policy = {flags.keep_parameters ? Reuse::keep : Reuse::regather,
                      flags.regather_activations ? Reuse::regather : Reuse::keep};
   training.schedule = schedule_options(flags.schedule);
-  training.prices = job.prices();
-  training.dtype = job.dtype();
-  training.seed = job.seed();
   return training;
 }
 
@@ -135,10 +133,17 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   add_report_option(command, flags.report, "the run");
 }
 
-std::vector<std::string> checked_texts(const TrainFlags& flags) {
+TrainOptions typed_options(const TrainFlags& flags) {
   check_numbers(flags);
-  schedule_options(flags.schedule);
-  return flags.data.empty() ? own_texts() : flags.data;
+  TrainOptions options;
+  options.run.options = training_options(flags);
+  options.chooses = flags.strategy == kAuto;
+  options.fits_memory = flags.common.memory_check;
+  options.texts = flags.data.empty() ? own_texts() : flags.data;
+  options.save = flags.save;
+  options.trace = flags.trace;
+  options.report = flags.report;
+  return options;
 }
 
 CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& texts) {
@@ -154,20 +159,14 @@ CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& t
   return files;
 }
 
-TrainOptions read_options(const TrainFlags& flags, const std::vector<std::string>& texts, const Job& job) {
-  TrainOptions options;
-  options.chooses = flags.strategy == kAuto;
+void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   if (!options.chooses) options.run.strategy = parse_strategy(flags.strategy, job.mesh().axes());
   read_model(flags, job, options);
   require_memory_for_weights(job, options.run.config);
-  options.run.options = training_options(flags, job);
-  options.fits_memory = flags.common.memory_check;
-  options.texts = texts;
-  options.text_memory = text_memory(job.world(), texts);
-  options.save = flags.save;
-  options.trace = flags.trace;
-  options.report = flags.report;
-  return options;
+  options.run.options.prices = job.prices();
+  options.run.options.dtype = job.dtype();
+  options.run.options.seed = job.seed();
+  options.text_memory = text_memory(job.world(), options.texts);
 }
 
 }  // namespace shardline::tools

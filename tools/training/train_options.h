@@ -42,14 +42,15 @@ struct TrainOptions {
 /// The options on the command line. `flags` must outlive the parsing.
 void add_train_options(CLI::App& command, TrainFlags& flags);
 
-/// Collective over all ranks: checks what is typed before any file is read. Returns the files to train on: those
-/// given, or the project's own sources and documentation, found by rank 0. Throws UsageError.
-std::vector<std::string> checked_texts(const TrainFlags& flags);
+/// Collective over all ranks: what the flags say before any file is read. Without --data rank 0 finds the project's own
+/// sources and documentation. Throws UsageError.
+TrainOptions typed_options(const TrainFlags& flags);
 
 /// All files of the command.
 CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& texts);
 
-/// Collective over all ranks: reads the model. Throws UsageError for what cannot be trained on the ranks of `job`.
-TrainOptions read_options(const TrainFlags& flags, const std::vector<std::string>& texts, const Job& job);
+/// Collective over all ranks: adds what the ranks of `job` and the files say: strategy, model, prices. Throws
+/// UsageError for what cannot be trained on these ranks.
+void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options);
 
 }  // namespace shardline::tools

@@ -10,7 +10,6 @@
 
 #include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/strategy/auto_strategy.h"
 #include "models/training/training.h"
 #include "program/ir/print.h"
 #include "program/run/measure.h"

@@ -131,20 +131,49 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   return ending;
 }
 
-int matmul(const MatmulOptions& options) {
-  const ParsedProduct parsed = parse_product(options.expression);
-  const std::map<std::string, Index> sizes = parse_sizes(options.sizes);
+CommandFiles files_of(const MatmulOptions& options) {
   CommandFiles files = files_of(options.common);
   add_trace_files(files, options.trace);
   files.outputs.push_back({"--report", "page", options.report});
-  Job job(options.common, files);
-  const Product product = make_product(parsed, sizes, job.mesh().axes(), cpu_types(job.dtype()));
-  const roofline::Hardware prices = job.prices();
+  return files;
+}
+
+/// The candidates by the prices of --hardware, or of the run.
+std::vector<Candidate> candidates_of(const Product& product, const MatmulOptions& options, const Job& job,
+                                     const roofline::Hardware& prices) {
   const bool ours = job.given_machine() || options.hardware == prices.name;
   std::vector<Candidate> candidates =
       product.candidates(ours ? prices : roofline::hardware_named(options.hardware, product.mesh, product.dtype()));
   const auto count = static_cast<Index>(candidates.size());
   require(options.choose <= count, "--choose {}: there are candidates 1 to {}", options.choose, count);
+  return candidates;
+}
+
+/// Says how the machine is shared, and in which types the product is computed.
+void introduce(const Job& job, const Product& product) {
+  job.introduce();
+  if (job.dtype() == DType::bf16 && !product.converts()) {
+    job.note(
+        "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
+  }
+}
+
+/// Prints the result of the run, and writes its record and page.
+void report(Job& job, const MatmulOptions& options, const MatmulRecord& record, const roofline::Hardware& hardware) {
+  job.print(result_text(record, hardware));
+  Json json = job.header("shardline.matmul/1", "matmul");
+  add_keys(json, record, hardware);
+  job.write_json(json);
+  if (!options.report.empty()) job.write_file(options.report, to_html(page_of(job, record)));
+}
+
+int matmul(const MatmulOptions& options) {
+  const ParsedProduct parsed = parse_product(options.expression);
+  const std::map<std::string, Index> sizes = parse_sizes(options.sizes);
+  Job job(options.common, files_of(options));
+  const Product product = make_product(parsed, sizes, job.mesh().axes(), cpu_types(job.dtype()));
+  const roofline::Hardware prices = job.prices();
+  std::vector<Candidate> candidates = candidates_of(product, options, job, prices);
   std::vector<std::shared_ptr<Compiled>> compiled;
   for (const Candidate& each : candidates) {
     compiled.push_back(compile(each.program, {.scheduling = schedule_options(options.schedule), .prices = prices}));
@@ -153,12 +182,7 @@ int matmul(const MatmulOptions& options) {
   check(chosen->program());
   job.require_memory(product.to_string(), need_of(product, *chosen),
                      [](const auto&) { return "smaller dims or more nodes would need less"; });
-
-  job.introduce();
-  if (job.dtype() == DType::bf16 && !product.converts()) {
-    job.note(
-        "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
-  }
+  introduce(job, product);
   const roofline::Hardware& hardware = job.predictions();
   MatmulRecord record{.product = &product,
                       .candidates = std::move(candidates),
@@ -175,11 +199,7 @@ int matmul(const MatmulOptions& options) {
   if (options.show) job.print(pictures(record.program()) + "\n");
   const Ending ending = run(job, options, record);
   if (ending.interrupted) return kInterrupted;
-  job.print(result_text(record, hardware));
-  Json json = job.header("shardline.matmul/1", "matmul");
-  add_keys(json, record, hardware);
-  job.write_json(json);
-  if (!options.report.empty()) job.write_file(options.report, to_html(page_of(job, record)));
+  report(job, options, record, hardware);
   return record.correct() && ending.traced ? 0 : 1;
 }
 

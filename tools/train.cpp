@@ -1,6 +1,5 @@
 #include "tools/train.h"
 
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -8,12 +7,9 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <sstream>
 
 #include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
-#include "models/strategy/auto_strategy.h"
 #include "models/training/training.h"
 #include "program/ir/print.h"
 #include "program/run/measure.h"
@@ -23,35 +19,15 @@
 #include "runtime/host/files.h"
 #include "runtime/host/interrupt.h"
 #include "tools/job.h"
-#include "tools/options/number_option.h"
 #include "tools/options/schedule_options.h"
-#include "tools/output/output.h"
 #include "tools/report/report.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
-#include "tools/training/train_memory.h"
+#include "tools/training/train_plan.h"
 #include "tools/training/train_report.h"
 
 namespace shardline::tools {
 namespace {
-
-struct TrainOptions {
-  CommonOptions common;
-  std::string strategy;
-  std::string model = "tiny";
-  std::vector<std::string> data;
-  Index steps = 400;
-  Index batch = 8;
-  Index sequence = 128;
-  double learning_rate = 3e-3;
-  bool keep_parameters = false;
-  bool regather_activations = false;
-  ScheduleFlags schedule;
-  std::string save;
-  std::string load;
-  std::string trace;
-  std::string report;
-};
 
 constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
@@ -59,66 +35,6 @@ constexpr const char* kTrainFooter = R"(Example:
 Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
 every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
 fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
-
-/// One line of ours for numbers that cannot be together.
-void check_options(const TrainOptions& options) {
-  constexpr double kMostTokens = 1e12;  // of which no product of sizes overflows
-  require(static_cast<double>(options.batch) * static_cast<double>(options.sequence) <= kMostTokens,
-          "--batch {}, --seq {}: at most {:.0f} tokens a step", options.batch, options.sequence, kMostTokens);
-  require(options.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
-}
-
-/// The files to train on: those given, or the project's own sources and documentation. Found by rank 0.
-std::vector<std::string> corpus(const std::vector<std::string>& given) {
-  if (!given.empty()) return given;
-  const std::string found = mpi::on_root(mpi::Communicator::world(), 0, [] {
-    const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
-    if (text.skipped > 0) {
-      note(
-          fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
-                      "read, names with a newline",
-                      text.skipped, SHARDLINE_SOURCE_DIR));
-    }
-    return fmt::format("{}", fmt::join(text.files, "\n"));
-  });
-  std::vector<std::string> files;
-  std::stringstream lines(found);
-  for (std::string line; std::getline(lines, line);) files.push_back(line);
-  return files;
-}
-
-CommandFiles files_of(const TrainOptions& options, const std::vector<std::string>& texts) {
-  CommandFiles files = files_of(options.common);
-  if (options.model != "tiny") files.inputs.push_back({"--model", "model", options.model});
-  for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
-  if (!options.load.empty()) files.input_folders.push_back({"--load", "model", options.load});
-  add_trace_files(files, options.trace);
-  files.outputs.push_back({"--report", "page", options.report});
-  if (!options.save.empty()) {
-    for (const std::string& path : saved_files(options.save)) files.more_outputs.push_back({"--save", "model", path});
-  }
-  return files;
-}
-
-/// Where the weights start: a checkpoint, when one is given.
-struct Beginning {
-  TransformerConfig config;
-  Trainer::Start start;
-};
-
-Beginning beginning(const Job& job, const TrainOptions& options) {
-  if (options.load.empty()) {
-    const std::string text =
-        options.model == "tiny" ? "" : mpi::on_root(job.world(), 0, [&] { return read_description(options.model); });
-    if (options.model == "tiny") return {tiny_config(), {}};
-    const ReadConfig read = parse_config(text, options.model);
-    for (const std::string& remark : read.remarks) job.note(remark);
-    return {read.config, {}};
-  }
-  const Checkpoint checkpoint = open_checkpoint(job.world(), options.load);
-  for (const std::string& remark : checkpoint.remarks) job.note(remark);
-  return {checkpoint.config, [checkpoint](State& state) { load_parameters(checkpoint, state); }};
-}
 
 struct Progress {
   std::vector<StepResult> steps;
@@ -134,8 +50,8 @@ Seconds median_time(const std::vector<StepResult>& steps) {
   return median(std::move(times));
 }
 
-double tokens_per_step(const TrainOptions& options) {
-  return static_cast<double>(options.batch) * static_cast<double>(options.sequence);
+double tokens_of(const BatchShape& batch) {
+  return static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
 }
 
 constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
@@ -144,21 +60,22 @@ constexpr const char* kDiverged = ": training diverged; a smaller --lr may help"
 std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
 
 /// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
-Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
+Progress run_steps(const Job& job, Trainer& trainer, const ByteData& data) {
   Progress progress;
-  const double tokens = tokens_per_step(options);
-  const Index shown_every = options.steps <= 50 ? 1 : options.steps / 50;
-  for (Index step = 0; step < options.steps; ++step) {
+  const double tokens = tokens_of(trainer.options().batch);
+  const Index steps = trainer.options().steps;
+  const Index shown_every = steps <= 50 ? 1 : steps / 50;
+  for (Index step = 0; step < steps; ++step) {
     const StepResult result = trainer.step(data, step);
     progress.steps.push_back(result);
-    progress.interrupted = result.stop && step + 1 < options.steps;
-    const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(options.steps));
+    progress.interrupted = result.stop && step + 1 < steps;
+    const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(steps));
     if (warm && !progress.interrupted) trainer.forget_times();
     if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
       throw ResultError(fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, loss_number(result.loss),
                                     loss_number(result.grad_norm), kDiverged));
     }
-    if (step % shown_every == 0 || step + 1 == options.steps || progress.interrupted) {
+    if (step % shown_every == 0 || step + 1 == steps || progress.interrupted) {
       job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
                             result.loss, result.grad_norm, tokens / result.time.value, to_string(result.time)));
     }
@@ -169,12 +86,12 @@ Progress run_steps(const Job& job, const TrainOptions& options, Trainer& trainer
 
 /// Collective over all ranks: trains until the last step or, asked to stop, the next, and writes the trace. Whether
 /// that is right stands beside. Throws ResultError, and writes nothing, when training diverged.
-std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trainer& trainer, const ByteData& data) {
-  Tracing tracing(job, options.trace, trainer.executor().trace());
+std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const ByteData& data) {
+  Tracing tracing(job, trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
   job.other_work().begin();
-  const Progress progress = run_steps(job, options, trainer, data);
+  const Progress progress = run_steps(job, trainer, data);
   job.other_work().end();
   trainer.set_recording(nullptr);
   trainer.align();
@@ -183,7 +100,7 @@ std::pair<Progress, bool> run_traced(Job& job, const TrainOptions& options, Trai
     throw ResultError(fmt::format("after step {}: {}{}", progress.steps.size(), wrong, kDiverged));
   }
   if (progress.interrupted) {
-    job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), options.steps));
+    job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), trainer.options().steps));
   }
   return {progress, tracing.write("train")};
 }
@@ -203,32 +120,16 @@ void probe_folder(const Job& job, const std::string& folder) {
   });
 }
 
-TrainingOptions training_options(const TrainOptions& options, const Job& job) {
-  TrainingOptions training;
-  training.batch = {options.batch, options.sequence};
-  training.learning_rate = options.learning_rate;
-  training.steps = options.steps;
-  training.warmup = std::min<Index>(20, std::max<Index>(1, options.steps / 10));
-  training.adamw.weight_decay = 0.1;
-  training.adamw.clip_norm = 1.0;
-  training.policy = {options.keep_parameters ? Reuse::keep : Reuse::regather,
-                     options.regather_activations ? Reuse::regather : Reuse::keep};
-  training.schedule = schedule_options(options.schedule);
-  training.prices = job.prices();
-  training.dtype = job.dtype();
-  training.seed = job.seed();
-  return training;
-}
-
 /// How often the program ran whose spans are there.
 int runs_of(const Trace& trace) {
   return trace.labels().empty() ? 1 : static_cast<int>(trace.spans().size() / trace.labels().size());
 }
 
 /// Collective over all ranks: what there is to tell once the last step is done.
-TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const TrainingOptions& training,
-                     const Progress& progress) {
+TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Progress& progress) {
   TrainRecord record;
+  record.strategy = trainer.run().strategy;
+  record.tokens_per_step = tokens_of(trainer.options().batch);
   record.steps = progress.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
@@ -242,10 +143,10 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Tra
                        .warnings = job.machine_warnings(),
                        .busiest = job.other_work().busiest()};
   record.overlap = measure_overlap(trace, job.engine());
-  record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), training.prices);
+  record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
   if (!progress.interrupted) {
     Index windows = 0;
-    record.val_loss = trainer.evaluate(data, evaluation_batches(training.steps), windows);
+    record.val_loss = trainer.evaluate(data, evaluation_batches(trainer.options().steps), windows);
     record.bigram_loss = data.bigram_loss(windows);
     if (!std::isfinite(*record.val_loss)) {
       throw ResultError(fmt::format("held-out loss {}{}", loss_number(*record.val_loss), kDiverged));
@@ -253,131 +154,69 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Tra
   }
   record.parameters = parameter_count(trainer.config());
   record.program = lines(trainer.program());
-  record.flops_per_step = training_flops(trainer.config(), training.batch);
+  record.flops_per_step = training_flops(trainer.config(), trainer.options().batch);
   const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
   record.mfu = (record.flops_per_step / record.comparison.measured) / peak;
   return record;
 }
 
-constexpr const char* kAuto = "auto";
-
-/// What decides the layouts of a run.
-struct Choice {
-  std::string prices;  ///< that decided: "built-in prices"
-  Strategy strategy;
-  std::vector<PricedStrategy> priced;  ///< under auto: all there were, cheapest first
-};
-
-/// Collective over all ranks: under auto, the cheapest strategy by Job::prices() that fits the machine; otherwise the
-/// one that was named. A rank holds `held` beside its arrays.
-Choice choose(const TrainOptions& options, const Job& job, const TransformerConfig& config, Bytes held,
-              TrainingOptions& training) {
-  const AbstractMesh& mesh = job.mesh().axes();
-  if (options.strategy != kAuto) return {"", parse_strategy(options.strategy, mesh), {}};
-  const Program program = make_training_step(config, training.batch, training.adamw, training.types()).model.program;
-  Choice choice;
-  choice.prices = job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
-  choice.priced = price_strategies(program, mesh, training.policy, training.prices, training.schedule);
-  // What is free at the moment must not matter here: it would decide about bits.
-  const Bytes memory = job.machine().memory_per_rank - held;
-  const PricedStrategy& cheapest =
-      options.common.memory_check ? cheapest_that_fits(choice.priced, memory) : choice.priced.at(0);
-  choice.strategy = cheapest.strategy;
-  training.by_price = cheapest.by_price;
-  return choice;
+/// Saves the trained model.
+void save(const Job& job, const Trainer& trainer, const std::string& folder) {
+  const TrainingNotes notes{trainer.options().batch.tokens, job.given_machine() ? job.given_machine()->hash : ""};
+  save_checkpoint(trainer.state(), folder, trainer.config(), trainer.model(), notes);
+  job.print(fmt::format("saved to {}\n", folder));
 }
 
-std::string choice_text(const Choice& choice) {
-  std::string text;
-  constexpr std::size_t kListed = 6;
-  for (std::size_t i = 0; i < std::min(choice.priced.size(), kListed); ++i) {
-    const PricedStrategy& each = choice.priced[i];
-    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}\n", to_string(each.strategy),
-                        to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table",
-                        each.strategy == choice.strategy ? "  <- chosen" : "");
-  }
-  return text.empty() ? text
-                      : fmt::format("strategies by {}, {} of {}:\n{}\n", choice.prices,
-                                    std::min(choice.priced.size(), kListed), choice.priced.size(), text);
+/// Collective over all ranks: prints what the run told, and writes its record and page.
+void report(Job& job, const TrainRecord& record, const Trainer& trainer, const std::string& page) {
+  job.print(result_text(job, record));
+  Json json = job.header("shardline.train/1", "train");
+  add_keys(json, job, record);
+  job.write_json(json);
+  if (page.empty()) return;
+  const TimelineFigure timeline = last_run(trainer.executor().trace(), job.engine());
+  job.write_file(page, to_html(page_of(job, record, timeline)));
 }
 
-int train(const TrainOptions& options) {
-  check_options(options);
-  schedule_options(options.schedule);
-  const std::vector<std::string> texts = corpus(options.data);
-  Job job(options.common, files_of(options, texts));
-  if (options.strategy != kAuto) parse_strategy(options.strategy, job.mesh().axes());  // refused before files are read
-  const Beginning begin = beginning(job, options);
-  require(begin.config.vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", begin.config.vocab);
-  require_memory_for_weights(job, begin.config);
-  const Bytes text = text_memory(job.world(), texts);
-  TrainingOptions training = training_options(options, job);
-  const Choice choice = choose(options, job, begin.config, text, training);
-  const Strategy& strategy = choice.strategy;
-  TrainingPlan plan =
-      plan_that_fits(job, {.config = begin.config, .text = text, .saves = !options.save.empty()}, training, strategy);
-  const ByteData data(texts, options.sequence, job.seed(), [&](const std::string& path) {
+int train(Job& job, const TrainOptions& options) {
+  PlannedRun planned = plan_that_fits(job, options);
+  const ByteData data(options.texts, options.run.options.batch.tokens, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
-  Trainer trainer(job.engine(), std::move(plan), hardware, begin.start);
-  job.print(choice_text(choice));
-  job.print(describe_training(job, begin.config, strategy, training, data, hardware));
+  const std::string choice = choice_text(job, planned);
+  Trainer trainer(job.engine(), std::move(planned.plan), hardware);
+  job.print(choice);
+  job.print(describe_training(job, trainer.run(), data, hardware));
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }
-
   reset_tensor_peak();
-  const auto [progress, traced] = run_traced(job, options, trainer, data);
-  TrainRecord record = conclude(job, trainer, data, training, progress);
-  record.strategy = strategy;
-  record.priced = choice.priced;
-  record.tokens_per_step = tokens_per_step(options);
-  job.print(result_text(job, record));
-  Json json = job.header("shardline.train/1", "train");
-  add_keys(json, job, record);
-  job.write_json(json);
-  if (!options.report.empty()) {
-    const TimelineFigure timeline = last_run(trainer.executor().trace(), job.engine());
-    job.write_file(options.report, to_html(page_of(job, record, timeline)));
-  }
-  if (!options.save.empty()) {
-    const TrainingNotes notes{options.sequence, job.given_machine() ? job.given_machine()->hash : ""};
-    save_checkpoint(trainer.state(), options.save, begin.config, trainer.model(), notes);
-    job.print(fmt::format("saved to {}\n", options.save));
-  }
+  const auto [progress, traced] = run_traced(job, options.trace, trainer, data);
+  TrainRecord record = conclude(job, trainer, data, progress);
+  record.priced = planned.priced;
+  report(job, record, trainer, options.report);
+  if (!options.save.empty()) save(job, trainer, options.save);
   return !traced ? 1 : progress.interrupted ? kInterrupted : 0;
+}
+
+int read_and_train(const TrainFlags& flags) {
+  TrainOptions options = typed_options(flags);
+  Job job(flags.common, files_of(flags, options.texts));
+  read_options(flags, job, options);
+  return train(job, options);
 }
 
 }  // namespace
 
 void add_train(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("train", "Train a Transformer on text under a sharding strategy");
-  const auto options = std::make_shared<TrainOptions>();
-  add_common_options(*command, options->common);
-  add_machine_options(*command, options->common.machine);
-  command->add_option("--strategy", options->strategy,
-                      "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis");
-  CLI::Option* model = command->add_option("--model", options->model, "tiny, or a Hugging Face config.json");
-  model->capture_default_str();
-  command->add_option("--data", options->data, "Text files; default this project's sources and documentation");
-  add_whole_option(*command, {.name = "--steps", .help = "Training steps"}, options->steps);
-  add_whole_option(*command, {.name = "--batch", .help = "Sequences per step over all ranks"}, options->batch);
-  add_whole_option(*command, {.name = "--seq", .help = "Tokens per sequence"}, options->sequence);
-  add_decimal_option(*command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
-                     options->learning_rate);
-  command->add_flag("--keep-parameters", options->keep_parameters, "Keep gathered weights for the backward pass");
-  command->add_flag("--regather-activations", options->regather_activations,
-                    "Gather activations again in the backward pass");
-  add_schedule_options(*command, options->schedule, true);
-  command->add_option("--save", options->save, "Folder for the trained model");
-  command->add_option("--load", options->load, "Folder of a model to start from, instead of --model")->excludes(model);
-  add_trace_option(*command, options->trace);
-  add_report_option(*command, options->report, "the run");
+  const auto flags = std::make_shared<TrainFlags>();
+  add_train_options(*command, *flags);
   command->footer(kTrainFooter);
-  command->callback([options, &run] { run = [options] { return train(*options); }; });
+  command->callback([flags, &run] { run = [flags] { return read_and_train(*flags); }; });
 }
 
 }  // namespace shardline::tools

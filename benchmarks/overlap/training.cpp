@@ -122,7 +122,7 @@ void measure_all(const Arguments& arguments) {
   const Strategy strategy = parse_strategy(arguments.strategy, mesh.axes());
   const auto trainer = [&](bool overlap) {
     const TrainingOptions options = training_options(arguments, prices, overlap);
-    return Trainer(engine, plan_training(config_of(arguments), options, strategy, mesh.axes()), prices);
+    return Trainer(engine, plan_training({config_of(arguments), options, strategy}, mesh.axes()), prices);
   };
   Trainer apart = trainer(false);
   Trainer scheduled = trainer(true);

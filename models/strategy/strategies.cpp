@@ -77,13 +77,10 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
 Sharding layout_of(const Array& array, const std::vector<std::pair<Axis, const std::vector<std::string>*>>& columns) {
   Sharding sharding = Sharding::replicated(array.dims.size());
   for (const auto& [axis, dims] : columns) {
-    const auto has = [&](const std::string& d) {
-      return std::find(array.dims.begin(), array.dims.end(), d) != array.dims.end();
-    };
-    const auto dim = std::find_if(dims->begin(), dims->end(), has);
-    if (dim == dims->end()) continue;
-    const auto position = std::find(array.dims.begin(), array.dims.end(), *dim) - array.dims.begin();
-    sharding.dims[static_cast<std::size_t>(position)].push_back(axis);
+    const auto dim = std::find_first_of(dims->begin(), dims->end(), array.dims.begin(), array.dims.end());
+    for (std::size_t d = 0; d < array.dims.size(); ++d) {
+      if (dim != dims->end() && array.dims[d] == *dim) sharding.dims[d].push_back(axis);
+    }
   }
   return sharding;
 }

@@ -24,7 +24,7 @@ double learning_rate(const TrainingOptions& options, Index step) {
   return options.learning_rate * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * progress)));
 }
 
-Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware, const Start& start)
+Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware)
     : engine_(engine), plan_(std::move(plan)) {
   plan_.step->predict_by(hardware);
   plan_.evaluation->predict_by(hardware);
@@ -35,22 +35,22 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
   state_ = std::make_unique<State>(engine, shared);
   step_ = std::make_unique<Executor>(plan_.step, *state_);
   evaluation_ = std::make_unique<Executor>(plan_.evaluation, *state_);
-  initialise(start);
+  initialise();
 }
 
 /// Each element depends on the seed and its place in the logical array. So a rank makes only its
 /// own block.
 void Trainer::fill_by_seed(const Array& parameter) {
   const bool is_vector = parameter.dims.size() == 1;
-  const double deviation = plan_.config.initializer_range;
-  const CounterRng rng(plan_.options.seed, parameter.name);
+  const double deviation = plan_.run.config.initializer_range;
+  const CounterRng rng(plan_.run.options.seed, parameter.name);
   state_->fill(parameter.name, [&](Index i) { return is_vector ? 1.0 : deviation * rng.normal(i); });
 }
 
-void Trainer::initialise(const Start& start) {
+void Trainer::initialise() {
   const Program& p = program().program;
-  if (start) {
-    start(*state_);
+  if (run().start) {
+    run().start(*state_);
   } else {
     for (const ModelParameter& parameter : model().parameters) fill_by_seed(p.array(parameter.array));
   }
@@ -81,10 +81,10 @@ void Trainer::set_tokens(Executor& executor, const Transformer& model,
 }
 
 StepResult Trainer::step(const ByteData& data, Index step) {
-  const Index sequences = plan_.options.batch.sequences;
+  const Index sequences = plan_.run.options.batch.sequences;
   const Axes& all = engine_.mesh().axes().axes();
   set_tokens(*step_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
-  step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.options, step + 1));
+  step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
   step_->set_scalar(plan_.step_model.arrays.step, static_cast<double>(step + 1));
   // The engine handles interruptions while it waits. MPI does not.
   collectives::max_over(engine_, all, {0});
@@ -101,7 +101,7 @@ StepResult Trainer::step(const ByteData& data, Index step) {
 }
 
 double Trainer::evaluate(const ByteData& data, Index most_batches, Index& windows) {
-  const Index sequences = plan_.options.batch.sequences;
+  const Index sequences = plan_.run.options.batch.sequences;
   const Index there = data.validation_samples();
   const Index batches = std::max<Index>(1, std::min(most_batches, there / sequences));
   double sum = 0;

@@ -28,14 +28,10 @@ struct StepResult {
 /// A model on a mesh: a state of parameters and moments, and the programs that train and evaluate the model.
 class Trainer {
  public:
-  /// Sets every parameter of a state; called on every rank.
-  using Start = std::function<void(State&)>;
-
-  /// Collective over the mesh of `engine`, which must be the mesh of `plan`. Parameters start from `start` or,
-  /// without it, from the seed: normal with the configuration's standard deviation, ones for parameters of one
-  /// dim, the same on every mesh. Moments start from zero. `hardware` prices the predictions. If the engine has
+  /// Collective over the mesh of `engine`, which must be the mesh of `plan`. Parameters start as the run
+  /// says, moments from zero. `hardware` prices the predictions. If the engine has
   /// no arena, gives it one for the communication of its programs.
-  Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware, const Start& start = {});
+  Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware);
 
   /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1. `step` counts from 0.
   StepResult step(const ByteData& data, Index step);
@@ -49,7 +45,9 @@ class Trainer {
   /// "lm_head.weight holds NaN". Empty if there is none. The same on every rank.
   std::string non_finite_parameter() const;
 
-  const TransformerConfig& config() const { return plan_.config; }
+  const TrainingRun& run() const { return plan_.run; }
+  const TrainingOptions& options() const { return plan_.run.options; }
+  const TransformerConfig& config() const { return plan_.run.config; }
   const Transformer& model() const { return plan_.step_model.model; }
   const RankProgram& program() const { return plan_.step->program(); }
   /// Parameters and moments, by the names of their arrays in the program.
@@ -70,7 +68,7 @@ class Trainer {
 
  private:
   void set_tokens(Executor& executor, const Transformer& model, const std::function<Sample(Index)>& sample_of) const;
-  void initialise(const Start& start);
+  void initialise();
   void fill_by_seed(const Array& parameter);
   const std::string& name_of(const ModelParameter& parameter) const {
     return program().program.array(parameter.array).name;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
 
 namespace shardline {
@@ -40,25 +39,12 @@ double to_initialise(double largest_block, double item) { return kLoadingBlocks 
 /// Memory beside the state to assemble a parameter from the blocks of all ranks.
 double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
 
-/// The fewest elements of a step, over all ranks: the parameters, and the logits or the widest
-/// array of a layer.
-double least_elements(const TransformerConfig& config, const BatchShape& batch) {
-  const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
-  const Index widest = std::max({config.vocab, config.d_ff, config.d_model});
-  return static_cast<double>(parameter_count(config)) + tokens * static_cast<double>(widest);
-}
-
 }  // namespace
-
-Bytes least_training_memory(const TransformerConfig& config, const TrainingOptions& options, const AbstractMesh& mesh) {
-  const auto item = static_cast<double>(size_of(options.dtype));
-  return Bytes(item * least_elements(config, options.batch) / static_cast<double>(mesh.ranks()));
-}
 
 TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves) {
   const Compiled& step = *plan.step;
   const Compiled& evaluation = *plan.evaluation;
-  const auto item = static_cast<double>(size_of(plan.options.dtype));
+  const auto item = static_cast<double>(size_of(plan.run.options.dtype));
   const Index ranks = step.program().mesh.ranks();
   const Bytes moments(item * on_heap(step, Role::optimizer_state, rank));
   const Bytes state = moments + Bytes(item * on_heap(step, Role::parameter, rank));

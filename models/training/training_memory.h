@@ -12,12 +12,6 @@ struct TrainingMemory {
   Bytes arena;  ///< its part of the shared memory, see Trainer
 };
 
-/// The least memory of every rank, from sizes alone. Works even if no plan can be made.
-Bytes least_training_memory(const TransformerConfig& config, const TrainingOptions& options, const AbstractMesh& mesh);
-
-/// No rank has more bytes than this. Larger shapes could not be counted in 64 bits.
-inline constexpr Bytes kBeyondAnyMachine{1e14};
-
 /// The memory of `rank`. `saves`: the run saves the weights, and rank 0 holds all of them for this. Does not
 /// count the training text and loaded weights. Pure; does not allocate the arrays.
 TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves);

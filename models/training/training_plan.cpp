@@ -8,9 +8,9 @@
 namespace shardline {
 namespace {
 
-std::shared_ptr<Compiled> compiled(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
-                                   const TrainingOptions& options) {
-  const Declaration declaration = declare(program, mesh, strategy, options.policy);
+std::shared_ptr<Compiled> compiled(const Program& program, const TrainingRun& run, const AbstractMesh& mesh) {
+  const TrainingOptions& options = run.options;
+  const Declaration declaration = declare(program, mesh, run.strategy, options.policy);
   RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, options.prices)
                                         : partition(program, mesh, declaration);
   check(result);
@@ -19,16 +19,15 @@ std::shared_ptr<Compiled> compiled(const Program& program, const AbstractMesh& m
 
 }  // namespace
 
-TrainingPlan plan_training(const TransformerConfig& config, const TrainingOptions& options, const Strategy& strategy,
-                           const AbstractMesh& mesh) {
-  TrainingPlan plan{.config = config,
-                    .options = options,
-                    .step_model = make_training_step(config, options.batch, options.adamw, options.types()),
-                    .evaluation_model = make_evaluation(config, options.batch, options.dtype),
+TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
+  const TrainingOptions& options = run.options;
+  TrainingPlan plan{.run = run,
+                    .step_model = make_training_step(run.config, options.batch, options.adamw, options.types()),
+                    .evaluation_model = make_evaluation(run.config, options.batch, options.dtype),
                     .step = nullptr,
                     .evaluation = nullptr};
-  plan.step = compiled(plan.step_model.model.program, mesh, strategy, options);
-  plan.evaluation = compiled(plan.evaluation_model.program, mesh, strategy, options);
+  plan.step = compiled(plan.step_model.model.program, run, mesh);
+  plan.evaluation = compiled(plan.evaluation_model.program, run, mesh);
   return plan;
 }
 

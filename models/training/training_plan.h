@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "models/architecture/config.h"
@@ -28,11 +29,22 @@ struct TrainingOptions {
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
-/// A training run before it holds an array: its models, and their programs compiled for the ranks of a mesh. A
-/// Trainer runs exactly these programs, so all counts agree.
-struct TrainingPlan {
+class State;
+
+/// What a training run is.
+struct TrainingRun {
   TransformerConfig config;
   TrainingOptions options;
+  Strategy strategy;
+  /// Sets every parameter of a state; called on every rank. Without it the seed does: normal with the configuration's
+  /// standard deviation, ones for parameters of one dim, the same on every mesh.
+  std::function<void(State&)> start = {};
+};
+
+/// A training run before it holds an array: its models, and their programs compiled for the ranks of the mesh. A
+/// Trainer runs exactly these programs, so all counts agree.
+struct TrainingPlan {
+  TrainingRun run;
   TrainingStep step_model;
   Transformer evaluation_model;
   std::shared_ptr<Compiled> step;
@@ -44,7 +56,6 @@ struct TrainingPlan {
 
 /// Derives the programs of every rank and checks them. Pure; does not allocate the arrays. Throws UsageError as
 /// declare().
-TrainingPlan plan_training(const TransformerConfig& config, const TrainingOptions& options, const Strategy& strategy,
-                           const AbstractMesh& mesh);
+TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh);
 
 }  // namespace shardline

@@ -24,7 +24,7 @@ struct Placed {
   static TrainingPlan planned(const AbstractMesh& mesh, const std::string& strategy, DType dtype, bool tied) {
     TrainingOptions options = small_options(dtype, 1);
     options.prices = any_hardware(mesh);
-    return plan_training(small_config(tied), options, parse_strategy(strategy, mesh), mesh);
+    return plan_training({small_config(tied), options, parse_strategy(strategy, mesh)}, mesh);
   }
   const Transformer& model() const { return plan.step_model.model; }
   std::string name(const ModelParameter& parameter) const { return model().program.array(parameter.array).name; }

@@ -54,7 +54,7 @@ Outcome train(const mpi::Communicator& comm, const Layout& layout, const Ways& w
     chosen = parse_strategy(layout.strategy, mesh.axes());
   }
   if (ways.by_messages) collectives::give_arena(engine, 64);  // too small for any array
-  Trainer trainer(engine, plan_training(config, options, chosen, mesh.axes()), options.prices);
+  Trainer trainer(engine, plan_training({config, options, chosen}, mesh.axes()), options.prices);
   const ByteData data = small_data();
   Outcome run;
   for (Index step = 0; step < kSteps; ++step) run.steps.push_back(trainer.step(data, step));

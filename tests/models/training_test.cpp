@@ -25,7 +25,7 @@ Outcome train(const mpi::Communicator& comm, const std::string& axes, const std:
   TrainingOptions options = small_options(dtype, kSteps);
   options.prices = any_hardware(mesh.axes());
   const Strategy chosen = parse_strategy(strategy, mesh.axes());
-  Trainer trainer(engine, plan_training(small_config(false), options, chosen, mesh.axes()), options.prices);
+  Trainer trainer(engine, plan_training({small_config(false), options, chosen}, mesh.axes()), options.prices);
   const ByteData data = small_data();
   Outcome run;
   for (Index step = 0; step < kSteps; ++step) run.steps.push_back(trainer.step(data, step));
@@ -87,7 +87,7 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
     TrainingOptions options = small_options(DType::f64, kSteps);
     options.prices = any_hardware(mesh.axes());
     const Strategy chosen = parse_strategy(strategy, mesh.axes());
-    Trainer trainer(engine, plan_training(small_config(false), options, chosen, mesh.axes()), options.prices);
+    Trainer trainer(engine, plan_training({small_config(false), options, chosen}, mesh.axes()), options.prices);
     for (Index step = 0; step < 2; ++step) trainer.step(data, step);  // from now on scratch buffers exist
     const Index before = tensor_memory().now;
     const double resting = static_cast<double>(before);
@@ -110,14 +110,15 @@ TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   const TrainingStep step = make_training_step(small_config(false), options.batch, options.adamw);
   const std::size_t last = step.model.parameters.size() - 1;
   const auto found = [&](std::size_t at, double value) {
-    TrainingPlan plan = plan_training(small_config(false), options, strategy, mesh.axes());
-    const Trainer trainer(engine, std::move(plan), options.prices, [&](State& state) {
+    const auto start = [&](State& state) {
       for (std::size_t i = 0; i < step.model.parameters.size(); ++i) {
         const Array& array = step.model.program.array(step.model.parameters[i].array);
         const Index end = element_count(array.shape) - 1;
         state.fill(array.name, [&](Index k) { return i >= at && k == end ? value : 0; });
       }
-    });
+    };
+    TrainingPlan plan = plan_training({small_config(false), options, strategy, start}, mesh.axes());
+    const Trainer trainer(engine, std::move(plan), options.prices);
     return trainer.non_finite_parameter();
   };
   const std::string name = step.model.parameters[last].checkpoint_name;
@@ -138,7 +139,7 @@ TEST_F(Training, WhatARunTakesIsKnownBefore) {
       options.batch.sequences = sequences;
       options.prices = any_hardware(mesh.axes());
       const Strategy chosen = parse_strategy(strategy, mesh.axes());
-      TrainingPlan plan = plan_training(small_config(false), options, chosen, mesh.axes());
+      TrainingPlan plan = plan_training({small_config(false), options, chosen}, mesh.axes());
       const TrainingMemory known = training_memory(plan, mesh.rank(), false);
       const Index before = tensor_memory().now;
       reset_tensor_peak();

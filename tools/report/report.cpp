@@ -15,18 +15,18 @@ std::string describe(const roofline::Hardware& hardware) {
   return text;
 }
 
-std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
-                              const TrainingOptions& options, const ByteData& data,
+std::string describe_training(const Job& job, const TrainingRun& run, const ByteData& data,
                               const roofline::Hardware& hardware) {
+  const TransformerConfig& config = run.config;
   std::string text = fmt::format("mesh {}, strategy {}, {}\n", job.mesh().axes().to_string(),
-                                 strategy.empty() ? "none" : to_string(strategy), name_of(options.dtype));
+                                 run.strategy.empty() ? "none" : to_string(run.strategy), name_of(run.options.dtype));
   text += fmt::format(
       "model: {} parameters, {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}\n",
       parameter_count(config), config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
       config.kv_heads, config.vocab, config.tied ? ", tied" : "");
   text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step\n",
-                      data.training_text().size(), data.held_out_text().size(), options.batch.sequences,
-                      options.batch.tokens);
+                      data.training_text().size(), data.held_out_text().size(), run.options.batch.sequences,
+                      run.options.batch.tokens);
   return text + fmt::format("{}, each of {} ranks: {}\n\n",
                             job.given_machine() ? "machine " + job.given_machine()->machine.name : "measured",
                             job.mesh().ranks(), describe(hardware));

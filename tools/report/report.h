@@ -13,8 +13,8 @@ namespace shardline::tools {
 
 /// Describes a training run before it starts: mesh, model, text and the measured figures of the
 /// machine.
-std::string describe_training(const Job& job, const TransformerConfig& config, const Strategy& strategy,
-                              const TrainingOptions& options, const ByteData& data, const roofline::Hardware& hardware);
+std::string describe_training(const Job& job, const TrainingRun& run, const ByteData& data,
+                              const roofline::Hardware& hardware);
 
 /// "matmul 98.1 GFLOP/s, memory 12.0 GB/s; X: 1.50 us + 4.00 GB/s", all per rank.
 std::string describe(const roofline::Hardware& hardware);

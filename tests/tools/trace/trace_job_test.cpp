@@ -57,8 +57,8 @@ class TracedTraining : public testing::Test {
     const TransformerConfig config{
         .vocab = 257, .d_model = 20, .layers = 3, .heads = 6, .kv_heads = 3, .head_dim = 4, .d_ff = 22};
     const AbstractMesh& mesh = job.mesh().axes();
-    return std::make_unique<Trainer>(job.engine(), plan_training(config, options, parse_strategy(strategy, mesh), mesh),
-                                     options.prices);
+    return std::make_unique<Trainer>(
+        job.engine(), plan_training({config, options, parse_strategy(strategy, mesh)}, mesh), options.prices);
   }
 
   /// Collective over all ranks: trains and writes the trace. Rank 0 checks it.
@@ -129,7 +129,7 @@ TEST_F(TracedTraining, OverTwoAxes) {
   const AbstractMesh& mesh = torus.mesh().axes();
   const TransformerConfig config{
       .vocab = 257, .d_model = 20, .layers = 2, .heads = 6, .kv_heads = 3, .head_dim = 4, .d_ff = 22};
-  Trainer trained(torus.engine(), plan_training(config, training, parse_strategy("fsdp=X,tp=Y", mesh), mesh),
+  Trainer trained(torus.engine(), plan_training({config, training, parse_strategy("fsdp=X,tp=Y", mesh)}, mesh),
                   training.prices);
   Tracing tracing(torus, path, trained.executor().trace());
   trained.set_recording(tracing.recording());

@@ -1,0 +1,77 @@
+#include "models/training/training_search.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "models/architecture/accounting.h"
+
+namespace shardline {
+namespace {
+
+/// The fewest elements of a step, over all ranks: the parameters, and the logits or the widest
+/// array of a layer.
+double least_elements(const TransformerConfig& config, const BatchShape& batch) {
+  const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
+  const Index widest = std::max({config.vocab, config.d_ff, config.d_model});
+  return static_cast<double>(parameter_count(config)) + tokens * static_cast<double>(widest);
+}
+
+/// A smaller run, and the option that makes it.
+struct Way {
+  std::string option;
+  TrainingRun run;
+};
+
+/// The half, quarter, ... of the batch.
+std::vector<Way> smaller_batches(TrainingRun run) {
+  std::vector<Way> ways;
+  Index& sequences = run.options.batch.sequences;
+  while (sequences > 1) {
+    sequences /= 2;
+    ways.push_back({fmt::format("--batch {}", sequences), run});
+  }
+  return ways;
+}
+
+/// The run by the table of every strategy, cheapest first.
+std::vector<Way> other_strategies(TrainingRun run, const AbstractMesh& mesh) {
+  std::vector<Way> ways;
+  const std::vector<PricedStrategy> priced = priced_strategies(run, mesh);
+  run.options.by_price = false;
+  for (const PricedStrategy& each : priced) {
+    run.strategy = each.strategy;
+    ways.push_back({fmt::format("--strategy {}", to_string(run.strategy)), run});
+  }
+  return ways;
+}
+
+}  // namespace
+
+Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh) {
+  const double elements = least_elements(run.config, run.options.batch) / static_cast<double>(mesh.ranks());
+  return Bytes(elements * static_cast<double>(size_of(run.options.dtype)));
+}
+
+std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh) {
+  const TrainingOptions& options = run.options;
+  const TrainingStep step = make_training_step(run.config, options.batch, options.adamw, options.types());
+  return price_strategies(step.model.program, mesh, options.policy, options.prices, options.schedule);
+}
+
+std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
+                           const std::function<bool(const TrainingPlan&)>& fits) {
+  std::vector<std::string> found;
+  for (const std::vector<Way>& ways : {smaller_batches(run), other_strategies(run, mesh)}) {
+    for (const Way& way : ways) {
+      if (least_training_memory(way.run, mesh) > kBeyondAnyMachine) continue;
+      if (!fits(plan_training(way.run, mesh))) continue;
+      found.push_back(way.option);
+      break;
+    }
+  }
+  if (found.empty()) return "no smaller --batch and no --strategy would fit; more nodes or a smaller model might";
+  return fmt::format("{} would fit", fmt::join(found, ", or "));
+}
+
+}  // namespace shardline

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/strategy/auto_strategy.h"
+#include "models/training/training_plan.h"
+#include "runtime/base/units.h"
+
+namespace shardline {
+
+/// The least memory of every rank, from sizes alone. Works even if no plan can be made.
+Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh);
+
+/// No rank has more bytes than this. Larger shapes could not be counted in 64 bits.
+inline constexpr Bytes kBeyondAnyMachine{1e14};
+
+/// Every strategy for a run, whatever its own, as price_strategies() lists them.
+std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh);
+
+/// Says what of a run that does not fit would fit: the half, quarter, ... of its batch, and the cheapest strategy under
+/// which the whole batch does. `fits` judges a plan. Pure; equal on all ranks if `fits` is.
+std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
+                           const std::function<bool(const TrainingPlan&)>& fits);
+
+}  // namespace shardline

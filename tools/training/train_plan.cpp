@@ -1,0 +1,62 @@
+#include "tools/training/train_plan.h"
+
+#include <algorithm>
+
+#include "models/training/training_memory.h"
+#include "models/training/training_search.h"
+
+namespace shardline::tools {
+namespace {
+
+/// Gives the run the cheapest strategy that fits the machine. Returns all there were.
+std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, TrainingRun& run) {
+  std::vector<PricedStrategy> priced = priced_strategies(run, job.mesh().axes());
+  // What is free at the moment must not matter here: it would decide about bits.
+  const Bytes memory = job.machine().memory_per_rank - options.text_memory;
+  const PricedStrategy& cheapest = options.fits_memory ? cheapest_that_fits(priced, memory) : priced.at(0);
+  run.strategy = cheapest.strategy;
+  run.options.by_price = cheapest.by_price;
+  return priced;
+}
+
+}  // namespace
+
+PlannedRun plan_that_fits(const Job& job, const TrainOptions& options) {
+  const AbstractMesh& mesh = job.mesh().axes();
+  const bool saves = !options.save.empty();
+  TrainingRun run = options.run;
+  std::vector<PricedStrategy> priced;
+  if (options.chooses) priced = choose(job, options, run);
+  const auto need_of = [&](const TrainingPlan& plan, Index rank) {
+    const TrainingMemory memory = training_memory(plan, rank, saves);
+    return MemoryNeed{.own = memory.own + options.text_memory, .shared = memory.arena};
+  };
+  const auto advice = [&](const std::function<bool(const MemoryNeed&)>& fits) {
+    return what_would_fit(run, mesh, [&](const TrainingPlan& plan) { return fits(need_of(plan, 0)); });
+  };
+  const std::string what = fmt::format("train --strategy {}", to_string(run.strategy));
+  const Bytes least = least_training_memory(run, mesh);
+  if (least > kBeyondAnyMachine) job.require_memory(what, {.own = least, .shared = Bytes(0)}, advice);
+  PlannedRun planned{plan_training(run, mesh), std::move(priced)};
+  job.require_memory(what, need_of(planned.plan, job.mesh().rank()), advice);
+  return planned;
+}
+
+std::string choice_text(const Job& job, const PlannedRun& planned) {
+  if (planned.priced.empty()) return "";
+  constexpr std::size_t kListed = 6;
+  const std::size_t listed = std::min(planned.priced.size(), kListed);
+  std::string text =
+      fmt::format("strategies by {}, {} of {}:\n",
+                  job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices",
+                  listed, planned.priced.size());
+  for (std::size_t i = 0; i < listed; ++i) {
+    const PricedStrategy& each = planned.priced[i];
+    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}\n", to_string(each.strategy),
+                        to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table",
+                        each.strategy == planned.plan.run.strategy ? "  <- chosen" : "");
+  }
+  return text + "\n";
+}
+
+}  // namespace shardline::tools

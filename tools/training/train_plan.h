@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/strategy/auto_strategy.h"
+#include "tools/training/train_options.h"
+
+namespace shardline::tools {
+
+/// A run with its strategy, before it holds an array.
+struct PlannedRun {
+  TrainingPlan plan;
+  std::vector<PricedStrategy> priced;  ///< when prices chose the strategy: all there were, cheapest first
+};
+
+/// Collective over all ranks: the plan of a run. Prices choose the cheapest strategy that fits the machine, unless one
+/// was named. Refuses a run that does not fit, before anything is allocated, and says which smaller batch and which
+/// strategy would fit.
+PlannedRun plan_that_fits(const Job& job, const TrainOptions& options);
+
+/// The cheapest strategies with their prices. Empty if the strategy was named.
+std::string choice_text(const Job& job, const PlannedRun& planned);
+
+}  // namespace shardline::tools

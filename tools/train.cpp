@@ -179,7 +179,7 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const s
 }
 
 int train(Job& job, const TrainOptions& options) {
-  PlannedRun planned = plan_that_fits(job, options);
+  ChosenPlan planned = plan_that_fits(job, options);
   const ByteData data(options.texts, options.run.options.batch.tokens, job.seed(), [&](const std::string& path) {
     return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
   });

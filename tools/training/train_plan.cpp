@@ -21,7 +21,7 @@ std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, 
 
 }  // namespace
 
-PlannedRun plan_that_fits(const Job& job, const TrainOptions& options) {
+ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   const AbstractMesh& mesh = job.mesh().axes();
   const bool saves = !options.save.empty();
   TrainingRun run = options.run;
@@ -37,12 +37,12 @@ PlannedRun plan_that_fits(const Job& job, const TrainOptions& options) {
   const std::string what = fmt::format("train --strategy {}", to_string(run.strategy));
   const Bytes least = least_training_memory(run, mesh);
   if (least > kBeyondAnyMachine) job.require_memory(what, {.own = least, .shared = Bytes(0)}, advice);
-  PlannedRun planned{plan_training(run, mesh), std::move(priced)};
+  ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
   job.require_memory(what, need_of(planned.plan, job.mesh().rank()), advice);
   return planned;
 }
 
-std::string choice_text(const Job& job, const PlannedRun& planned) {
+std::string choice_text(const Job& job, const ChosenPlan& planned) {
   if (planned.priced.empty()) return "";
   constexpr std::size_t kListed = 6;
   const std::size_t listed = std::min(planned.priced.size(), kListed);

@@ -9,7 +9,7 @@
 namespace shardline::tools {
 
 /// A run with its strategy, before it holds an array.
-struct PlannedRun {
+struct ChosenPlan {
   TrainingPlan plan;
   std::vector<PricedStrategy> priced;  ///< when prices chose the strategy: all there were, cheapest first
 };
@@ -17,9 +17,9 @@ struct PlannedRun {
 /// Collective over all ranks: the plan of a run. Prices choose the cheapest strategy that fits the machine, unless one
 /// was named. Refuses a run that does not fit, before anything is allocated, and says which smaller batch and which
 /// strategy would fit.
-PlannedRun plan_that_fits(const Job& job, const TrainOptions& options);
+ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options);
 
 /// The cheapest strategies with their prices. Empty if the strategy was named.
-std::string choice_text(const Job& job, const PlannedRun& planned);
+std::string choice_text(const Job& job, const ChosenPlan& planned);
 
 }  // namespace shardline::tools

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "program/run/program_samples.h"
 #include "program/run/multiply.h"
+#include "program/run/program_samples.h"
 #include "roofline/measure/calibrate.h"
 #include "runtime/mpi/environment.h"
 

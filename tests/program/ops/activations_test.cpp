@@ -45,6 +45,7 @@ const std::vector<Activation> kActivations{
 /// The sample program of a kind with its derivative. Its arrays have `count` elements.
 Program program_of(const Activation& activation, Index count) {
   Program program;
+  program.sizes = {{"I", 1}, {"J", count}};
   for (const OperationKind& kind : operation_kinds()) {
     if (kind.name != activation.kind) continue;
     const ArrayId y = kind.sample(program);
@@ -54,7 +55,6 @@ Program program_of(const Activation& activation, Index count) {
     differentiate(program, {{y, dy}}, operands);
   }
   SHARDLINE_CHECK(program.operations.size() == 2, "{} is no activation", activation.kind);
-  for (Operation& operation : program.operations) operation.extents = {1, count};
   return program;
 }
 

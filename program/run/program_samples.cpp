@@ -1,55 +1,75 @@
 #include "program/run/program_samples.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "program/ops/add.h"
 #include "program/partition/partition.h"
 #include "program/run/execute.h"
 #include "program/transform/samples.h"
+#include "roofline/price/hardware.h"
+#include "runtime/base/statistics.h"
+#include "runtime/trace/clock.h"
 
 namespace shardline {
 namespace {
 
-std::vector<roofline::KernelSample> samples_of(DType dtype, SampleSize size) {
+std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
   std::vector<roofline::KernelSample> samples;
-  for (const SampledKernel& sampled : sampled_kernels(dtype, size)) {
+  for (const SampledKernel& sampled : sampled_kernels(dtype)) {
     samples.push_back({std::string(sampled.kernel->name), sampled.run->cost(sampled.operation, sampled.phase),
                        [sampled] { sampled.run->run(sampled.operation, sampled.phase); }});
   }
   return samples;
 }
 
-std::vector<roofline::KernelSample> kernel_samples(DType dtype) { return samples_of(dtype, SampleSize::large); }
+/// The name of the kernel of each step, where matrix products differ from other einsums.
+std::vector<std::string> kernel_names(const RankProgram& program) {
+  std::vector<std::string> names;
+  for (const Step& step : program.steps) {
+    const Phase& phase = program.phase_of(step);
+    const bool multiplies = phase.kernel->form == KernelForm::product && program.operation_of(step).extents.size() > 2;
+    names.emplace_back(multiplies ? roofline::kMatrixProduct : phase.kernel->name);
+  }
+  return names;
+}
 
-std::vector<roofline::KernelSample> small_samples(DType dtype) { return samples_of(dtype, SampleSize::small); }
+/// Runs the program once.
+roofline::StepTimes times_of(Executor& executor, const std::vector<std::string>& names) {
+  const Seconds begin = now();
+  executor.run();
+  Seconds between = now() - begin;
+  std::map<std::string, std::vector<Seconds>> spans;
+  for (const Span& span : executor.trace().spans()) {
+    spans[names[static_cast<std::size_t>(span.label)]].push_back(span.end - span.begin);
+    between = between - (span.end - span.begin);
+  }
+  executor.forget_times();
+  roofline::StepTimes times{.kernels = {}, .between = between / static_cast<double>(names.size())};
+  for (auto& [name, each] : spans) times.kernels[name] = median(std::move(each));
+  return times;
+}
 
-roofline::OverheadSample overhead_sample(collectives::Engine& engine) {
-  constexpr int kSteps = 4096;  // beyond the inner caches, as the program of a model of many layers
-  constexpr Index kElements = 16;
-  Program program;
-  program.sizes = {{"I", kElements}};
-  const ArrayId x = program.add_input("x", {"I"}, Role::activation);
-  ArrayId sum = x;
-  for (int i = 0; i < kSteps; ++i) sum = add(program, "y" + std::to_string(i), {sum, x});
-  program.outputs = {sum};
-  const Sharding whole = Sharding::replicated(1);
-  RankProgram steps =
-      partition(program, engine.mesh().axes(), {.layouts = {{x, whole}, {sum, whole}}, .work = {}, .policy = {}});
-  const auto executor = std::make_shared<Executor>(compile(std::move(steps), {}), engine);
-  executor->set(x, Tensor::zeros(DType::f32, {kElements}));
-  return {.steps = kSteps, .run = [executor] {
-            executor->run();
-            executor->forget_times();
-          }};
+/// The program is larger than the inner caches, as the program of a model of many layers.
+roofline::ProgramSample program_sample(collectives::Engine& engine, DType dtype) {
+  constexpr int kTimes = 40;
+  constexpr Index kProduct = 4;
+  SampleProgram sample = sample_program(kTimes, kProduct, dtype);
+  Declaration declaration;
+  for (ArrayId array = 0; array < static_cast<ArrayId>(sample.program.arrays.size()); ++array) {
+    declaration.layouts[array] = Sharding::replicated(sample.program.array(array).dims.size());
+  }
+  RankProgram program = partition(std::move(sample.program), engine.mesh().axes(), declaration);
+  std::vector<std::string> names = kernel_names(program);
+  const auto executor = std::make_shared<Executor>(compile(std::move(program), {}), engine);
+  for (const auto& [input, value] : sample.inputs) executor->set(input, value);
+  return {.run = [executor, names = std::move(names)] { return times_of(*executor, names); }, .product = kProduct};
 }
 
 }  // namespace
 
-roofline::ProgramSamples program_samples() {
-  return {.kernels = kernel_samples, .small_kernels = small_samples, .overhead = overhead_sample};
-}
+roofline::ProgramSamples program_samples() { return {.kernels = kernel_samples, .program = program_sample}; }
 
 }  // namespace shardline

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "program/ops/builder.h"
+#include "program/ops/einsum.h"
 #include "program/ops/run_phase.h"
 #include "program/ops/table.h"
 #include "program/transform/differentiate.h"
@@ -20,11 +21,11 @@ const OperationKind& kind_named(const std::string& name) {
   throw Error("there is no operation " + name);
 }
 
-/// Appends the derivative for every floating-point input.
-void append_derivative(Program& program, ArrayId result) {
+/// Appends the derivative for every floating-point input from number `first` on.
+void append_derivative(Program& program, ArrayId result, std::size_t first = 0) {
   std::vector<ArrayId> wanted;
-  for (const ArrayId input : program.inputs) {
-    if (program.array(input).role != Role::tokens) wanted.push_back(input);
+  for (std::size_t i = first; i < program.inputs.size(); ++i) {
+    if (program.array(program.inputs[i]).role != Role::tokens) wanted.push_back(program.inputs[i]);
   }
   const ArrayId seed = add_like(program, "d" + program.array(result).name, result, Role::gradient);
   program.inputs.push_back(seed);
@@ -50,13 +51,10 @@ Tensor ids(const Array& array, Index limit) {
 
 }  // namespace
 
-SampleRun::SampleRun(const std::string& kind, DType dtype, SampleSize size) {
+SampleRun::SampleRun(const std::string& kind, DType dtype) {
   program_.dtype = dtype;
   const OperationKind& row = kind_named(kind);
   program_.sizes = row.sample_sizes;
-  if (size == SampleSize::small) {
-    for (auto& [dim, extent] : program_.sizes) extent = std::min<Index>(extent, 4);
-  }
   const ArrayId result = row.sample(program_);
   if (row.derivative != nullptr) append_derivative(program_, result);
   const std::set<ArrayId> inputs(program_.inputs.begin(), program_.inputs.end());
@@ -93,11 +91,11 @@ kernels::Cost SampleRun::cost(std::size_t operation, std::size_t phase) const {
   return phase_cost(program_, program_.operations.at(operation), phase, ranges_[operation]);
 }
 
-std::vector<SampledKernel> sampled_kernels(DType dtype, SampleSize size) {
+std::vector<SampledKernel> sampled_kernels(DType dtype) {
   std::vector<SampledKernel> sampled;
   std::set<const Kernel*> known;
   for (const OperationKind& kind : operation_kinds()) {
-    const auto run = std::make_shared<SampleRun>(std::string(kind.name), dtype, size);
+    const auto run = std::make_shared<SampleRun>(std::string(kind.name), dtype);
     run->run_all();  // so every kernel is timed on arrays that its operation made
     const std::vector<Operation>& operations = run->program().operations;
     for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -108,6 +106,43 @@ std::vector<SampledKernel> sampled_kernels(DType dtype, SampleSize size) {
     }
   }
   return sampled;
+}
+
+SampleProgram sample_program(int times, Index product, DType dtype) {
+  constexpr Index kPart = 32;  // of each dim of the samples
+  SampleProgram sample;
+  Program& program = sample.program;
+  program.dtype = dtype;
+  const auto append = [&](const OperationKind& kind) {
+    const std::size_t first = program.inputs.size();
+    program.sizes = kind.sample_sizes;
+    for (auto& [dim, extent] : program.sizes) extent = std::max<Index>(1, extent / kPart);
+    const ArrayId result = kind.sample(program);
+    if (kind.derivative != nullptr) append_derivative(program, result, first);
+    for (std::size_t i = first; i < program.inputs.size(); ++i) {
+      const Array& array = program.array(program.inputs[i]);
+      const bool tokens = array.role == Role::tokens;
+      sample.inputs[program.inputs[i]] = tokens ? ids(array, program.sizes.at("V")) : numbers(array);
+    }
+  };
+  const OperationKind multiply{
+      .name = "einsum",
+      .derivative = derivative_of("einsum"),
+      .sample =
+          [](Program& p) {
+            const ArrayId a = p.add_input("a", {"I", "J"}, Role::activation);
+            const ArrayId b = p.add_input("b", {"J", "K"}, Role::activation);
+            return einsum(p, "c", {a, b}, {"I", "K"});
+          },
+      .sample_sizes = {{"I", kPart * product}, {"J", kPart * product}, {"K", kPart * product}}};
+  for (int i = 0; i < times; ++i) {
+    for (const OperationKind& kind : operation_kinds()) append(kind);
+    append(multiply);
+  }
+  for (const Operation& operation : program.operations) {
+    program.outputs.insert(program.outputs.end(), operation.results.begin(), operation.results.end());
+  }
+  return sample;
 }
 
 }  // namespace shardline

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,15 +11,12 @@
 
 namespace shardline {
 
-/// Large: arrays of a few hundred kilobytes. Small: no dim above 4, so that calls take little more than their start.
-enum class SampleSize : std::uint8_t { large, small };
-
 /// The sample of a kind of operation, with arrays in memory. The operation and its derivative form
 /// one program. One rank can run its phases in order on whole arrays.
 class SampleRun {
  public:
   /// Throws Error if there is no such kind.
-  SampleRun(const std::string& kind, DType dtype, SampleSize size = SampleSize::large);
+  SampleRun(const std::string& kind, DType dtype);
 
   const Program& program() const { return program_; }
   /// Runs a phase of an operation, both by number.
@@ -43,6 +40,16 @@ struct SampledKernel {
   std::size_t operation = 0;
   std::size_t phase = 0;
 };
-std::vector<SampledKernel> sampled_kernels(DType dtype, SampleSize size = SampleSize::large);
+std::vector<SampledKernel> sampled_kernels(DType dtype);
+
+/// A program with the values of its inputs.
+struct SampleProgram {
+  Program program;
+  std::map<ArrayId, Tensor> inputs;
+};
+
+/// Every kind of operation and its derivative on a few elements, and a matrix product with its derivative of extents
+/// `product`, all that `times` times in turn.
+SampleProgram sample_program(int times, Index product, DType dtype);
 
 }  // namespace shardline

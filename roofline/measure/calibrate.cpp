@@ -1,5 +1,9 @@
 #include "roofline/measure/calibrate.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include "roofline/machine/figures.h"
 #include "roofline/measure/compute_probe.h"
 #include "roofline/measure/link_probe.h"
@@ -10,14 +14,21 @@
 namespace shardline::roofline {
 namespace {
 
-/// The overhead of an operation: allocate a result, call a kernel on almost no data, read the clock.
-Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const OverheadSample& overhead) {
+/// The program sample of each element type that has one.
+using Samples = std::map<DType, ProgramSample>;
+
+Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const Samples& programs) {
   const mpi::Communicator& comm = mesh.comm();
-  const ProbeEffort effort{options.gemm_sizes, options.budget, options.samples};
+  const ProbeEffort effort{options.gemm_sizes, options.budget, options.samples.kernels};
   Machine machine{.name = "this machine"};
   for (const DType dtype : options.dtypes) machine.compute[dtype] = probe_compute(comm, dtype, effort);
   machine.memory = probe_memory(comm, options.budget);
-  machine.overhead = probe_overhead(comm, options.budget, overhead);
+  for (const auto& [dtype, program] : programs) {
+    Compute& compute = machine.compute.at(dtype);
+    StepStarts starts = probe_starts(comm, options.budget, program, compute.gemm);
+    compute.latencies = std::move(starts.latencies);
+    machine.overhead = std::max(machine.overhead, starts.overhead);
+  }
   if (mesh.ranks() > 1) {
     machine.contention.gemm = probe_gemm_contention(comm, effort);
     machine.contention.memory = probe_memory_contention(comm, options.budget);
@@ -32,12 +43,15 @@ Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const 
 
 Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options) {
   const Mesh& mesh = engine.mesh();
-  const OverheadSample overhead = options.samples.overhead(engine);
+  Samples programs;
+  for (const DType dtype : options.dtypes) {
+    if (dtype != DType::bf16) programs[dtype] = options.samples.program(engine, dtype);
+  }
   const auto wanted = static_cast<std::size_t>(options.rounds);
   std::vector<Machine> rounds;
   const Seconds begin = now();
   for (bool more = true; more;) {
-    rounds.push_back(measure_once(mesh, options, overhead));
+    rounds.push_back(measure_once(mesh, options, programs));
     const auto done = static_cast<double>(rounds.size());
     const double expected = mesh.comm().max((now() - begin).value * (done + 1) / done);
     more = rounds.size() < wanted && expected < options.most.value;

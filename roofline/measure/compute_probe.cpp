@@ -70,11 +70,6 @@ GemmRates probe_products(const mpi::Communicator& comm, const ProbeEffort& effor
   return {effort.gemm_sizes, std::move(rates)};
 }
 
-void probe_other_kernels(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort, Compute& compute) {
-  compute.kernels = probe_kernels(comm, effort.budget, effort.samples.kernels(dtype));
-  compute.latencies = probe_latencies(comm, effort.budget / 4, effort.samples.small_kernels(dtype));
-}
-
 }  // namespace
 
 Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort) {
@@ -82,14 +77,14 @@ Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEff
   switch (dtype) {
     case DType::f64:
       compute.gemm = probe_products<Products<double>>(comm, effort);
-      probe_other_kernels(comm, dtype, effort, compute);
+      compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
       break;
     case DType::bf16:
       compute.gemm = probe_products<WidenedProducts>(comm, effort);
       break;
     default:
       compute.gemm = probe_products<Products<float>>(comm, effort);
-      probe_other_kernels(comm, dtype, effort, compute);
+      compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
   }
   compute.peak = compute.gemm.best();
   return compute;

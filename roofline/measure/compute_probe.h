@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "roofline/machine/machine.h"
-#include "roofline/measure/program_samples.h"
+#include "roofline/measure/kernel_probe.h"
 #include "runtime/mpi/communicator.h"
 
 namespace shardline::roofline {
@@ -12,7 +12,7 @@ namespace shardline::roofline {
 struct ProbeEffort {
   std::vector<Index> gemm_sizes;  ///< for each extent of a matrix product
   Seconds budget;                 ///< for one figure, unless one run takes longer
-  ProgramSamples samples;         ///< timed after the matrix products
+  KernelSamples kernels;          ///< timed after the matrix products
 };
 
 /// Measures matrix products of all extents of the grid and every other kernel on arrays in the caches, in

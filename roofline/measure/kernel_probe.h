@@ -12,7 +12,7 @@
 
 namespace shardline::roofline {
 
-/// A call of a kernel for a measurement: on arrays of a few hundred kilobytes, or on a few elements.
+/// A call of a kernel for a measurement: on arrays of a few hundred kilobytes.
 struct KernelSample {
   std::string name;  ///< the name of the kernel in programs
   kernels::Cost cost;
@@ -22,11 +22,6 @@ struct KernelSample {
 /// The kernels to time, for one element type. The operations of programs provide them, which are on a higher
 /// floor.
 using KernelSamples = std::vector<KernelSample> (*)(DType);
-
-/// The time to start every sampled kernel, by name, for each of its parts: its time on a few elements beyond that of
-/// the quickest kernel. All ranks work at once and the slowest counts. Collective over `comm`.
-std::map<std::string, Seconds> probe_latencies(const mpi::Communicator& comm, Seconds budget,
-                                               const std::vector<KernelSample>& samples);
 
 /// The rate of every sampled kernel, by name, in FLOPs as in its cost. Leaves out kernels that only move data,
 /// because memory binds them. All ranks work at once and the slowest counts. Collective over `comm`.

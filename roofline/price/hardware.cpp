@@ -15,10 +15,9 @@ FlopsPerSecond ceiling(const Work& work, const Hardware& hardware) {
   return own == hardware.kernels.end() ? hardware.matmul : own->second;
 }
 
-/// The rates of products include their start.
 Seconds latency(const Work& work, const Hardware& hardware) {
-  const auto own = hardware.latencies.find(std::string(work.kernel));
-  return work.m > 0 || own == hardware.latencies.end() ? Seconds(0) : own->second * work.cost.parts;
+  const auto own = hardware.latencies.find(std::string(work.m > 0 ? kMatrixProduct : work.kernel));
+  return own == hardware.latencies.end() ? Seconds(0) : own->second * work.cost.parts;
 }
 
 Seconds math_time(const Work& work, const Hardware& hardware) {

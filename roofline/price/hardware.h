@@ -123,8 +123,11 @@ struct Work {
   std::vector<Touch> touches = {};
 };
 
+/// The name of matrix products in `Hardware::latencies`.
+inline constexpr std::string_view kMatrixProduct = "matrix_product";
+
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus
-/// the overhead of an operation and, except for products, the latency of the kernel times its parts. The rate is that
+/// the overhead of an operation and the latency of the kernel times its parts. The rate is that
 /// of products of these extents or, for other kernels, that of `Hardware::kernels`. A product also takes the extra time
 /// to load its operands, compared with the measurement of its rate. With `Hardware::products_copy` it takes the whole
 /// time to load them.

@@ -29,13 +29,20 @@ std::vector<KernelSample> two_kernels(DType) {
   return {{"works", {Flops(2), Bytes(8)}, [] { sink = sink * 0.5 + 1; }}, {"moves", {Flops(0), Bytes(8)}, [] {}}};
 }
 
+/// Steps of two kernels and of a product.
+ProgramSample one_step(collectives::Engine&, DType) {
+  return {
+      .run =
+          [] {
+            return StepTimes{
+                .kernels = {{"works", Seconds(3)}, {"moves", Seconds(1)}, {std::string(kMatrixProduct), Seconds(2)}},
+                .between = Seconds(0.5)};
+          },
+      .product = 8};
+}
+
 CalibrationOptions quick(int rounds) {
-  return {.samples = {.kernels = two_kernels,
-                      .small_kernels = two_kernels,
-                      .overhead =
-                          [](collectives::Engine&) {
-                            return OverheadSample{4, [] {}};
-                          }},
+  return {.samples = {.kernels = two_kernels, .program = one_step},
           .dtypes = {DType::f32},
           .gemm_sizes = {8, 32},
           .rounds = rounds,
@@ -59,6 +66,18 @@ TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {
   });
   EXPECT_EQ(machine.axes.size(), mesh.ranks() > 1 ? 1U : 0U);
   EXPECT_NO_THROW(static_cast<void>(hardware_of(machine, mesh.axes(), DType::f32)));
+}
+
+TEST(Calibrate, StartsFollowFromTheStepsOfAProgram) {
+  const Mesh mesh = world();
+  collectives::Engine engine(mesh);
+  // 2 x 8 x 8 x 8 FLOPs at this rate take a quarter of a second.
+  const GemmRates rates({8}, {FlopsPerSecond(4096)});
+  const StepStarts starts = probe_starts(mesh.comm(), Seconds(1e-5), one_step(engine, DType::f32), rates);
+  EXPECT_EQ(starts.overhead, Seconds(1.5));
+  EXPECT_EQ(starts.latencies,
+            (std::map<std::string, Seconds>{
+                {"works", Seconds(2)}, {"moves", Seconds(0)}, {std::string(kMatrixProduct), Seconds(0.75)}}));
 }
 
 TEST(Calibrate, OneRoundIsNotReliable) {

@@ -36,15 +36,15 @@ TEST(KernelPrice, OtherKernelsHaveTheirOwnCeiling) {
   EXPECT_DOUBLE_EQ(kernel_price({.cost = {Flops(2e6), Bytes(8)}, .kernel = "gelu"}, hardware).math.value, 2e-3);
 }
 
-/// A latency counts for each part of a call. Products have theirs in their rates.
-TEST(KernelPrice, OtherKernelsTakeTimeToStart) {
+/// A latency counts for each part of a call. Products have a latency of their own.
+TEST(KernelPrice, KernelsTakeTimeToStart) {
   Hardware hardware = simple();
-  hardware.latencies = {{"attention", Seconds(2)}, {"einsum", Seconds(3)}};
+  hardware.latencies = {{"attention", Seconds(2)}, {"einsum", Seconds(3)}, {std::string(kMatrixProduct), Seconds(5)}};
   const Work heads{.cost = {Flops(1e9), Bytes(8), 4}, .kernel = "attention"};
   EXPECT_DOUBLE_EQ(kernel_price(heads, hardware).time.value, 1e-3 + 4 * 2 + 1);
   EXPECT_EQ(kernel_price(heads, hardware).limiter, Limiter::latency);
   const Work product{.cost = {Flops(1e9), Bytes(8)}, .kernel = "einsum", .m = 10, .n = 10, .k = 10};
-  EXPECT_DOUBLE_EQ(kernel_price(product, hardware).time.value, 1e-3 + 1);
+  EXPECT_DOUBLE_EQ(kernel_price(product, hardware).time.value, 1e-3 + 5 + 1);
   EXPECT_DOUBLE_EQ(kernel_price({.cost = product.cost, .kernel = "einsum"}, hardware).time.value, 1e-3 + 3 + 1);
 }
 

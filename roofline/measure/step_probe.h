@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "collectives/run/progress.h"
+#include "roofline/price/gemm_rates.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/units.h"
+#include "runtime/mpi/communicator.h"
+
+namespace shardline::roofline {
+
+/// The times of the steps of one run of a program on this rank.
+struct StepTimes {
+  std::map<std::string, Seconds> kernels = {};  ///< the median of the steps of each kernel, by name; see kMatrixProduct
+  Seconds between = {};                         ///< time outside of steps, for each step
+};
+
+/// A program of every kernel on a few elements, in turn, and of matrix products.
+struct ProgramSample {
+  std::function<StepTimes()> run;  ///< runs it once on this rank
+  Index product = 0;               ///< m, n and k of the matrix products
+};
+
+/// Makes the sample for one element type. Collective over the mesh of `engine`.
+using MakeProgramSample = ProgramSample (*)(collectives::Engine& engine, DType dtype);
+
+/// The time to start steps.
+struct StepStarts {
+  Seconds overhead;                          ///< of any step
+  std::map<std::string, Seconds> latencies;  ///< what the steps of each kernel take beyond that, by name
+};
+
+/// The step of the quickest kernel and the time between steps are the overhead. The latency of matrix products is what
+/// their rate in `gemm` does not explain. All ranks run at once and the slowest counts. Collective over `comm`.
+StepStarts probe_starts(const mpi::Communicator& comm, Seconds budget, const ProgramSample& sample,
+                        const GemmRates& gemm);
+
+}  // namespace shardline::roofline

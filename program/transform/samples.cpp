@@ -139,9 +139,8 @@ SampleProgram sample_program(int times, Index product, DType dtype) {
     for (const OperationKind& kind : operation_kinds()) append(kind);
     append(multiply);
   }
-  for (const Operation& operation : program.operations) {
-    program.outputs.insert(program.outputs.end(), operation.results.begin(), operation.results.end());
-  }
+  program.outputs = program.operations.back().results;
+  for (const auto& [before, after] : program.updates) program.outputs.push_back(after);
   return sample;
 }
 

@@ -1,18 +1,30 @@
 #include "roofline/measure/calibrate.h"
 
-#include <algorithm>
 #include <map>
-#include <utility>
+#include <vector>
 
+#include "kernels/elementwise.h"
 #include "roofline/machine/figures.h"
 #include "roofline/measure/compute_probe.h"
 #include "roofline/measure/link_probe.h"
 #include "roofline/measure/memory_probe.h"
 #include "roofline/measure/repeat.h"
+#include "roofline/measure/step_probe.h"
 #include "roofline/measure/tuning_probe.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::roofline {
 namespace {
+
+/// The overhead of an operation: allocates a result, calls a kernel on almost no data and reads the clock.
+Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
+  const Tensor operand = Tensor::zeros(DType::f32, {16});
+  return time_busy(comm, {.budget = budget, .least = 100}, [&] {
+    Tensor result(DType::f32, {16});
+    const std::vector<View<const float>> terms{operand.view<float>()};
+    kernels::add<float>(terms, result.view<float>());
+  });
+}
 
 /// The program sample of each element type that has one.
 using Samples = std::map<DType, ProgramSample>;
@@ -23,11 +35,10 @@ Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const 
   Machine machine{.name = "this machine"};
   for (const DType dtype : options.dtypes) machine.compute[dtype] = probe_compute(comm, dtype, effort);
   machine.memory = probe_memory(comm, options.budget);
+  machine.overhead = probe_overhead(comm, options.budget);
   for (const auto& [dtype, program] : programs) {
     Compute& compute = machine.compute.at(dtype);
-    StepStarts starts = probe_starts(comm, options.budget, program, compute.gemm);
-    compute.latencies = std::move(starts.latencies);
-    machine.overhead = std::max(machine.overhead, starts.overhead);
+    compute.latencies = probe_latencies(comm, options.budget, program, machine.overhead, compute.gemm);
   }
   if (mesh.ranks() > 1) {
     machine.contention.gemm = probe_gemm_contention(comm, effort);

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "roofline/price/hardware.h"
-#include "runtime/base/check.h"
 #include "runtime/base/statistics.h"
 #include "runtime/trace/clock.h"
 
@@ -28,8 +27,8 @@ StepTimes medians(const mpi::Communicator& comm, const std::vector<StepTimes>& r
 
 }  // namespace
 
-StepStarts probe_starts(const mpi::Communicator& comm, Seconds budget, const ProgramSample& sample,
-                        const GemmRates& gemm) {
+std::map<std::string, Seconds> probe_latencies(const mpi::Communicator& comm, Seconds budget,
+                                               const ProgramSample& sample, Seconds overhead, const GemmRates& gemm) {
   constexpr std::size_t kLeast = 3;
   sample.run();
   comm.barrier();
@@ -37,18 +36,16 @@ StepStarts probe_starts(const mpi::Communicator& comm, Seconds budget, const Pro
   const Seconds begin = now();
   while (runs.size() < kLeast || now() - begin < budget) runs.push_back(sample.run());
   const StepTimes times = medians(comm, runs);
-  SHARDLINE_CHECK(!times.kernels.empty(), "a sample of no kernel");
-  Seconds least = times.kernels.begin()->second;
-  for (const auto& [name, time] : times.kernels) least = std::min(least, time);
-  StepStarts starts{.overhead = times.between + least, .latencies = {}};
-  for (const auto& [name, time] : times.kernels) starts.latencies[name] = time - least;
-  const auto product = starts.latencies.find(std::string(kMatrixProduct));
-  if (product != starts.latencies.end()) {
-    const auto size = static_cast<double>(sample.product);
-    const Seconds known = Flops(2 * size * size * size) / gemm.at(sample.product, sample.product, sample.product);
-    product->second = std::max(Seconds(0), product->second - known);
+  std::map<std::string, Seconds> latencies;
+  for (const auto& [name, time] : times.kernels) {
+    Seconds known = overhead;
+    if (name == kMatrixProduct) {
+      const auto size = static_cast<double>(sample.product);
+      known += Flops(2 * size * size * size) / gemm.at(sample.product, sample.product, sample.product);
+    }
+    latencies[name] = std::max(Seconds(0), time + times.between - known);
   }
-  return starts;
+  return latencies;
 }
 
 }  // namespace shardline::roofline

@@ -27,15 +27,10 @@ struct ProgramSample {
 /// Makes the sample for one element type. Collective over the mesh of `engine`.
 using MakeProgramSample = ProgramSample (*)(collectives::Engine& engine, DType dtype);
 
-/// The time to start steps.
-struct StepStarts {
-  Seconds overhead;                          ///< of any step
-  std::map<std::string, Seconds> latencies;  ///< what the steps of each kernel take beyond that, by name
-};
-
-/// The step of the quickest kernel and the time between steps are the overhead. The latency of matrix products is what
-/// their rate in `gemm` does not explain. All ranks run at once and the slowest counts. Collective over `comm`.
-StepStarts probe_starts(const mpi::Communicator& comm, Seconds budget, const ProgramSample& sample,
-                        const GemmRates& gemm);
+/// The latency of each kernel, by name: its step and the time between steps, beyond `overhead`. The latency of matrix
+/// products is what their rate in `gemm` does not explain. None is negative. All ranks run at once and the slowest
+/// counts. Collective over `comm`.
+std::map<std::string, Seconds> probe_latencies(const mpi::Communicator& comm, Seconds budget,
+                                               const ProgramSample& sample, Seconds overhead, const GemmRates& gemm);
 
 }  // namespace shardline::roofline

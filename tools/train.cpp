@@ -41,7 +41,7 @@ struct Progress {
   bool interrupted = false;
 };
 
-/// How many of the first steps are not typical: they pay for cold caches and fresh memory. None of a very short run.
+/// The number of first steps that do not count: their caches are cold and their memory is new. 0 in a very short run.
 std::size_t warmup_of(std::size_t steps) { return steps > 4 ? 2 : 0; }
 
 Seconds median_time(const std::vector<StepResult>& steps) {
@@ -56,7 +56,7 @@ double tokens_of(const BatchShape& batch) {
 
 constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
 
-/// A NaN has a sign, which says nothing.
+/// Without the sign of a NaN, which means nothing.
 std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
 
 /// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
@@ -84,8 +84,9 @@ Progress run_steps(const Job& job, Trainer& trainer, const ByteData& data) {
   return progress;
 }
 
-/// Collective over all ranks: trains until the last step or, asked to stop, the next, and writes the trace. Whether
-/// that is right stands beside. Throws ResultError, and writes nothing, when training diverged.
+/// Collective over all ranks: trains and writes the trace. A request to stop ends the training after the current step.
+/// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
+/// diverged.
 std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const ByteData& data) {
   Tracing tracing(job, trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
@@ -105,11 +106,10 @@ std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer
   return {progress, tracing.write("train")};
 }
 
-/// Batches of held-out text that the loss at the end is taken over, at most: the whole of it after a real run, a few
-/// after a trial of some steps.
+/// The most batches of held-out text for the loss at the end. A run of few steps takes few batches.
 Index evaluation_batches(Index steps) { return std::clamp<Index>(steps / 4, 5, 100); }
 
-/// Collective over all ranks: refuses a folder that the model could not be saved to, before anything is trained.
+/// Collective over all ranks: refuses a folder that cannot hold the model, before the training begins.
 void probe_folder(const Job& job, const std::string& folder) {
   mpi::on_root(job.world(), 0, [&] {
     std::error_code failure;
@@ -120,12 +120,12 @@ void probe_folder(const Job& job, const std::string& folder) {
   });
 }
 
-/// How often the program ran whose spans are there.
+/// The number of runs in the trace.
 int runs_of(const Trace& trace) {
   return trace.labels().empty() ? 1 : static_cast<int>(trace.spans().size() / trace.labels().size());
 }
 
-/// Collective over all ranks: what there is to tell once the last step is done.
+/// Collective over all ranks: the record of the run, after its last step.
 TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Progress& progress) {
   TrainRecord record;
   record.strategy = trainer.run().strategy;
@@ -167,7 +167,7 @@ void save(const Job& job, const Trainer& trainer, const std::string& folder) {
   job.print(fmt::format("saved to {}\n", folder));
 }
 
-/// Collective over all ranks: prints what the run told, and writes its record and page.
+/// Collective over all ranks: prints the result, and writes the record and the page.
 void report(Job& job, const TrainRecord& record, const Trainer& trainer, const std::string& page) {
   job.print(result_text(job, record));
   Json json = job.header("shardline.train/1", "train");

@@ -16,11 +16,11 @@ Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh);
 /// No rank has more bytes than this. Larger shapes could not be counted in 64 bits.
 inline constexpr Bytes kBeyondAnyMachine{1e14};
 
-/// Every strategy for a run, whatever its own, as price_strategies() lists them.
+/// All strategies for a run, as price_strategies() lists them. The run's own strategy does not matter.
 std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh);
 
-/// Says what of a run that does not fit would fit: the half, quarter, ... of its batch, and the cheapest strategy under
-/// which the whole batch does. `fits` judges a plan. Pure; equal on all ranks if `fits` is.
+/// Advice for a run that does not fit: the largest half, quarter, ... of its batch that fits, and the cheapest strategy
+/// with which the whole batch fits. `fits` judges a plan. Pure; equal on all ranks if `fits` is.
 std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
                            const std::function<bool(const TrainingPlan&)>& fits);
 

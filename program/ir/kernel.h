@@ -57,7 +57,7 @@ enum class KernelForm : std::uint8_t {
 /// its operation. Execution, prices, memory, printing, calibration and tests use it.
 struct Kernel {
   std::string_view name;  ///< in printed programs, reports and machine files
-  /// Runs it. Elements are f32 or f64, like the first result.
+  /// Runs it. Elements are f32 or f64, like the first result. An einsum also reads bf16, a cast also writes it.
   void (*run)(const PhaseBlock& block, const KernelArrays& arrays) = nullptr;
   /// FLOPs and bytes of that call.
   kernels::Cost (*cost)(const PhaseBlock& block) = nullptr;

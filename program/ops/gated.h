@@ -7,6 +7,7 @@
 #include "kernels/support/rows.h"
 #include "program/ops/builder.h"
 #include "program/ops/derivative.h"
+#include "program/ops/table.h"
 #include "program/ops/typed_call.h"
 
 /// The frame of the operations y = g s(g) u, gates of an MLP. Such an operation is a struct `Gate` with
@@ -88,6 +89,13 @@ ArrayId append_gated(Program& program, const std::string& name, ArrayId g, Array
 }
 
 template <class Gate>
+ArrayId sample_gated(Program& program) {
+  const ArrayId g = program.add_input("g", {"I", "J"}, Role::activation);
+  const ArrayId u = program.add_input("u", {"I", "J"}, Role::activation);
+  return append_gated<Gate>(program, "y", g, u);
+}
+
+template <class Gate>
 void differentiate_gated(Gradients& gradients, const Operation& forward, ArrayId dy) {
   const ArrayId g = forward.operands[0];
   const ArrayId u = forward.operands[1];
@@ -97,6 +105,15 @@ void differentiate_gated(Gradients& gradients, const Operation& forward, ArrayId
       .linear_in({dy})
       .append({dy, g, u}, made);
   gradients.give_all(forward.operands, made);
+}
+
+/// The row of the operation.
+template <class Gate>
+OperationKind gated_kind() {
+  return {.name = Gate::kName,
+          .derivative = differentiate_gated<Gate>,
+          .sample = sample_gated<Gate>,
+          .sample_sizes = {{"I", 64}, {"J", 512}}};
 }
 
 }  // namespace shardline

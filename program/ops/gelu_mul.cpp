@@ -24,23 +24,12 @@ struct GeluMul {
   }
 };
 
-ArrayId sample_gelu_mul(Program& program) {
-  const ArrayId g = program.add_input("g", {"I", "J"}, Role::activation);
-  const ArrayId u = program.add_input("u", {"I", "J"}, Role::activation);
-  return gelu_mul(program, "y", g, u);
-}
-
 }  // namespace
 
 ArrayId gelu_mul(Program& program, const std::string& name, ArrayId g, ArrayId u) {
   return append_gated<GeluMul>(program, name, g, u);
 }
 
-OperationKind gelu_mul_kind() {
-  return {.name = GeluMul::kName,
-          .derivative = differentiate_gated<GeluMul>,
-          .sample = sample_gelu_mul,
-          .sample_sizes = {{"I", 64}, {"J", 512}}};
-}
+OperationKind gelu_mul_kind() { return gated_kind<GeluMul>(); }
 
 }  // namespace shardline

@@ -25,23 +25,12 @@ struct SiluMul {
   }
 };
 
-ArrayId sample_silu_mul(Program& program) {
-  const ArrayId g = program.add_input("g", {"I", "J"}, Role::activation);
-  const ArrayId u = program.add_input("u", {"I", "J"}, Role::activation);
-  return silu_mul(program, "y", g, u);
-}
-
 }  // namespace
 
 ArrayId silu_mul(Program& program, const std::string& name, ArrayId g, ArrayId u) {
   return append_gated<SiluMul>(program, name, g, u);
 }
 
-OperationKind silu_mul_kind() {
-  return {.name = SiluMul::kName,
-          .derivative = differentiate_gated<SiluMul>,
-          .sample = sample_silu_mul,
-          .sample_sizes = {{"I", 64}, {"J", 512}}};
-}
+OperationKind silu_mul_kind() { return gated_kind<SiluMul>(); }
 
 }  // namespace shardline

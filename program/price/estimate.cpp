@@ -142,6 +142,10 @@ StepEstimate estimate(const RankProgram& program, const Step& step, const roofli
   return Estimator(program, hardware, memo)(step, {});
 }
 
+bool multiplies_matrices(const RankProgram& program, const Step& step) {
+  return product_of(program.phase_of(step), index_ranges(program, step, 0)).m > 0;
+}
+
 std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {
   const Operation& op = program.operation_of(step);
   const Coordinates coordinates = program.mesh.coordinates(rank);

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "program/partition/check.h"
 #include "program/partition/partition.h"
+#include "program/price/estimate.h"
 #include "program/run/execute.h"
 #include "program/transform/samples.h"
 #include "roofline/price/hardware.h"
@@ -25,13 +27,12 @@ std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
   return samples;
 }
 
-/// The name of the kernel of each step, where matrix products differ from other einsums.
+/// The name of each step's kernel in machine files.
 std::vector<std::string> kernel_names(const RankProgram& program) {
   std::vector<std::string> names;
   for (const Step& step : program.steps) {
-    const Phase& phase = program.phase_of(step);
-    const bool multiplies = phase.kernel->form == KernelForm::product && program.operation_of(step).extents.size() > 2;
-    names.emplace_back(multiplies ? roofline::kMatrixProduct : phase.kernel->name);
+    names.emplace_back(multiplies_matrices(program, step) ? roofline::kMatrixProduct
+                                                          : program.phase_of(step).kernel->name);
   }
   return names;
 }
@@ -62,6 +63,7 @@ roofline::ProgramSample program_sample(collectives::Engine& engine, DType dtype)
     declaration.layouts[array] = Sharding::replicated(sample.program.array(array).dims.size());
   }
   RankProgram program = partition(std::move(sample.program), engine.mesh().axes(), declaration);
+  check(program);
   std::vector<std::string> names = kernel_names(program);
   const auto executor = std::make_shared<Executor>(compile(std::move(program), {}), engine);
   for (const auto& [input, value] : sample.inputs) executor->set(input, value);

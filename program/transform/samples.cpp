@@ -49,6 +49,12 @@ Tensor ids(const Array& array, Index limit) {
   return values;
 }
 
+/// The value of an input of a sample.
+Tensor value_of(const Program& program, ArrayId input) {
+  const Array& array = program.array(input);
+  return array.role == Role::tokens ? ids(array, program.sizes.at("V")) : numbers(array);
+}
+
 }  // namespace
 
 SampleRun::SampleRun(const std::string& kind, DType dtype) {
@@ -60,10 +66,7 @@ SampleRun::SampleRun(const std::string& kind, DType dtype) {
   const std::set<ArrayId> inputs(program_.inputs.begin(), program_.inputs.end());
   for (ArrayId id = 0; id < static_cast<ArrayId>(program_.arrays.size()); ++id) {
     const Array& array = program_.array(id);
-    const bool tokens = array.role == Role::tokens;
-    arrays_.push_back(tokens                ? ids(array, program_.sizes.at("V"))
-                      : inputs.contains(id) ? numbers(array)
-                                            : Tensor::zeros(array.dtype, array.shape));
+    arrays_.push_back(inputs.contains(id) ? value_of(program_, id) : Tensor::zeros(array.dtype, array.shape));
   }
   for (const Operation& operation : program_.operations) {
     std::vector<Range> whole;
@@ -120,9 +123,7 @@ SampleProgram sample_program(int times, Index product, DType dtype) {
     const ArrayId result = kind.sample(program);
     if (kind.derivative != nullptr) append_derivative(program, result, first);
     for (std::size_t i = first; i < program.inputs.size(); ++i) {
-      const Array& array = program.array(program.inputs[i]);
-      const bool tokens = array.role == Role::tokens;
-      sample.inputs[program.inputs[i]] = tokens ? ids(array, program.sizes.at("V")) : numbers(array);
+      sample.inputs[program.inputs[i]] = value_of(program, program.inputs[i]);
     }
   };
   const OperationKind multiply{

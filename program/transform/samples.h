@@ -48,8 +48,8 @@ struct SampleProgram {
   std::map<ArrayId, Tensor> inputs;
 };
 
-/// Every kind of operation and its derivative on a few elements, and a matrix product with its derivative of extents
-/// `product`, all that `times` times in turn.
+/// Every kind of operation and its derivative, on a few elements, and a matrix product of extents `product` with its
+/// derivative. The program has all of them `times` times, in turn.
 SampleProgram sample_program(int times, Index product, DType dtype);
 
 }  // namespace shardline

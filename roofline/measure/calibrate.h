@@ -20,10 +20,10 @@ struct CalibrationOptions {
   bool tune = true;      ///< also measure, once, the fastest algorithms of the collectives
 };
 
-/// Measures the machine of the ranks of `mesh` while all are busy: rates of kernels, memory and links,
+/// Measures the machine of the ranks of `engine` while all are busy: rates of kernels, memory and links,
 /// contention of the ranks, and the fastest algorithms of collectives. The slowest rank counts in each figure.
 /// Of `measured` it sets only the list of unreliable figures. Every rank returns the same. Collective over
-/// `mesh`.
+/// the mesh of `engine`.
 Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options);
 
 /// The most memory of calibrate() on a rank: its own memory, and shared memory if a node has several ranks.

@@ -5,7 +5,7 @@
 
 namespace shardline::roofline {
 
-/// What a calibration times of programs. All functions must be given; programs stand on a floor above.
+/// A calibration times these parts of programs. Callers must give both functions: programs are on a higher floor.
 struct ProgramSamples {
   KernelSamples kernels = nullptr;
   MakeProgramSample program = nullptr;

@@ -222,9 +222,11 @@ TEST(AttentionCostTest, CountsVisiblePairs) {
   const Cost forward = attention_cost(q, k, {.query_begin = 1}, 4);
   EXPECT_EQ(forward.flops, Flops(4 * 9 * 8 * 8));
   EXPECT_EQ(forward.bytes, Bytes(4 * (2 * 192 + 2 * 128 + 24)));
+  EXPECT_EQ(forward.parts, 8);  // one for each head
   const Cost backward = attention_grad_cost(q, k, {.query_begin = 1}, 4);
   EXPECT_EQ(backward.flops, Flops(10 * 9 * 8 * 8));
   EXPECT_EQ(backward.bytes, Bytes(4 * (4 * 192 + 4 * 128 + 24)));
+  EXPECT_EQ(backward.parts, 8);
 }
 
 TEST(AttentionCostTest, CountsPairsWhereverTheBlocksLie) {

@@ -21,9 +21,9 @@ namespace {
 constexpr const char* kAuto = "auto";
 constexpr const char* kTiny = "tiny";
 
-/// One line of ours for numbers that cannot be together.
+/// Refuses numbers that do not fit together.
 void check_numbers(const TrainFlags& flags) {
-  constexpr double kMostTokens = 1e12;  // of which no product of sizes overflows
+  constexpr double kMostTokens = 1e12;  // no product of sizes overflows
   require(static_cast<double>(flags.batch) * static_cast<double>(flags.sequence) <= kMostTokens,
           "--batch {}, --seq {}: at most {:.0f} tokens a step", flags.batch, flags.sequence, kMostTokens);
   require(flags.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
@@ -68,8 +68,8 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
   require(vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", vocab);
 }
 
-/// Collective over `world`; rank 0 looks. Bytes that the text of these files takes on a rank: once for good, and twice
-/// more while it is read.
+/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
+/// needs two more.
 Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>& files) {
   const std::string bytes = mpi::on_root(world, 0, [&] {
     std::uintmax_t sum = 0;
@@ -83,8 +83,8 @@ Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>
   return Bytes(std::stod(bytes));
 }
 
-/// Collective over all ranks: refuses a model of which the ranks together cannot hold the weights and their moments,
-/// before a program is made of it.
+/// Collective over all ranks: refuses a model if the ranks together cannot hold its weights and moments. This comes
+/// before the program is built.
 void require_memory_for_weights(const Job& job, const TransformerConfig& config) {
   constexpr double kWithMoments = 3;
   const double elements = kWithMoments * static_cast<double>(parameter_count(config));
@@ -93,7 +93,7 @@ void require_memory_for_weights(const Job& job, const TransformerConfig& config)
                      [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
 
-/// What is typed about the training itself.
+/// The flags of the training itself.
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
   training.batch = {flags.batch, flags.sequence};

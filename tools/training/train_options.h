@@ -8,7 +8,7 @@
 
 namespace shardline::tools {
 
-/// What people type.
+/// The command line.
 struct TrainFlags {
   CommonOptions common;
   std::string strategy;
@@ -27,13 +27,13 @@ struct TrainFlags {
   std::string report;
 };
 
-/// A run of `train`: what was typed, read and checked.
+/// A run of `train`: its flags and files, read and checked.
 struct TrainOptions {
-  TrainingRun run;          ///< without a strategy when prices choose it
+  TrainingRun run;          ///< without a strategy if prices choose it
   bool chooses = false;     ///< prices choose the strategy
-  bool fits_memory = true;  ///< what they choose must fit the machine
+  bool fits_memory = true;  ///< the choice must fit the machine
   std::vector<std::string> texts;
-  Bytes text_memory;  ///< that a rank holds beside its arrays
+  Bytes text_memory;  ///< memory of the text on a rank, beside its arrays
   std::string save;   ///< folder; empty for none, as the files below
   std::string trace;
   std::string report;
@@ -42,15 +42,15 @@ struct TrainOptions {
 /// The options on the command line. `flags` must outlive the parsing.
 void add_train_options(CLI::App& command, TrainFlags& flags);
 
-/// Collective over all ranks: what the flags say before any file is read. Without --data rank 0 finds the project's own
-/// sources and documentation. Throws UsageError.
+/// Collective over all ranks: the options that need no file. Without --data rank 0 finds the project's own sources and
+/// documentation. Throws UsageError.
 TrainOptions typed_options(const TrainFlags& flags);
 
 /// All files of the command.
 CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& texts);
 
-/// Collective over all ranks: adds what the ranks of `job` and the files say: strategy, model, prices. Throws
-/// UsageError for what cannot be trained on these ranks.
+/// Collective over all ranks: adds the strategy, the model and the prices. They need files and the ranks of `job`.
+/// Throws UsageError if these ranks cannot train the run.
 void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options);
 
 }  // namespace shardline::tools

@@ -8,10 +8,10 @@
 namespace shardline::tools {
 namespace {
 
-/// Gives the run the cheapest strategy that fits the machine. Returns all there were.
+/// Gives the run the cheapest strategy that fits the machine. Returns all strategies.
 std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, TrainingRun& run) {
   std::vector<PricedStrategy> priced = priced_strategies(run, job.mesh().axes());
-  // What is free at the moment must not matter here: it would decide about bits.
+  // The memory that is free now must not matter: it would decide about bits.
   const Bytes memory = job.machine().memory_per_rank - options.text_memory;
   const PricedStrategy& cheapest = options.fits_memory ? cheapest_that_fits(priced, memory) : priced.at(0);
   run.strategy = cheapest.strategy;

@@ -11,12 +11,12 @@ namespace shardline::tools {
 /// A run with its strategy, before it holds an array.
 struct ChosenPlan {
   TrainingPlan plan;
-  std::vector<PricedStrategy> priced;  ///< when prices chose the strategy: all there were, cheapest first
+  std::vector<PricedStrategy> priced;  ///< if prices chose the strategy: all strategies, cheapest first
 };
 
-/// Collective over all ranks: the plan of a run. Prices choose the cheapest strategy that fits the machine, unless one
-/// was named. Refuses a run that does not fit, before anything is allocated, and says which smaller batch and which
-/// strategy would fit.
+/// Collective over all ranks: the plan of a run. Prices choose the cheapest strategy that fits the machine, unless the
+/// flags name one. Refuses a run that does not fit, before it allocates anything. The message says which smaller batch
+/// and which strategy would fit.
 ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options);
 
 /// The cheapest strategies with their prices. Empty if the strategy was named.

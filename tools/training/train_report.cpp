@@ -15,7 +15,7 @@
 namespace shardline::tools {
 namespace {
 
-/// What one step took, and of what the machine could do that is how much.
+/// The time of a step, and its share of the best rate of the machine.
 std::string step_text(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
   return fmt::format("step {} median, {} predicted, ratio {:.2f}; {:.1f}% of the matmul rate {} (MFU)",
@@ -28,7 +28,7 @@ std::string memory_text(const TrainRecord& record) {
                      to_string(record.predicted_memory));
 }
 
-/// Empty when the run was interrupted.
+/// Empty if the run was interrupted.
 std::string loss_text(const TrainRecord& record) {
   if (!record.val_loss) return "";
   return fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}",
@@ -61,7 +61,7 @@ Json strategies_json(const std::vector<PricedStrategy>& priced) {
   return strategies;
 }
 
-/// Loss against step, of long runs that of every so many.
+/// The loss by step. A long run shows only some of its steps.
 Plot loss_plot(const TrainRecord& record) {
   constexpr std::size_t kMostPoints = 400;
   PlotCurve losses{"loss of the step", {}, 0, 0};

@@ -13,10 +13,10 @@
 
 namespace shardline::tools {
 
-/// Everything that `shardline train` has to tell; equal on every rank.
+/// The result of `shardline train`. It is equal on every rank.
 struct TrainRecord {
   Strategy strategy;
-  std::vector<PricedStrategy> priced;  ///< under auto: all there were, cheapest first
+  std::vector<PricedStrategy> priced;  ///< under auto: all strategies, cheapest first
   double tokens_per_step = 0;
   Index parameters = 0;
   std::vector<std::string> program;  ///< in notation
@@ -24,8 +24,8 @@ struct TrainRecord {
   bool interrupted = false;
   Comparison comparison;  ///< `measured` is the median step
   Overlap overlap;
-  bool needs_the_cores = false;    ///< no collective can go on beside computation
-  std::optional<double> val_loss;  ///< none when the run was interrupted
+  bool needs_the_cores = false;    ///< collectives cannot run beside computation
+  std::optional<double> val_loss;  ///< none if the run was interrupted
   double bigram_loss = 0;
   Flops flops_per_step;
   double mfu = 0;
@@ -33,7 +33,7 @@ struct TrainRecord {
   Bytes measured_memory;
 };
 
-/// Operations measured beside predicted, worst first, the whole, what binds it and what is off, memory and losses.
+/// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses.
 std::string result_text(Job& job, const TrainRecord& record);
 /// Adds the keys of a train record.
 void add_keys(Json& json, Job& job, const TrainRecord& record);

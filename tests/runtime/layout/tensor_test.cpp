@@ -53,6 +53,28 @@ TEST(Tensor, RowsShareTheStorage) {
   EXPECT_THROW(static_cast<void>(Tensor(DType::f32, {}).rows({0, 1})), Error);
 }
 
+/// Small tensors take memory from a pool, large ones do not. Memory of live tensors never overlaps.
+TEST(Tensor, MemoryIsAlignedAndNotShared) {
+  const Index before = tensor_memory().now;
+  std::vector<Tensor> tensors;
+  Index bytes = 0;
+  for (int round = 0; round < 2; ++round) {  // the second round reuses memory of the first
+    for (const Index size : {1, 15, 17, 1000, 16383, 16384, 16385, 100000, 3, 1000}) {
+      Tensor& tensor = tensors.emplace_back(DType::f32, Shape{size});
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0U) << size;
+      for (float& x : tensor.view<float>()) x = static_cast<float>(tensors.size());
+      bytes += tensor.bytes();
+    }
+    EXPECT_EQ(tensor_memory().now - before, bytes);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      for (const float x : tensors[i].view<float>()) ASSERT_EQ(x, static_cast<float>(i + 1));
+    }
+    tensors.clear();
+    bytes = 0;
+    EXPECT_EQ(tensor_memory().now, before);
+  }
+}
+
 TEST(Tensor, ZerosAreZero) {
   const Tensor t = Tensor::zeros(DType::i32, {7});
   for (const std::int32_t x : t.view<std::int32_t>()) EXPECT_EQ(x, 0);

@@ -12,7 +12,6 @@
 #include "program/run/execute.h"
 #include "program/transform/samples.h"
 #include "roofline/price/hardware.h"
-#include "runtime/base/statistics.h"
 #include "runtime/trace/clock.h"
 
 namespace shardline {
@@ -42,14 +41,18 @@ roofline::StepTimes times_of(Executor& executor, const std::vector<std::string>&
   const Seconds begin = now();
   executor.run();
   Seconds between = now() - begin;
-  std::map<std::string, std::vector<Seconds>> spans;
+  roofline::StepTimes times;
+  std::map<std::string, double> counts;
   for (const Span& span : executor.trace().spans()) {
-    spans[names[static_cast<std::size_t>(span.label)]].push_back(span.end - span.begin);
-    between = between - (span.end - span.begin);
+    const std::string& name = names[static_cast<std::size_t>(span.label)];
+    const Seconds time = span.end - span.begin;
+    times.kernels[name] = times.kernels[name] + time;
+    counts[name] += 1;
+    between = between - time;
   }
   executor.forget_times();
-  roofline::StepTimes times{.kernels = {}, .between = between / static_cast<double>(names.size())};
-  for (auto& [name, each] : spans) times.kernels[name] = median(std::move(each));
+  for (auto& [name, time] : times.kernels) time = time / counts.at(name);
+  times.between = between / static_cast<double>(names.size());
   return times;
 }
 

@@ -14,7 +14,7 @@ namespace shardline::roofline {
 
 /// The times of the steps of one run of a program on this rank.
 struct StepTimes {
-  std::map<std::string, Seconds> kernels = {};  ///< the median of the steps of each kernel, by name; see kMatrixProduct
+  std::map<std::string, Seconds> kernels = {};  ///< the mean of the steps of each kernel, by name; see kMatrixProduct
   Seconds between = {};                         ///< time outside of steps, for each step
 };
 

@@ -23,6 +23,7 @@
 #include "tools/options/arguments.h"
 #include "tools/output/output.h"
 #include "tools/output/text.h"
+#include "tools/parity.h"
 #include "tools/plan/plan.h"
 #include "tools/sample.h"
 #include "tools/train.h"
@@ -102,6 +103,7 @@ Request parse(int argc, char** argv) {
   add_plan(app, request.quiet);
   add_train(app, request.run);
   add_sample(app, request.run);
+  add_parity(app, request.run);
   add_bench(app, request.run);
   add_calibrate(app, request.run);
   add_book(app, request.quiet);

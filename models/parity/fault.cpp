@@ -1,0 +1,197 @@
+#include "models/parity/fault.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+VersionId add_version(RankProgram& program, const Version& version) {
+  program.versions.push_back(version);
+  return static_cast<VersionId>(program.versions.size()) - 1;
+}
+
+/// From step number `first` on, readers of `gone` read `instead`.
+void read_instead(RankProgram& program, std::size_t first, VersionId gone, VersionId instead) {
+  for (std::size_t i = first; i < program.steps.size(); ++i) {
+    std::vector<VersionId>& operands = program.steps[i].operands;
+    std::replace(operands.begin(), operands.end(), gone, instead);
+  }
+  for (auto& [array, version] : program.finals) version = version == gone ? instead : version;
+}
+
+/// After step `at`, its result is reduced once more over `axes`.
+void reduce_again(RankProgram& program, std::size_t at, const Axes& axes) {
+  const VersionId whole = program.steps[at].results[0];
+  const VersionId twice = add_version(program, program.version(whole));
+  read_instead(program, at + 1, whole, twice);
+  Step step = program.steps[at];
+  step.kind = StepKind::all_reduce;
+  step.operands = {whole};
+  step.results = {twice};
+  step.axes = axes;
+  step.from_dim = step.to_dim = step.phase = -1;
+  step.splits.clear();
+  program.steps.insert(program.steps.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(step));
+}
+
+const Array& result_of(const RankProgram& program, const Step& step) { return program.array_of(step.results[0]); }
+
+/// True if the array is the gradient of a parameter.
+bool is_gradient(const RankProgram& program, const Array& array) {
+  return array.role == Role::gradient && array.primal >= 0 &&
+         program.program.array(array.primal).role == Role::parameter;
+}
+
+/// The last step that makes the array for which `wanted` holds, or the number of steps.
+template <class Wanted>
+std::size_t last_step(const RankProgram& program, Wanted wanted) {
+  for (std::size_t i = program.steps.size(); i-- > 0;) {
+    if (!program.steps[i].results.empty() && wanted(program.steps[i])) return i;
+  }
+  return program.steps.size();
+}
+
+/// The first axis of more than one rank that splits nothing of the version. Empty: there is none.
+Axes replicating_axis(const RankProgram& program, VersionId version) {
+  const Sharding& sharding = program.version(version).sharding;
+  for (const Axis& axis : program.mesh.axes()) {
+    const bool splits = std::any_of(sharding.dims.begin(), sharding.dims.end(), [&](const Axes& axes) {
+      return std::find(axes.begin(), axes.end(), axis) != axes.end();
+    });
+    if (!splits && sharding.unreduced.empty() && program.mesh.size(axis) > 1) return {axis};
+  }
+  return {};
+}
+
+/// The squares of the gradients are summed over ranks twice.
+bool norm_twice(RankProgram& program) {
+  const std::size_t at = last_step(program, [&](const Step& step) {
+    const Array& made = result_of(program, step);
+    return made.name == "norm.squares";
+  });
+  if (at == program.steps.size()) return false;
+  const Axes axes = replicating_axis(program, program.steps[at].results[0]);
+  if (axes.empty()) return false;
+  reduce_again(program, at, axes);
+  return true;
+}
+
+/// A gradient that is whole on several ranks is summed over them.
+bool replica_summed(RankProgram& program) {
+  Axes axes;
+  const std::size_t at = last_step(program, [&](const Step& step) {
+    if (!is_gradient(program, result_of(program, step))) return false;
+    axes = replicating_axis(program, step.results[0]);
+    return !axes.empty();
+  });
+  if (at == program.steps.size()) return false;
+  reduce_again(program, at, axes);
+  return true;
+}
+
+/// The reduction of a gradient is left out: each rank goes on with its own part.
+bool gradient_not_reduced(RankProgram& program) {
+  const std::size_t at = last_step(program, [&](const Step& step) {
+    return (step.kind == StepKind::all_reduce || step.kind == StepKind::reduce_scatter) &&
+           is_gradient(program, result_of(program, step));
+  });
+  if (at == program.steps.size()) return false;
+  Step& step = program.steps[at];
+  if (step.kind == StepKind::reduce_scatter) {
+    step.kind = StepKind::slice;
+    return true;
+  }
+  const Step left_out = step;
+  program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  read_instead(program, at, left_out.results[0], left_out.operands[0]);
+  return true;
+}
+
+/// The step that adds the two parts of the gradient of a tied embedding, or the number of steps.
+std::size_t tied_sum(const RankProgram& program) {
+  return last_step(program, [&](const Step& step) {
+    return step.kind == StepKind::compute && program.phase_of(step).kernel->form == KernelForm::sum &&
+           step.operands.size() == 2 && is_gradient(program, result_of(program, step));
+  });
+}
+
+/// The part of the output projection is left out.
+bool tied_gradient_lost(RankProgram& program) {
+  const std::size_t at = tied_sum(program);
+  if (at == program.steps.size()) return false;
+  const Step left_out = program.steps[at];
+  program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  read_instead(program, at, left_out.results[0], left_out.operands[1]);
+  return true;
+}
+
+/// One part is added twice.
+bool tied_gradient_twice(RankProgram& program) {
+  const std::size_t at = tied_sum(program);
+  if (at == program.steps.size()) return false;
+  Step again = program.steps[at];
+  const VersionId sum = again.results[0];
+  const VersionId more = add_version(program, program.version(sum));
+  read_instead(program, at + 1, sum, more);
+  again.operands[0] = sum;
+  again.results = {more};
+  program.steps.insert(program.steps.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(again));
+  return true;
+}
+
+/// The last rank serves its block of a gathered parameter as it was before the first step.
+bool stale_gather(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) {
+  for (const Step& step : program.steps) {
+    const Array& array = program.array_of(step.operands.at(0));
+    if (step.kind != StepKind::all_gather || array.role != Role::parameter) continue;
+    const Mesh& mesh = state.engine().mesh();
+    if (mesh.rank() + 1 == mesh.ranks()) state.set(array.name, before.at(array.name).clone());
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const std::vector<Fault>& faults() {
+  static const std::vector<Fault> kFaults = {
+      {.name = "norm-twice",
+       .meaning = "the squared norm of the gradient is summed over ranks that all have the sum already",
+       .in_program = norm_twice},
+      {.name = "replica-summed",
+       .meaning = "a gradient that several ranks hold whole is summed over them",
+       .in_program = replica_summed},
+      {.name = "gradient-not-reduced",
+       .meaning = "one gradient is not reduced: each rank uses its own part",
+       .in_program = gradient_not_reduced},
+      {.name = "tied-gradient-lost",
+       .meaning = "the gradient of a tied embedding lacks the part of one of its two readers",
+       .in_program = tied_gradient_lost},
+      {.name = "tied-gradient-twice",
+       .meaning = "the gradient of a tied embedding has the part of one reader twice",
+       .in_program = tied_gradient_twice},
+      {.name = "stale-gather",
+       .meaning = "in the second step a gathered weight has a block from before the first",
+       .in_state = stale_gather},
+  };
+  return kFaults;
+}
+
+std::string fault_list() {
+  std::string text;
+  for (const Fault& fault : faults()) text += fmt::format("  {:<22} {}\n", fault.name, fault.meaning);
+  return text;
+}
+
+const Fault& fault_named(const std::string& name) {
+  for (const Fault& fault : faults()) {
+    if (fault.name == name) return fault;
+  }
+  std::string names;
+  for (const Fault& fault : faults()) names += (names.empty() ? "" : ", ") + fault.name;
+  throw UsageError(fmt::format("--break {}: no such fault; there are {}", name, names));
+}
+
+}  // namespace shardline

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/strategy/strategies.h"
+#include "program/plan/schedule.h"
+#include "runtime/layout/abstract_mesh.h"
+
+namespace shardline {
+
+/// One way to lay a training step on ranks and to run it. No way may change the result beyond rounding.
+struct ParityLayout {
+  AbstractMesh mesh;
+  Strategy strategy;
+  Policy policy = {};
+  ScheduleOptions schedule = {};
+  bool by_price = false;                  ///< prices assign every operation, not the strategy's table
+  bool shared_memory = true;              ///< false: every collective goes by messages, as between nodes
+  bool tied = false;                      ///< the output projection is the embedding; the model is another one then
+  std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
+};
+
+/// "fsdp=X,tp=Y fuse=always tied"
+std::string to_string(const ParityLayout& layout);
+
+/// All meshes of up to three axes and at most `ranks` ranks. The axes X, Y, Z have more than one rank, except those of
+/// one rank in all. Every order of the factors is a mesh.
+std::vector<AbstractMesh> parity_meshes(Index ranks);
+
+/// Layouts in which every two choices meet in at least one layout, if they can: each mesh with each role on each of its
+/// axes, each two roles, each role with each fusion, and so on. The first has no choice but the usual ones.
+std::vector<ParityLayout> paired_layouts(Index ranks);
+
+/// Every combination of all choices.
+std::vector<ParityLayout> all_layouts(Index ranks);
+
+}  // namespace shardline

@@ -1,0 +1,187 @@
+#include "models/parity/parity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "collectives/shared/arena.h"
+#include "models/training/training_plan.h"
+#include "roofline/machine/catalogue.h"
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+
+namespace shardline {
+namespace {
+
+constexpr Index kSteps = 3;
+constexpr Index kEvaluationBatches = 2;
+constexpr Index kTokens = 7;
+
+/// |value - wanted| / scale; infinity for what is not a number.
+double relative(double value, double wanted, double scale) {
+  const double distance = std::abs(value - wanted) / scale;
+  return std::isfinite(distance) ? distance : std::numeric_limits<double>::infinity();
+}
+
+double largest(const Tensor& array) {
+  double most = 0;
+  for (const double value : array.view<double>()) most = std::max(most, std::abs(value));
+  return most;
+}
+
+/// The distance of this rank's block from the whole array of the reference.
+double distance(const State& state, const std::string& name, const Tensor& reference) {
+  const Mesh& mesh = state.engine().mesh();
+  const std::vector<Range> ranges = box(reference.shape(), state.array(name).sharding, mesh.axes(), mesh.rank());
+  const Tensor wanted = reference.slice(ranges);
+  const Tensor& block = state.block(name);
+  SHARDLINE_CHECK(block.shape() == wanted.shape(), "{}: a block of shape {}, {} in the reference", name,
+                  to_string(block.shape()), to_string(wanted.shape()));
+  const double scale = largest(reference);
+  double farthest = 0;
+  for (Index i = 0; i < wanted.size(); ++i) {
+    farthest = std::max(farthest, relative(block.view<double>()[i], wanted.view<double>()[i], scale));
+  }
+  return farthest;
+}
+
+/// A layout that trains: the trainer with what it needs.
+class Run {
+ public:
+  Run(const mpi::Communicator& comm, const ParityLayout& layout)
+      : mesh_(layout.mesh, comm), engine_(mesh_), data_(parity_data()), run_{.config = parity_config(layout.tied)} {
+    run_.options = parity_options(DType::f64, kSteps);
+    run_.options.policy = layout.policy;
+    run_.options.schedule = layout.schedule;
+    run_.options.by_price = layout.by_price;
+    run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
+    run_.strategy = layout.strategy;
+    if (!layout.shared_memory) {
+      constexpr Index kNoRoom = 64;  // bytes: too small for any array
+      collectives::give_arena(engine_, kNoRoom);
+    }
+  }
+
+  /// True if the fault was planted.
+  bool train(const Fault* fault) {
+    TrainingPlan plan = plan_training(run_, mesh_.axes());
+    bool planted = false;
+    if (fault != nullptr && fault->in_program != nullptr) {
+      RankProgram program = plan.step->program();
+      planted = fault->in_program(program);
+      plan.step = compile(std::move(program), {.scheduling = run_.options.schedule, .prices = run_.options.prices});
+    }
+    trainer_ = std::make_unique<Trainer>(engine_, std::move(plan), run_.options.prices);
+    for (Index step = 0; step < kSteps; ++step) {
+      const std::map<std::string, Tensor> before =
+          fault != nullptr && step == 0 ? blocks() : std::map<std::string, Tensor>{};
+      steps_.push_back(trainer_->step(data_, step));
+      if (fault != nullptr && fault->in_state != nullptr && step == 0) {
+        planted = fault->in_state(trainer_->program(), trainer_->state(), before);
+      }
+    }
+    Index windows = 0;
+    validation_ = trainer_->evaluate(data_, kEvaluationBatches, windows);
+    return planted;
+  }
+
+  ParityRun whole() const {
+    ParityRun run{.steps = steps_, .validation = validation_, .state = {}};
+    for (const std::string& name : trainer_->state().names()) run.state[name] = trainer_->state().gather(name);
+    return run;
+  }
+
+  /// Collective over the mesh.
+  ParityDifference difference(const ParityRun& reference) const {
+    ParityDifference result;
+    for (std::size_t i = 0; i < reference.steps.size(); ++i) {
+      const StepResult& want = reference.steps[i];
+      result.loss = std::max(result.loss, relative(steps_[i].loss, want.loss, want.loss));
+      result.norm = std::max(result.norm, relative(steps_[i].grad_norm, want.grad_norm, want.grad_norm));
+    }
+    result.loss = std::max(result.loss, relative(validation_, reference.validation, reference.validation));
+    const Program& program = trainer_->program().program;
+    for (const auto& [name, want] : reference.state) {
+      const bool moment = program.array(program.find(name)).role == Role::optimizer_state;
+      double& most = moment ? result.gradient : result.weight;
+      most = std::max(most, distance(trainer_->state(), name, want));
+    }
+    for (double* most : {&result.loss, &result.norm, &result.gradient, &result.weight}) *most = mesh_.comm().max(*most);
+    return result;
+  }
+
+ private:
+  /// Copies of this rank's blocks.
+  std::map<std::string, Tensor> blocks() const {
+    std::map<std::string, Tensor> copies;
+    const State& state = static_cast<const Trainer&>(*trainer_).state();
+    for (const std::string& name : state.names()) copies[name] = state.block(name).clone();
+    return copies;
+  }
+
+  Mesh mesh_;
+  collectives::Engine engine_;
+  ByteData data_;
+  TrainingRun run_;
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<StepResult> steps_;
+  double validation_ = 0;
+};
+
+}  // namespace
+
+TransformerConfig parity_config(bool tied) {
+  return {.vocab = 257,
+          .d_model = 20,
+          .layers = 2,
+          .heads = 6,
+          .kv_heads = 3,
+          .head_dim = 4,
+          .d_ff = 22,
+          .initializer_range = 0.3,
+          .tied = tied};
+}
+
+TrainingOptions parity_options(DType dtype, Index steps) {
+  TrainingOptions options;
+  options.batch = {5, kTokens};
+  options.learning_rate = 1e-2;
+  options.steps = steps;
+  options.warmup = 2;
+  options.adamw.weight_decay = 0.1;
+  options.adamw.clip_norm = 0.5;  // so small that the norm matters in every step
+  options.dtype = dtype;
+  options.seed = 3;
+  return options;
+}
+
+ByteData parity_data() {
+  return ByteData({"text"}, kTokens, 3, [](const std::string&) {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += "line " + std::to_string(i * i % 97) + ";\n";
+    return text;
+  });
+}
+
+bool ParityDifference::passes() const { return std::max({loss, gradient, norm, weight}) <= kParityTolerance; }
+
+ParityRun parity_reference(bool tied) {
+  const mpi::Communicator world = mpi::Communicator::world();
+  const mpi::Communicator alone = world.split(world.rank(), 0);
+  const AbstractMesh mesh = AbstractMesh::parse("X=1");
+  Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .tied = tied});
+  run.train(nullptr);
+  return run.whole();
+}
+
+ParityDifference compare_with_reference(const mpi::Communicator& comm, const ParityLayout& layout,
+                                        const ParityRun& reference, const Fault* fault) {
+  Run run(comm, layout);
+  const bool planted = run.train(fault);
+  ParityDifference result = run.difference(reference);
+  result.planted = comm.max(planted ? 1 : 0) > 0;
+  return result;
+}
+
+}  // namespace shardline

@@ -25,6 +25,7 @@ refused "--frobnicate; see shardline --help" --frobnicate
 refused "--frobnicate; see shardline matmul --help" matmul "$good" --size $sizes --frobnicate
 refused "EXPR is required; see shardline matmul --help" matmul --size $sizes
 refused "--size is required; see shardline matmul --help" matmul "$good"
+refused "--show: a switch, it takes no value; see shardline matmul --help" matmul "$good" --size $sizes --show=5
 refused "--choose" matmul "$good" --size $sizes --choose first
 
 refused "expected \",\" or \"]\" after a dim here" matmul "A[I; J] * B[J, K] -> C[I, K]" --size $sizes

@@ -61,15 +61,12 @@ roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
   return found == shares.end() ? roofline::Limiter::latency : found->first;
 }
 
-/// Throws UsageError for a role that splits sequences. The message names a role that splits the
-/// same products but no sequences.
+/// Throws UsageError for a role that splits sequences. If it splits products, the message names the role that
+/// splits the same products but no sequences.
 void refuse_split_sequences(const Axis& axis, const AxisRole& role) {
   if (!splits_sequences(role.row())) return;
-  const std::vector<AxisRole> whole = roles_with(
-      [](const RoleRow& row) { return splits_products(row) && !splits_batch(row) && !splits_sequences(row); });
-  const bool named = splits_products(role.row()) && !whole.empty();
   usage_error("role {} on axis {} splits sequences, which is not priced here{}", role.name(), axis,
-              named ? fmt::format("; {} splits the same products", whole.front().name()) : "");
+              splits_products(role.row()) ? fmt::format("; {} splits the same products", tensor_role().name()) : "");
 }
 
 PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& strategy) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/architecture/accounting.h"
+#include "runtime/host/memory_limits.h"
 
 namespace shardline {
 namespace {

@@ -13,9 +13,6 @@ namespace shardline {
 /// The least memory of every rank, from sizes alone. Works even if no plan can be made.
 Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh);
 
-/// No rank has more bytes than this. Larger shapes could not be counted in 64 bits.
-inline constexpr Bytes kBeyondAnyMachine{1e14};
-
 /// All strategies for a run, as price_strategies() lists them. The run's own strategy does not matter.
 std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh);
 

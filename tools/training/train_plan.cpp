@@ -4,6 +4,7 @@
 
 #include "models/training/training_memory.h"
 #include "models/training/training_search.h"
+#include "runtime/host/memory_limits.h"
 
 namespace shardline::tools {
 namespace {

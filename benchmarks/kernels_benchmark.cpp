@@ -158,7 +158,7 @@ void adamw_update(benchmark::State& state) {
     adamw<float>({.weight_decay = 0.1, .clip_norm = 1}, p.view(), g.view(), m.view(), v.view(), 4, 1e-3, 10, p.view(),
                  m.view(), v.view());
   }
-  report_rates(state, adamw_cost(p.view().size(), kElementSize));
+  report_rates(state, adamw_cost(p.view().size(), {kElementSize, kElementSize, kElementSize}));
 }
 
 BENCHMARK(attention_forward)->ArgsProduct({{128, 512, 2048}, {32, 64, 128}})->Unit(benchmark::kMillisecond);

@@ -62,9 +62,10 @@ Cost sum_squares_cost(Index count, Index element_size) {
   return {Flops(2 * elements), Bytes(elements * static_cast<double>(element_size))};
 }
 
-Cost adamw_cost(Index count, Index element_size) {
+Cost adamw_cost(Index count, const AdamWSizes& sizes) {
   const auto elements = static_cast<double>(count);
-  return {Flops(16 * elements), Bytes(7 * elements * static_cast<double>(element_size))};
+  return {Flops(16 * elements),
+          Bytes(elements * static_cast<double>(2 * sizes.parameter + sizes.gradient + 4 * sizes.moment))};
 }
 
 #define SHARDLINE_INSTANTIATE(T)                                                                                       \

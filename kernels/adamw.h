@@ -29,7 +29,14 @@ template <class T>
 void adamw(const AdamWOptions& options, View<const T> p, View<const T> g, View<const T> m, View<const T> v,
            double norm_squared, double learning_rate, double step, View<T> p_out, View<T> m_out, View<T> v_out);
 
+/// Bytes of an element.
+struct AdamWSizes {
+  Index parameter = 0;
+  Index gradient = 0;
+  Index moment = 0;
+};
+
 /// 16 operations per element; four arrays read, three written.
-Cost adamw_cost(Index count, Index element_size);
+Cost adamw_cost(Index count, const AdamWSizes& sizes);
 
 }  // namespace shardline::kernels

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "program/ir/print.h"
-#include "program/plan/timeline.h"
+#include "program/plan/compiled.h"
 #include "program/run/multiply.h"
 #include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
@@ -114,8 +114,19 @@ Json links_json(const roofline::Hardware& hardware) {
   return links;
 }
 
-Json record_of(const Product& product, const std::vector<Candidate>& candidates, const Prices& prices,
-               const ProgramSchedule& scheduled) {
+/// The candidates, scheduled and predicted by the same prices.
+std::vector<std::shared_ptr<Compiled>> compiled_of(const std::vector<Candidate>& candidates,
+                                                   const roofline::Hardware& hardware) {
+  std::vector<std::shared_ptr<Compiled>> compiled;
+  for (const Candidate& each : candidates) {
+    compiled.push_back(
+        compile(each.program, {.scheduling = ScheduleOptions(), .prices = hardware, .predictions = hardware}));
+  }
+  return compiled;
+}
+
+Json record_of(const Product& product, const std::vector<Candidate>& candidates,
+               const std::vector<std::shared_ptr<Compiled>>& compiled, const Prices& prices) {
   const roofline::Hardware& hardware = prices.hardware;
   Json record = quiet_header("shardline.explain/1", "explain", product.mesh);
   record["machine_file"] = machine_file_json(prices.given, differences_of(prices, product.mesh));
@@ -125,17 +136,14 @@ Json record_of(const Product& product, const std::vector<Candidate>& candidates,
                         {"memory", hardware.memory.value},
                         {"links", links_json(hardware)}};
   std::vector<Prediction> predicted;
-  for (const Candidate& candidate : candidates) {
-    const ProgramSchedule of_each = schedule(candidate.program, hardware, {});
-    predicted.push_back(
-        {candidate.price, scheduled_time(candidate.program, of_each, candidate.price.steps, hardware).total});
-  }
+  for (const std::shared_ptr<Compiled>& each : compiled) predicted.push_back(predict(*each));
   add_product_keys(record, product, candidates, predicted, 1);
-  const Candidate& winner = candidates[0];
+  const Compiled& winner = *compiled[0];
+  const RankProgram& program = winner.program();
   record["operations"] = Json::array();
-  for (std::size_t i = 0; i < winner.program.steps.size(); ++i) {
-    Json operation = operation_json(winner.program, winner.program.steps[i], winner.price.steps[i]);
-    operation["fused"] = is_fused(scheduled, i);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    Json operation = operation_json(program, program.steps[i], winner.estimates()[i]);
+    operation["fused"] = is_fused(winner.schedule(), i);
     record["operations"].push_back(std::move(operation));
   }
   return record;
@@ -148,12 +156,12 @@ int explain(const ExplainOptions& options) {
       make_product(parse_product(options.expression), parse_sizes(options.sizes), mesh, types_of(options));
   const Prices prices = prices_of(options, product);
   const std::vector<Candidate> candidates = product.candidates(prices.hardware);
-  const ProgramSchedule scheduled = schedule(candidates[0].program, prices.hardware, {});
+  const std::vector<std::shared_ptr<Compiled>> compiled = compiled_of(candidates, prices.hardware);
   if (!options.common.json.empty()) {
-    write_output(options.common.json, record_text(record_of(product, candidates, prices, scheduled)));
+    write_output(options.common.json, record_text(record_of(product, candidates, compiled, prices)));
   }
   for (const std::string& difference : differences_of(prices, mesh)) note(difference);
-  print(describe(prices, mesh) + "\n" + derivation_text(product, candidates, 1, scheduled, prices.dtype) +
+  print(describe(prices, mesh) + "\n" + derivation_text(product, candidates, 1, compiled[0]->schedule(), prices.dtype) +
         (options.show ? pictures(candidates[0].program) + "\n" : "") + candidates_text(candidates));
   return 0;
 }

@@ -60,7 +60,7 @@ class Job {
   /// those of a short measurement in the first call.
   const roofline::Hardware& predictions();
   /// Measures the share of the cores that other work took. Every shown measurement begins and ends
-  /// a stretch here.
+  /// a period here.
   OtherWork& other_work() { return other_work_; }
 
   /// Says what would fit, if asked. `fits(need)` tells whether ranks that each take `need` would

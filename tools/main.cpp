@@ -59,6 +59,10 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::string text = as_typed(error.what());
   for (char& c : text) c = c == '\n' ? ' ' : c;
+  constexpr std::string_view kValueOfSwitch = " was given a disallowed flag override";
+  if (text.ends_with(kValueOfSwitch)) {
+    text = fmt::format("--{}: a switch, it takes no value", text.substr(0, text.size() - kValueOfSwitch.size()));
+  }
   const auto commands = app.get_subcommands();
   return fmt::format("{}; see shardline {}--help", text, commands.empty() ? "" : commands[0]->get_name() + " ");
 }
@@ -96,6 +100,7 @@ void add_help(CLI::App& app, Request& request) {
 Request parse(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
   app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
+  app.option_defaults()->disable_flag_override();  // a switch takes no value
   app.require_subcommand(0, 1);  // no command is refused below, so a wrong command name gets its own message
   Request request;
   add_matmul(app, request.run);

@@ -13,6 +13,7 @@
 #include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
 #include "runtime/host/interrupt.h"
+#include "runtime/host/memory_limits.h"
 #include "tools/options/number_option.h"
 #include "tools/options/schedule_options.h"
 #include "tools/product/matmul_report.h"
@@ -53,10 +54,9 @@ double tolerance(const Product& product, DType dtype) {
 
 /// The memory of rank 0 for the product and its check.
 MemoryNeed need_of(const Product& product, const Compiled& compiled) {
-  constexpr Bytes kBeyondAnyMachine{1e15};  // offsets in arenas are counted in 64 bits
   const RankProgram& program = compiled.program();
   const Bytes peak = compiled.liveness().peak(0);
-  if (peak > kBeyondAnyMachine) return {.own = peak, .shared = Bytes(0)};
+  if (peak > kBeyondAnyMachine) return {.own = peak, .shared = Bytes(0)};  // an arena has no such offsets
   // Operands are made one after another and may then move to the arena. The check comes last.
   Bytes largest;
   for (const ArrayId operand : product.operands) {

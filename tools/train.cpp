@@ -41,12 +41,15 @@ struct Progress {
   bool interrupted = false;
 };
 
-/// The number of first steps that do not count: their caches are cold and their memory is new. 0 in a very short run.
-std::size_t warmup_of(std::size_t steps) { return steps > 4 ? 2 : 0; }
+/// The number of first steps that do not count: their caches are cold and their memory is new. 0 in a run that is
+/// planned to be very short.
+std::size_t warmup_of(Index planned_steps) { return planned_steps > 4 ? 2 : 0; }
 
-Seconds median_time(const std::vector<StepResult>& steps) {
+/// The median over the steps whose spans are kept: those after the warm-up, or all steps of a run that ended before.
+Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
+  const std::size_t warmup = warmup_of(planned_steps);
   std::vector<Seconds> times;
-  for (std::size_t i = warmup_of(steps.size()); i < steps.size(); ++i) times.push_back(steps[i].time);
+  for (std::size_t i = steps.size() > warmup ? warmup : 0; i < steps.size(); ++i) times.push_back(steps[i].time);
   return median(std::move(times));
 }
 
@@ -69,7 +72,7 @@ Progress run_steps(const Job& job, Trainer& trainer, const ByteData& data) {
     const StepResult result = trainer.step(data, step);
     progress.steps.push_back(result);
     progress.interrupted = result.stop && step + 1 < steps;
-    const bool warm = progress.steps.size() == warmup_of(static_cast<std::size_t>(steps));
+    const bool warm = progress.steps.size() == warmup_of(steps);
     if (warm && !progress.interrupted) trainer.forget_times();
     if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
       throw ResultError(fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, loss_number(result.loss),
@@ -138,7 +141,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Pro
   record.comparison = {.kinds = summarise(trace.labels(), measure(trace, job.engine())),
                        .runs = runs_of(trace),
                        .ranks = job.mesh().ranks(),
-                       .measured = median_time(progress.steps),
+                       .measured = median_time(progress.steps, trainer.options().steps),
                        .predicted = trainer.predicted_step(),
                        .warnings = job.machine_warnings(),
                        .busiest = job.other_work().busiest()};

@@ -17,6 +17,7 @@
 #include "collectives/shared/arena.h"
 #include "kernels/einsum/gemm.h"
 #include "program/ir/print.h"
+#include "program/partition/check.h"
 #include "program/plan/arena_plan.h"
 #include "program/run/execute.h"
 #include "program/run/multiply.h"
@@ -152,7 +153,9 @@ class Ours : public Contender {
  private:
   /// The cheapest program.
   static std::shared_ptr<const Compiled> compiled(const Product& product, const roofline::Hardware& prices) {
-    return compile(product.candidates(prices).at(0).program, {.scheduling = ScheduleOptions(), .prices = prices});
+    RankProgram program = product.candidates(prices).at(0).program;
+    check(program);
+    return compile(std::move(program), {.scheduling = ScheduleOptions(), .prices = prices});
   }
 
   std::vector<Range> box_of(ArrayId array) const {

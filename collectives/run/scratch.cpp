@@ -46,6 +46,4 @@ std::shared_ptr<std::byte> ScratchPool::take(Index bytes) {
   return {memory.release(), give_back};
 }
 
-Index ScratchPool::retained_bytes() const { return shelf_->bytes; }
-
 }  // namespace shardline::collectives

@@ -15,10 +15,7 @@ class ScratchPool {
   /// At least `bytes` bytes, aligned to 64, not initialised. The memory returns to the pool with its last
   /// owner. Null for 0 bytes.
   std::shared_ptr<std::byte> take(Index bytes);
-  /// Bytes kept for later; at most kRetainedBytes.
-  Index retained_bytes() const;
-
-  /// Memory beyond this is freed at once.
+  /// The most bytes kept for later. Memory beyond this is freed at once.
   static constexpr Index kRetainedBytes = Index{256} << 20;
 
  private:

@@ -60,8 +60,8 @@ Arena::~Arena() {
   const std::vector<Index> held = blocks_->held();
   Index left = std::count(held.begin(), held.end(), 1);
   if (left > 0) fmt::print(stderr, "shardline: an arena was destroyed before {} of its tensors\n", left);
-  MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT64_T, MPI_MAX, window_.node().get());
-  if (left > 0) window_.abandon();
+  const int code = MPI_Allreduce(MPI_IN_PLACE, &left, 1, MPI_INT64_T, MPI_MAX, window_.node().get());
+  if (code != MPI_SUCCESS || left > 0) window_.abandon();
 }
 
 Tensor Arena::allocate(DType dtype, Shape local) {

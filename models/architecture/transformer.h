@@ -55,6 +55,7 @@ struct TrainingTypes {
   DType moments = DType::f32;  ///< of the optimizer
 };
 
+/// The program of a training step, and its arrays.
 struct TrainingStep {
   Transformer model;
   TrainingArrays arrays;

@@ -35,8 +35,9 @@ void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double sta
 
 std::string verdict(bool compute_bound) { return compute_bound ? "compute binds" : "communication binds"; }
 
-/// The usual axis of a role.
-Axis axis_of(const std::string& role) { return usual_axis(AxisRole::parse(role)); }
+// The closed forms of the book are those of three roles.
+AxisRole data_role() { return role_between_pods(); }
+AxisRole fsdp_role() { return default_role(); }
 
 StrategyAnswer answer_of(const std::string& name, const std::string& mesh, const LayerTime& time) {
   return {.name = name, .mesh = mesh, .math = time.math, .comms = time.comms()};
@@ -51,9 +52,9 @@ std::string tokens_bound(const ClosedFormQuery& query, double least, bool comput
 }
 
 /// One role on all chips of the mesh. State is split over `state_ways` chips.
-StrategyAnswer alone(const ClosedFormQuery& query, const std::string& role, const LayerTime& time, Index state_ways) {
-  StrategyAnswer answer =
-      answer_of(role, fmt::format("{}={}", axis_of(role), query.mesh_chips()), all_layers(time, query.config.layers));
+StrategyAnswer alone(const ClosedFormQuery& query, const AxisRole& role, const LayerTime& time, Index state_ways) {
+  StrategyAnswer answer = answer_of(role.name(), fmt::format("{}={}", usual_axis(role), query.mesh_chips()),
+                                    all_layers(time, query.config.layers));
   put_memory(answer, query, static_cast<double>(state_ways), static_cast<double>(query.chips));
   return answer;
 }
@@ -62,7 +63,7 @@ StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
-  StrategyAnswer answer = alone(query, "dp", time, 1);
+  StrategyAnswer answer = alone(query, data_role(), time, 1);
   answer.bound = "backward: " + tokens_bound(query, least, time.comms() < time.math * kBackward);
   return answer;
 }
@@ -71,7 +72,7 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
-  StrategyAnswer answer = alone(query, "fsdp", time, query.chips);
+  StrategyAnswer answer = alone(query, fsdp_role(), time, query.chips);
   answer.bound = tokens_bound(query, least, time.compute_bound());
   return answer;
 }
@@ -81,7 +82,7 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
   const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
                                                   query.torus_axes, kPasses);
-  StrategyAnswer answer = alone(query, "tp", time, query.chips);
+  StrategyAnswer answer = alone(query, tensor_role(), time, query.chips);
   answer.bound =
       fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(time.compute_bound()));
   return answer;
@@ -89,8 +90,11 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
 
 StrategyAnswer mixed(const ClosedFormQuery& query) {
   const MixedAnswer best = mixed_answer(query, kPasses);
-  StrategyAnswer answer = answer_of(
-      "fsdp+tp", fmt::format("{}={},{}={}", axis_of("fsdp"), best.mesh.x, axis_of("tp"), best.mesh.y), best.time);
+  const AxisRole major = fsdp_role();
+  const AxisRole minor = tensor_role();
+  StrategyAnswer answer =
+      answer_of(fmt::format("{}+{}", major.name(), minor.name()),
+                fmt::format("{}={},{}={}", usual_axis(major), best.mesh.x, usual_axis(minor), best.mesh.y), best.time);
   answer.bound = tokens_bound(query, best.least_tokens_per_chip, best.time.compute_bound());
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
@@ -102,7 +106,7 @@ StrategyAnswer pipeline(const ClosedFormQuery& query) {
                                                     query.torus_axes, query.stages, query.microbatches);
   StrategyAnswer answer{
       .name = "pipeline",
-      .mesh = fmt::format("stages={},{}={}", query.stages, axis_of("dp"), query.mesh_chips() / query.stages),
+      .mesh = fmt::format("stages={},{}={}", query.stages, usual_axis(data_role()), query.mesh_chips() / query.stages),
       .math = time.math,
       .comms = time.comms,
       .idle = time.bubble};
@@ -117,7 +121,7 @@ StrategyAnswer between_pods(const ClosedFormQuery& query) {
   const auto weights = static_cast<double>(parameter_count(query.config));
   const double hosts = static_cast<double>(query.chips) / static_cast<double>(query.chips_per_host);
   StrategyAnswer answer = mixed(query);
-  answer.name = "pods: dp";
+  answer.name = fmt::format("{}: {}", kPodAxis, data_role().name());
   answer.mesh = fmt::format("{}={}", kPodAxis, query.pods);
   answer.comms = 2 * query.element * weights / (query.between_pods * hosts);
   const double least =

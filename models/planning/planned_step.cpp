@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "kernels/attention.h"
 #include "program/partition/partition.h"
 #include "program/plan/liveness.h"
 #include "runtime/base/check.h"
@@ -24,13 +23,6 @@ Bytes held(const RankProgram& program, Role role) {
     bytes += local_bytes(program, version, 0);
   }
   return bytes;
-}
-
-/// The extent of the index `index` on rank 0.
-Index extent(const Operation& operation, const std::vector<Range>& ranges, const std::string& index) {
-  const auto found = std::find(operation.indices.begin(), operation.indices.end(), index);
-  SHARDLINE_CHECK(found != operation.indices.end(), "operation {} has no index {}", operation.kind, index);
-  return ranges[static_cast<std::size_t>(found - operation.indices.begin())].size();
 }
 
 /// Sums over the layers of a model.
@@ -69,15 +61,12 @@ roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
   return found == shares.end() ? roofline::Limiter::latency : found->first;
 }
 
-/// Throws UsageError for a role that splits sequences. The message names a role that splits the
-/// same products but no sequences.
+/// Throws UsageError for a role that splits sequences. If it splits products, the message names the role that
+/// splits the same products but no sequences.
 void refuse_split_sequences(const Axis& axis, const AxisRole& role) {
   if (!splits_sequences(role.row())) return;
-  const std::vector<AxisRole> whole = roles_with(
-      [](const RoleRow& row) { return splits_products(row) && !splits_batch(row) && !splits_sequences(row); });
-  const bool named = splits_products(role.row()) && !whole.empty();
   usage_error("role {} on axis {} splits sequences, which is not priced here{}", role.name(), axis,
-              named ? fmt::format("; {} splits the same products", whole.front().name()) : "");
+              splits_products(role.row()) ? fmt::format("; {} splits the same products", tensor_role().name()) : "");
 }
 
 PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& strategy) {
@@ -188,23 +177,15 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     if (step.kind != StepKind::compute) continue;
-    const std::string_view kernel = program.phase_of(step).kernel->name;
-    if (kernel != "attention" && kernel != "attention_grad") continue;
-    const Operation& operation = program.operation_of(step);
+    const Phase& phase = program.phase_of(step);
+    if (phase.kernel->cost_in_sequences == nullptr) continue;
     const std::vector<Range> ranges = index_ranges(program, step, 0);
-    const Index kv_heads = extent(operation, ranges, "K");
-    const Index head_dim = extent(operation, ranges, "H");
-    const Shape q{1, run_.sequence, kv_heads, extent(operation, ranges, "G"), head_dim};
-    const Shape k{1, run_.sequence, kv_heads, head_dim};
-    const Index size = size_of(run_.dtype);
-    const kernels::Cost one =
-        kernel == "attention" ? kernels::attention_cost(q, k, {}, size) : kernels::attention_grad_cost(q, k, {}, size);
-    const double sequences = static_cast<double>(extent(operation, ranges, "B")) / static_cast<double>(run_.sequence);
+    const PhaseBlock block{program.program, program.operation_of(step), phase, ranges};
+    const kernels::Cost cost = phase.kernel->cost_in_sequences(block, run_.sequence);
     StepEstimate& estimate = estimates[i];
-    estimate.flops = one.flops * sequences;
-    estimate.bytes = one.bytes * sequences;
-    estimate.price =
-        roofline::kernel_price({{estimate.flops, estimate.bytes, one.parts * sequences}, kernel}, hardware);
+    estimate.flops = cost.flops;
+    estimate.bytes = cost.bytes;
+    estimate.price = roofline::kernel_price({cost, phase.kernel->name}, hardware);
     all += estimate.price.time;
   }
   return all;

@@ -61,5 +61,7 @@ std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&));
 AxisRole default_role();
 /// The role of an axis between pods, which should move little: the first that splits only the batch.
 AxisRole role_between_pods();
+/// The role of tensor parallelism: the first that splits products, and neither the batch nor sequences.
+AxisRole tensor_role();
 
 }  // namespace shardline

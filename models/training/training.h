@@ -18,6 +18,7 @@ namespace shardline {
 /// The learning rate of step `step`, which counts from 1.
 double learning_rate(const TrainingOptions& options, Index step);
 
+/// One training step.
 struct StepResult {
   double loss = 0;       ///< mean over the tokens of the step, before its update
   double grad_norm = 0;  ///< before clipping

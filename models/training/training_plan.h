@@ -13,6 +13,7 @@
 
 namespace shardline {
 
+/// Options of a training run, the model and its strategy apart.
 struct TrainingOptions {
   BatchShape batch;
   double learning_rate = 3e-3;  ///< after warm-up; a cosine lowers it to a tenth
@@ -29,7 +30,7 @@ struct TrainingOptions {
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
-class State;
+class State;  // only named here: what it is needs MPI, this does not
 
 /// What a training run is.
 struct TrainingRun {

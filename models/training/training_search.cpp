@@ -13,7 +13,7 @@ namespace {
 /// array of a layer.
 double least_elements(const TransformerConfig& config, const BatchShape& batch) {
   const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
-  const Index widest = std::max({config.vocab, config.d_ff, config.d_model});
+  const Index widest = std::max({config.vocab, config.d_ff, config.d_model, config.heads * config.head_dim});
   return static_cast<double>(parameter_count(config)) + tokens * static_cast<double>(widest);
 }
 
@@ -64,7 +64,6 @@ std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
   std::vector<std::string> found;
   for (const std::vector<Way>& ways : {smaller_batches(run), other_strategies(run, mesh)}) {
     for (const Way& way : ways) {
-      if (least_training_memory(way.run, mesh) > kBeyondAnyMachine) continue;
       if (!fits(plan_training(way.run, mesh))) continue;
       found.push_back(way.option);
       break;

@@ -10,17 +10,15 @@
 
 namespace shardline {
 
-/// The least memory of every rank, from sizes alone. Works even if no plan can be made.
+/// The least memory of every rank, from sizes alone. Works even if no plan can be made: a plan counts in 64 bits.
 Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh);
-
-/// No rank has more bytes than this. Larger shapes could not be counted in 64 bits.
-inline constexpr Bytes kBeyondAnyMachine{1e14};
 
 /// All strategies for a run, as price_strategies() lists them. The run's own strategy does not matter.
 std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh);
 
 /// Advice for a run that does not fit: the largest half, quarter, ... of its batch that fits, and the cheapest strategy
-/// with which the whole batch fits. `fits` judges a plan. Pure; equal on all ranks if `fits` is.
+/// with which the whole batch fits. `fits` judges a plan. The least memory of the run must be at most
+/// kBeyondAnyMachine. Pure; equal on all ranks if `fits` is.
 std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
                            const std::function<bool(const TrainingPlan&)>& fits);
 

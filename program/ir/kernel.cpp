@@ -29,6 +29,8 @@ Shape PhaseBlock::shape(std::size_t k) const {
   return shape;
 }
 
+Index PhaseBlock::operand_size(std::size_t k) const { return size_of(program.array(phase.operands.at(k)).dtype); }
+
 Index PhaseBlock::element_size() const { return size_of(program.array(phase.results.at(0)).dtype); }
 
 }  // namespace shardline

@@ -36,8 +36,9 @@ struct PhaseBlock {
   /// The shape and the element count of the block of operand `k`.
   Shape shape(std::size_t k) const;
   Index elements(std::size_t k) const { return element_count(shape(k)); }
-  /// The bytes of an element of the first result.
+  /// The bytes of an element of the first result, and of operand `k`.
   Index element_size() const;
+  Index operand_size(std::size_t k) const;
 };
 
 /// The arrays of one call: this rank's blocks, in the order of the phase.
@@ -53,15 +54,27 @@ enum class KernelForm : std::uint8_t {
   sum,      ///< printed as a sum
 };
 
+/// The element types that a kernel runs on. Arrays of i32 are not counted.
+enum class KernelTypes : std::uint8_t {
+  same,           ///< all arrays f32, or all f64
+  bf16_operands,  ///< as `same`, but operands beside results of f32 may be bf16
+  any,            ///< each array has its own type
+};
+
 /// A local computation: a rank runs it on its blocks, without messages. It stands in the file of
 /// its operation. Execution, prices, memory, printing, calibration and tests use it.
 struct Kernel {
   std::string_view name;  ///< in printed programs, reports and machine files
-  /// Runs it. Elements are f32 or f64, like the first result. An einsum also reads bf16, a cast also writes it.
+  /// Runs it. Elements are of the types that `types` says.
   void (*run)(const PhaseBlock& block, const KernelArrays& arrays) = nullptr;
   /// FLOPs and bytes of that call.
   kernels::Cost (*cost)(const PhaseBlock& block) = nullptr;
+  /// For a kernel in which every token reads the tokens before it in its sequence: the cost of that call if its tokens
+  /// formed sequences of `sequence` tokens each, all on this rank. Null for all other kernels: how tokens form
+  /// sequences does not change their cost.
+  kernels::Cost (*cost_in_sequences)(const PhaseBlock& block, Index sequence) = nullptr;
   KernelForm form = KernelForm::call;
+  KernelTypes types = KernelTypes::same;
   /// For each result: the operand whose memory the result may take, or -1.
   std::array<int, 3> in_place{-1, -1, -1};
 };

@@ -59,11 +59,19 @@ std::vector<std::string> contracted(const Operation& op, const Phase& phase) {
   return names;
 }
 
+/// ", bf16" if the computation changes the element type of one array, as a cast does.
+std::string made_type(const RankProgram& program, const Step& step) {
+  if (step.operands.size() != 1) return "";
+  const DType from = program.array_of(step.operands[0]).dtype;
+  const DType to = program.array_of(step.results[0]).dtype;
+  return is_integer(from) || from == to ? "" : fmt::format(", {}", name_of(to));
+}
+
 std::string computation_text(const RankProgram& program, const Step& step) {
   const Phase& phase = program.phase_of(step);
   const std::vector<std::string> operands = version_texts(program, step.operands);
   if (phase.kernel->form == KernelForm::sum) return fmt::format("{}", fmt::join(operands, " + "));
-  return fmt::format("{}({})", phase.kernel->name, fmt::join(operands, ", "));
+  return fmt::format("{}({}{})", phase.kernel->name, fmt::join(operands, ", "), made_type(program, step));
 }
 
 bool is_product(const RankProgram& program, const Step& step) {

@@ -37,4 +37,14 @@ Bytes local_bytes(const RankProgram& program, VersionId version, Index rank) {
   return Bytes(elements * static_cast<double>(size_of(program.array_of(version).dtype)));
 }
 
+std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {
+  const Operation& op = program.operation_of(step);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < op.indices.size(); ++i) {
+    ranges.push_back(nested_block(op.extents[i], step.splits[i], program.mesh, coordinates));
+  }
+  return ranges;
+}
+
 }  // namespace shardline

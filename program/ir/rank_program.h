@@ -79,6 +79,9 @@ std::string kind_name(const RankProgram& program, const Step& step);
 /// Local shape of a version on `rank`.
 Shape local_shape(const RankProgram& program, VersionId version, Index rank);
 
+/// The index ranges of `rank` in a computation.
+std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);
+
 /// What it takes. Rank 0 holds the largest block.
 Bytes local_bytes(const RankProgram& program, VersionId version, Index rank);
 

@@ -23,7 +23,12 @@ constexpr Kernel kAdamW{
                            call.scalar(5), call.scalar(6), call.out(0), call.out(1), call.out(2));
           });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::adamw_cost(block.elements(0), block.element_size()); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::adamw_cost(
+              block.elements(0),
+              {.parameter = block.operand_size(0), .gradient = block.operand_size(1), .moment = block.operand_size(2)});
+        },
     .in_place = {0, 2, 3},  // parameter and moments
 };
 

@@ -21,6 +21,7 @@ struct AdamWOperands {
 /// It has no derivative.
 void adamw(Program& program, const AdamWOperands& operands, const kernels::AdamWOptions& options);
 
+/// The row of this operation in operation_kinds().
 OperationKind adamw_kind();
 
 }  // namespace shardline

@@ -10,6 +10,7 @@ ArrayId add(Program& program, const std::string& name, const std::vector<ArrayId
 /// The same into an existing array.
 void add_into(Program& program, const std::vector<ArrayId>& terms, ArrayId result);
 
+/// The row of this operation in operation_kinds().
 OperationKind add_kind();
 
 }  // namespace shardline

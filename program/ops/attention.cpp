@@ -13,6 +13,19 @@ kernels::AttentionOptions options_of_attention(const PhaseBlock& block) {
   return {block.range("T").begin, block.range("S").begin};
 }
 
+using CostFormula = kernels::Cost (*)(const Shape&, const Shape&, const kernels::AttentionOptions&, Index);
+
+/// The cost of one whole sequence, times the sequences that the tokens of the block form.
+kernels::Cost cost_in_sequences(const PhaseBlock& block, Index sequence, CostFormula cost_of) {
+  Shape q = block.shape(0);
+  Shape k = block.shape(1);
+  const double sequences = static_cast<double>(q[0] * q[1]) / static_cast<double>(sequence);
+  q[0] = k[0] = 1;
+  q[1] = k[1] = sequence;
+  const kernels::Cost one = cost_of(q, k, {}, block.element_size());
+  return {one.flops * sequences, one.bytes * sequences, one.parts * sequences};
+}
+
 constexpr Kernel kAttention{
     .name = "attention",
     .run =
@@ -27,6 +40,8 @@ constexpr Kernel kAttention{
           return kernels::attention_cost(block.shape(0), block.shape(1), options_of_attention(block),
                                          block.element_size());
         },
+    .cost_in_sequences = [](const PhaseBlock& block,
+                            Index sequence) { return cost_in_sequences(block, sequence, kernels::attention_cost); },
 };
 
 constexpr Kernel kAttentionGrad{
@@ -42,6 +57,10 @@ constexpr Kernel kAttentionGrad{
         [](const PhaseBlock& block) {
           return kernels::attention_grad_cost(block.shape(0), block.shape(1), options_of_attention(block),
                                               block.element_size());
+        },
+    .cost_in_sequences =
+        [](const PhaseBlock& block, Index sequence) {
+          return cost_in_sequences(block, sequence, kernels::attention_grad_cost);
         },
 };
 

@@ -8,6 +8,7 @@ namespace shardline {
 /// whole.
 ArrayId attention(Program& program, const std::string& name, ArrayId q, ArrayId k, ArrayId v);
 
+/// The row of this operation in operation_kinds().
 OperationKind attention_kind();
 
 }  // namespace shardline

@@ -8,14 +8,14 @@ namespace {
 
 /// One read and one write of every element, each in its own type.
 kernels::Cost cast_cost(const PhaseBlock& block) {
-  const Index read = size_of(block.program.array(block.phase.operands[0]).dtype);
-  return {Flops(0), Bytes(static_cast<double>(block.elements(0) * (read + block.element_size())))};
+  return {Flops(0), Bytes(static_cast<double>(block.elements(0) * (block.operand_size(0) + block.element_size())))};
 }
 
 constexpr Kernel kCast{
     .name = "cast",
     .run = [](const PhaseBlock&, const KernelArrays& arrays) { convert(*arrays.operands[0], *arrays.results[0]); },
     .cost = cast_cost,
+    .types = KernelTypes::any,
 };
 
 void cast_into(Program& program, ArrayId x, ArrayId result) {

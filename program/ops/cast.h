@@ -8,6 +8,7 @@ namespace shardline {
 /// type of `x`. Throws UsageError for integers.
 ArrayId cast(Program& program, const std::string& name, ArrayId x, DType dtype);
 
+/// The row of this operation in operation_kinds().
 OperationKind cast_kind();
 
 }  // namespace shardline

@@ -8,6 +8,7 @@ namespace shardline {
 /// scalar. If V is split, ranks reduce the maximum, the sum and the picked logit.
 ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits, ArrayId labels);
 
+/// The row of this operation in operation_kinds().
 OperationKind cross_entropy_kind();
 
 }  // namespace shardline

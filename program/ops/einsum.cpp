@@ -43,6 +43,7 @@ constexpr Kernel kEinsum{
                                       block.element_size());
         },
     .form = KernelForm::product,
+    .types = KernelTypes::bf16_operands,
 };
 
 /// Checks the number of operands, and that every index of the result is in an operand.

@@ -13,6 +13,7 @@ namespace shardline {
 ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands,
                const std::vector<std::string>& dims, Role role = Role::activation);
 
+/// The row of this operation in operation_kinds().
 OperationKind einsum_kind();
 
 /// An einsum of 1 to 3 blocks in memory, with the index of every dim in storage order.

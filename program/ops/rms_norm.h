@@ -8,6 +8,7 @@ namespace shardline {
 /// of squares. Linear in w.
 ArrayId rms_norm(Program& program, const std::string& name, ArrayId x, ArrayId w, double epsilon);
 
+/// The row of this operation in operation_kinds().
 OperationKind rms_norm_kind();
 
 }  // namespace shardline

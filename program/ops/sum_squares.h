@@ -8,6 +8,7 @@ namespace shardline {
 /// replicas count once. It has no derivative.
 ArrayId sum_squares(Program& program, const std::string& name, ArrayId x);
 
+/// The row of this operation in operation_kinds().
 OperationKind sum_squares_kind();
 
 }  // namespace shardline

@@ -22,6 +22,7 @@ class Checker {
       step_ = &step;
       check_operands();
       step.kind == StepKind::compute ? check_computation() : check_conversion();
+      if (step.kind == StepKind::compute) check_types();
       made_.insert(step.results.begin(), step.results.end());
     }
     step_ = nullptr;
@@ -211,6 +212,24 @@ class Checker {
     }
     Axes& dim = dim_at(made, step_->to_dim);
     dim.insert(dim.end(), axes.begin(), axes.end());
+  }
+
+  /// The element types of a computation are such that its kernel runs on them.
+  void check_types() const {
+    const Kernel& kernel = *program_.phase_of(*step_).kernel;
+    if (kernel.types == KernelTypes::any) return;
+    const DType made = program_.array_of(step_->results.at(0)).dtype;
+    if (made != DType::f32 && made != DType::f64)
+      refuse(fmt::format("{} makes f32 or f64, not {}", kernel.name, name_of(made)));
+    const auto fits = [&](VersionId v, bool bf16) {
+      const Array& array = program_.array_of(v);
+      if (is_integer(array.dtype) || array.dtype == made || (bf16 && array.dtype == DType::bf16)) return;
+      refuse(fmt::format("{} of {} beside {} of {}", array.name, name_of(array.dtype),
+                         program_.array_of(step_->results[0]).name, name_of(made)));
+    };
+    const bool reads_bf16 = kernel.types == KernelTypes::bf16_operands && made == DType::f32;
+    for (const VersionId v : step_->operands) fits(v, reads_bf16);
+    for (const VersionId v : step_->results) fits(v, false);
   }
 
   void pay(Sharding& made, const Axes& axes) const {

@@ -27,6 +27,7 @@ struct ArenaPlan {
   bool holds(VersionId v) const { return places.contains(v) || inputs.contains(v); }
 };
 
+/// The arrays of collectives and their places. Pure; the same on all ranks.
 ArenaPlan plan_arena(const RankProgram& program, const Liveness& liveness);
 
 /// Most bytes of arrays that `rank` holds at once outside the arena.

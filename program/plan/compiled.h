@@ -67,8 +67,8 @@ class Compiled {
   mutable std::optional<ScheduledTime> time_;
 };
 
-/// The step from planning to running. `program` must have passed check(). Code that chooses or
-/// rewrites rank programs runs before it.
+/// The step from planning to running. Code that chooses or rewrites rank programs runs before it. A
+/// program that will run must have passed check(); one that is only priced need not.
 std::shared_ptr<Compiled> compile(RankProgram program, CompileOptions options);
 
 }  // namespace shardline

@@ -146,14 +146,4 @@ bool multiplies_matrices(const RankProgram& program, const Step& step) {
   return product_of(program.phase_of(step), index_ranges(program, step, 0)).m > 0;
 }
 
-std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank) {
-  const Operation& op = program.operation_of(step);
-  const Coordinates coordinates = program.mesh.coordinates(rank);
-  std::vector<Range> ranges;
-  for (std::size_t i = 0; i < op.indices.size(); ++i) {
-    ranges.push_back(nested_block(op.extents[i], step.splits[i], program.mesh, coordinates));
-  }
-  return ranges;
-}
-
 }  // namespace shardline

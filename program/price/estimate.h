@@ -31,7 +31,4 @@ StepEstimate estimate(const RankProgram& program, const Step& step, const roofli
 /// True if machine files price this computation as matrix products, not as an elementwise walk.
 bool multiplies_matrices(const RankProgram& program, const Step& step);
 
-/// The index ranges of `rank` in a computation.
-std::vector<Range> index_ranges(const RankProgram& program, const Step& step, Index rank);
-
 }  // namespace shardline

@@ -19,7 +19,7 @@ struct BoundInput {
 };
 
 /// The inputs of a program that `state` holds, by name. Throws Error with both descriptions if they
-/// disagree on an array. Throws Error if the state lacks an input that is_state().
+/// disagree on an array. Throws Error if an input is state of the program (see is_state()) and the state lacks it.
 std::vector<BoundInput> bind_inputs(const Compiled& compiled, const State& state);
 
 }  // namespace shardline

@@ -36,7 +36,8 @@ class Executor {
 
   /// Sets this rank's block of an input that is not in the state. Its storage is shared, and
   /// overwritten if the program updates this input, unless it must be copied to the arena.
-  /// Collective over the mesh if the input is communicated. Throws Error if dtype or shape are
+  /// Collective over the mesh if the input is communicated; then the blocks of all ranks, or of
+  /// none, lie in the arena already. Throws Error if dtype or shape are
   /// wrong.
   void set(ArrayId input, Tensor block);
   /// Sets a scalar input, which every rank holds.

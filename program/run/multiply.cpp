@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "program/partition/check.h"
 #include "program/run/execute.h"
 #include "roofline/machine/catalogue.h"
 #include "roofline/measure/link_probe.h"
@@ -67,6 +68,7 @@ Multiplied multiply(collectives::Engine& engine, const DistTensor& a, const Dist
       make_product({{written(a), written(b)}, parse_array(result)}, sizes, mesh, cpu_types(a.spec().dtype));
   const roofline::Hardware prices = cpu_hardware(engine.mesh(), product.dtype());
   RankProgram program = product.candidates(prices).at(0).program;
+  check(program);
   Executor executor(
       compile(std::move(program), {.scheduling = ScheduleOptions(), .prices = prices, .predictions = hardware}),
       engine);

@@ -56,7 +56,8 @@ roofline::StepTimes times_of(Executor& executor, const std::vector<std::string>&
   return times;
 }
 
-/// The program is larger than the inner caches, as the program of a model of many layers.
+/// The program has many copies of each kernel, so that its steps do not fit in the inner caches. Those of a model with
+/// many layers do not fit either, and a step then takes longer.
 roofline::ProgramSample program_sample(collectives::Engine& engine, DType dtype) {
   constexpr int kTimes = 40;
   constexpr Index kProduct = 4;

@@ -32,9 +32,7 @@ class State {
   /// The description of an array. This and the following functions throw Error if the state has no
   /// array of this name.
   const StateArray& array(const std::string& name) const { return slot(name).array; }
-  /// False until set(), fill() or a program has given elements.
-  bool is_set(const std::string& name) const { return slot(name).is_set; }
-  /// This rank's block. Throws Error if it is not set.
+  /// This rank's block. Throws Error if set(), fill() or a program has not given its elements.
   const Tensor& block(const std::string& name) const { return block(number(name)); }
 
   /// Sets this rank's block. Its storage is shared, and programs overwrite it, unless it is copied

@@ -27,8 +27,8 @@ struct ProgramSample {
 /// Makes the sample for one element type. Collective over the mesh of `engine`.
 using MakeProgramSample = ProgramSample (*)(collectives::Engine& engine, DType dtype);
 
-/// The latency of each kernel, by name: its step and the time between steps, beyond `overhead`. The latency of matrix
-/// products is what their rate in `gemm` does not explain. None is negative. All ranks run at once and the slowest
+/// The latency of each kernel, by name: the time of its step plus the time between two steps minus `overhead`. For
+/// matrix products also minus the time by their rate in `gemm`. None is negative. All ranks run at once and the slowest
 /// counts. Collective over `comm`.
 std::map<std::string, Seconds> probe_latencies(const mpi::Communicator& comm, Seconds budget,
                                                const ProgramSample& sample, Seconds overhead, const GemmRates& gemm);

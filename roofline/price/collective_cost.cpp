@@ -61,31 +61,31 @@ Bytes passed_round(const Collective& collective) {
 }
 
 /// Between neighbours.
-Transfer over_torus(const Collective& collective, const std::vector<Link>& links, CostMode mode) {
-  Transfer transfer{.local = local_bytes(collective), .kept = copying(collective.kept), .reach = collective.reach};
+MessageWork over_torus(const Collective& collective, const std::vector<Link>& links, CostMode mode) {
+  MessageWork work{.local = local_bytes(collective), .kept = copying(collective.kept), .reach = collective.reach};
   double total = 0;
   const double slowest = slowest_of(links).value;
   for (std::size_t a = 0; a < links.size(); ++a) {
-    transfer.messages += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], links[a]));
+    work.messages += static_cast<double>(collective.rounds * longest_way(collective.ranks[a], links[a]));
     total += links[a].two_way ? links[a].both_ways.value : links[a].bandwidth.value;
   }
   const bool wraps = std::any_of(links.begin(), links.end(), [](const Link& link) { return link.two_way; });
   const bool whole = mode == CostMode::book_limit && wraps;
   const Bytes passed = passed_round(collective);
-  transfer.wire = (whole ? whole_of(passed, collective.ranks) : passed) * (slowest / total);
-  if (!collective.scatters) return transfer;
+  work.wire = (whole ? whole_of(passed, collective.ranks) : passed) * (slowest / total);
+  if (!collective.scatters) return work;
 
   const Bytes held = whole_of(collective.sent, collective.ranks);
-  transfer.wire = Bytes(0);
+  work.wire = Bytes(0);
   for (std::size_t a = 0; a < links.size(); ++a) {
     const double crossing = scattered_share(collective.ranks[a], links[a], mode) * slowest / links[a].bandwidth.value;
-    transfer.wire = std::max(transfer.wire, held * crossing);
+    work.wire = std::max(work.wire, held * crossing);
   }
-  return transfer;
+  return work;
 }
 
 /// Rank by rank.
-Transfer through_switch(const Collective& collective, CostMode mode) {
+MessageWork through_switch(const Collective& collective, CostMode mode) {
   const bool whole = mode == CostMode::book_limit;
   return {.messages = static_cast<double>(collective.rounds * (element_count(collective.ranks) - 1)),
           .wire = whole ? whole_of(collective.sent, collective.ranks) : collective.sent,
@@ -96,7 +96,7 @@ Transfer through_switch(const Collective& collective, CostMode mode) {
 
 }  // namespace
 
-Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware) {
+MessageWork message_work(const Collective& collective, const Axes& axes, const Hardware& hardware) {
   std::vector<Link> torus;
   std::vector<Link> switches;
   std::vector<Index> torus_ranks;
@@ -125,15 +125,15 @@ Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardw
   part.received = Bytes(0);
   part.sent = collective.scatters ? whole : whole / static_cast<double>(element_count(torus_ranks));
   part.sent = part_of(part.sent, switched_ranks);
-  Transfer transfer = through_switch(part, hardware.cost_mode);
+  MessageWork work = through_switch(part, hardware.cost_mode);
   part.ranks = torus_ranks;
   part.sent = part_of(whole, torus_ranks);
-  const Transfer within = over_torus(part, torus, hardware.cost_mode);
+  const MessageWork within = over_torus(part, torus, hardware.cost_mode);
   const BytesPerSecond switched = slowest_of(switches);
   const BytesPerSecond inside = slowest_of(torus);
-  transfer.messages += within.messages;
-  transfer.wire = Bytes((transfer.wire / switched + within.wire / inside).value * std::min(switched, inside).value);
-  return transfer;
+  work.messages += within.messages;
+  work.wire = Bytes((work.wire / switched + within.wire / inside).value * std::min(switched, inside).value);
+  return work;
 }
 
 bool share_memory(const Axes& axes, const Hardware& hardware) {
@@ -181,7 +181,7 @@ Price collective_price(const Collective& collective, const Axes& axes, const Har
   if (!collective.by_messages && !axes.empty() && share_memory(axes, hardware)) {
     return shared_price(reading_of(collective, hardware), axes, hardware);
   }
-  return transfer_price(transfer_of(collective, axes, hardware), axes, hardware);
+  return message_price(message_work(collective, axes, hardware), axes, hardware);
 }
 
 }  // namespace shardline::roofline

@@ -32,7 +32,7 @@ struct Collective {
 ///   times (book exercise 3.10).
 /// Packing and keeping (read one array, write one) and adding (read two, write one) use memory bandwidth. In
 /// the book's limit (Hardware::cost_mode) a rank sends p / (p - 1) times `sent`, unless all axes are lines.
-Transfer transfer_of(const Collective& collective, const Axes& axes, const Hardware& hardware);
+MessageWork message_work(const Collective& collective, const Axes& axes, const Hardware& hardware);
 
 /// True if the ranks of all axes share memory and read each other's arrays there.
 bool share_memory(const Axes& axes, const Hardware& hardware);
@@ -55,7 +55,7 @@ Reading reading_of(const Collective& collective, const Hardware& hardware);
 Price shared_price(const Reading& reading, const Axes& axes, const Hardware& hardware);
 
 /// shared_price() if the ranks share memory and the collective does not go by messages. Otherwise
-/// transfer_price() of transfer_of().
+/// message_price() of message_work().
 Price collective_price(const Collective& collective, const Axes& axes, const Hardware& hardware);
 
 }  // namespace shardline::roofline

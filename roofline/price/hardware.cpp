@@ -99,7 +99,7 @@ Price kernel_price(const Work& work, const Hardware& hardware) {
   return price;
 }
 
-Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware) {
+Price message_price(const MessageWork& work, const Axes& axes, const Hardware& hardware) {
   Link slowest{Seconds(0), BytesPerSecond(0)};
   for (const Axis& axis : axes) {
     const Link& link = hardware.link(axis);
@@ -107,11 +107,11 @@ Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware&
     slowest.bandwidth = slowest.bandwidth.value == 0 ? link.bandwidth : std::min(slowest.bandwidth, link.bandwidth);
     slowest.frees_cores = slowest.frees_cores && link.frees_cores;
   }
-  const Seconds latency = hardware.overhead + slowest.latency * transfer.messages;
-  const Seconds wire = transfer.wire.value == 0 ? Seconds(0) : transfer.wire / slowest.bandwidth;
-  const BytesPerSecond memory = hardware.memory_rate(std::max(transfer.local + transfer.kept, transfer.reach));
-  const Seconds kept = transfer.kept / memory;
-  const Seconds local = transfer.local / memory + kept - (slowest.frees_cores ? std::min(wire, kept) : Seconds(0));
+  const Seconds latency = hardware.overhead + slowest.latency * work.messages;
+  const Seconds wire = work.wire.value == 0 ? Seconds(0) : work.wire / slowest.bandwidth;
+  const BytesPerSecond memory = hardware.memory_rate(std::max(work.local + work.kept, work.reach));
+  const Seconds kept = work.kept / memory;
+  const Seconds local = work.local / memory + kept - (slowest.frees_cores ? std::min(wire, kept) : Seconds(0));
   Price price = moving_price(latency, wire, local);
   if (hardware.cost_mode == CostMode::book_limit) {
     price.comms = std::max(latency, wire);

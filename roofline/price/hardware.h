@@ -134,7 +134,7 @@ inline constexpr std::string_view kMatrixProduct = "matrix_product";
 Price kernel_price(const Work& work, const Hardware& hardware);
 
 /// The messages and bytes of a collective by messages. They give its price.
-struct Transfer {
+struct MessageWork {
   double messages = 0;  ///< one after the other
   Bytes wire = {};      ///< leaving the busiest rank in its busiest direction
   Bytes local = {};     ///< read and written in this rank's memory, before or after the wire: packing, adding
@@ -145,7 +145,7 @@ struct Transfer {
 /// Messages times latency, plus wire bytes over bandwidth, plus local bytes over memory bandwidth (book section
 /// 3.2). The book's limit takes the longest of the three. The `kept` bytes are copied while the wire moves, or
 /// after it if moving needs the cores. The slowest of several axes counts. Throws Error if an axis has no link.
-Price transfer_price(const Transfer& transfer, const Axes& axes, const Hardware& hardware);
+Price message_price(const MessageWork& work, const Axes& axes, const Hardware& hardware);
 
 /// The price of three parts one after the other: start and latency, bytes on the link, bytes in this rank's
 /// memory.

@@ -24,7 +24,7 @@ std::optional<CpuTimes> cpu_times(const std::string& text, const std::vector<int
 /// The difference of two readings. Linux counters may go back; then the difference is 0.
 CpuTimes between(const CpuTimes& begin, const CpuTimes& end);
 
-/// A stretch of time on the CPUs that the processes of a job may use.
+/// A period of time on the CPUs that the processes of a job may use.
 struct CpuUse {
   Index cpus = 0;
   Seconds elapsed = {};  ///< by the clock

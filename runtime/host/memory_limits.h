@@ -8,6 +8,9 @@
 
 namespace shardline {
 
+/// No rank has more bytes than this. Sizes and offsets of arrays up to here can be counted in 64 bits.
+inline constexpr Bytes kBeyondAnyMachine{1e15};
+
 /// A bound on the memory of this process, or of a group of processes that it belongs to.
 struct MemoryBound {
   std::string name;      ///< "free memory", "cgroup /job_7 (memory.max)", "ulimit -v"

@@ -33,11 +33,12 @@ std::pmr::memory_resource& memory_pool() {
 
 std::shared_ptr<std::byte> allocate(Index bytes) {
   if (bytes == 0) return nullptr;
-  const auto size = static_cast<std::size_t>(bytes);
+  // The pool of libstdc++ aligns a block only to the size that was asked for.
+  const std::size_t size = (static_cast<std::size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
   auto* memory = static_cast<std::byte*>(memory_pool().allocate(size, kAlignment));
   count(bytes);
-  return {memory, [bytes](std::byte* p) {
-            memory_pool().deallocate(p, static_cast<std::size_t>(bytes), kAlignment);
+  return {memory, [bytes, size](std::byte* p) {
+            memory_pool().deallocate(p, size, kAlignment);
             bytes_now -= bytes;
           }};
 }

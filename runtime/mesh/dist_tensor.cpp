@@ -136,7 +136,7 @@ Tensor DistTensor::gather() const {
     const std::vector<Range> ranges = box(spec_.shape, spec_.sharding, axes, rank);
     Tensor block(spec_.dtype, local_shape(spec_.shape, spec_.sharding, axes, rank));
     if (!part.empty()) std::memcpy(block.data(), part.data(), part.size());
-    block = block.as(whole.dtype());
+    if (spec_.dtype != whole.dtype()) block = block.as(whole.dtype());
     if (axes.position_in_group(rank, spec_.sharding.unreduced) != 0) {
       Tensor so_far = whole.slice(ranges);
       reduce_into(so_far, block, spec_.sharding.reduce);
@@ -144,7 +144,7 @@ Tensor DistTensor::gather() const {
     }
     whole.assign(ranges, block);
   }
-  return whole.as(spec_.dtype);
+  return spec_.dtype == whole.dtype() ? whole : whole.as(spec_.dtype);
 }
 
 std::string DistTensor::to_string() const { return shardline::to_string(spec_.name, spec_.dims, spec_.sharding); }

@@ -24,12 +24,12 @@ class OtherWork {
   /// Collective over `world`, which must outlive this.
   explicit OtherWork(const mpi::Communicator& world);
 
-  /// Collective over the ranks of the job: the begin and the end of a stretch of measured work.
+  /// Collective over the ranks of the job: the begin and the end of a measured period.
   void begin();
   void end();
 
-  /// Over all stretches that have ended; equal on every rank. Nothing if no node can tell: the
-  /// stretches are shorter than 0.2 s together, or Linux shows no counters.
+  /// Over all periods that have ended; equal on every rank. Nothing if no node can tell: the
+  /// periods are shorter than 0.2 s together, or Linux shows no counters.
   const std::optional<Node>& busiest() const { return busiest_; }
 
  private:

@@ -107,8 +107,9 @@ TEST(AdamWErrorTest, RefusesStepZeroAndOtherSizes) {
 }
 
 TEST(AdamWCostTest, CountsEveryArrayOnce) {
-  EXPECT_EQ(adamw_cost(10, 4).bytes, Bytes(280));
-  EXPECT_EQ(adamw_cost(10, 4).flops, Flops(160));
+  EXPECT_EQ(adamw_cost(10, {4, 4, 4}).bytes, Bytes(280));
+  EXPECT_EQ(adamw_cost(10, {.parameter = 2, .gradient = 2, .moment = 4}).bytes, Bytes(10 * (2 + 2 + 2 + 4 * 4)));
+  EXPECT_EQ(adamw_cost(10, {4, 4, 4}).flops, Flops(160));
   EXPECT_EQ(sum_squares_cost(10, 4).bytes, Bytes(40));
 }
 

@@ -51,6 +51,7 @@ TEST(Roles, AreParsedByNameAndOrderedAsTheTable) {
             "unknown role \"TP\" in a strategy; roles are dp, zero1, fsdp, tp, tp_seq, tp_g");
   EXPECT_EQ(default_role().name(), "fsdp");
   EXPECT_EQ(role_between_pods().name(), "dp");
+  EXPECT_EQ(tensor_role().name(), "tp");
 }
 
 std::string names(const std::vector<AxisRole>& roles) {

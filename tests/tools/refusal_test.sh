@@ -25,6 +25,7 @@ refused "--frobnicate; see shardline --help" --frobnicate
 refused "--frobnicate; see shardline matmul --help" matmul "$good" --size $sizes --frobnicate
 refused "EXPR is required; see shardline matmul --help" matmul --size $sizes
 refused "--size is required; see shardline matmul --help" matmul "$good"
+refused "--show: a switch, it takes no value; see shardline matmul --help" matmul "$good" --size $sizes --show=5
 refused "--choose" matmul "$good" --size $sizes --choose first
 
 refused "expected \",\" or \"]\" after a dim here" matmul "A[I; J] * B[J, K] -> C[I, K]" --size $sizes
@@ -57,6 +58,19 @@ refused "--json: it is empty" matmul "$good" --size $sizes --json ""
 refused "--mesh: it is empty" matmul "$good" --size $sizes --mesh ""
 refused "--hardware" matmul "$good" --size $sizes --hardware
 refused "hardware \"v9\" is not known; nearest are v3, v4p, v5p; there are v3, v4p, v5p, v5e, v6e, h100, cpu" matmul "$good" --size $sizes --hardware v9
+
+# Arrays that cannot be counted in 64 bits are refused also without the memory check.
+cat >"$folder/wide.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 200000, "intermediate_size": 22, "num_hidden_layers": 2,
+ "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 4, "vocab_size": 2147483647}
+JSON
+sed 's/"head_dim": 4/"head_dim": 2147483646/; s/200000/1/; s/2147483647/256/' "$folder/wide.json" >"$folder/heads.json"
+for strategy in fsdp auto; do
+  refused "each rank has 1.72 PB of arrays or more; at most 1.00 PB are counted" \
+    train --model "$folder/wide.json" --strategy $strategy --steps 1 --no-memory-check
+  refused ", --batch 1000000, --seq 1000000: each rank has " \
+    train --model "$folder/heads.json" --strategy $strategy --batch 1000000 --seq 1000000 --no-memory-check
+done
 
 refused "EXPR is required; see shardline explain --help" explain --mesh X=4 --size $sizes
 refused "--mesh is required; see shardline explain --help" explain "$good" --size $sizes

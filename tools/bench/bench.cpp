@@ -8,6 +8,7 @@
 
 #include "collectives/shared/arena.h"
 #include "runtime/base/check.h"
+#include "runtime/host/memory_limits.h"
 #include "tools/bench/bench_report.h"
 #include "tools/bench/bench_sizes.h"
 #include "tools/bench/caches.h"
@@ -74,7 +75,6 @@ std::string largest_that_fits(const Job& job, const BenchPlan& plan, Bytes refus
 Room room_needed(const Job& job, const BenchPlan& plan, Bytes cold) {
   const Index most = *std::max_element(plan.counts.begin(), plan.counts.end());
   const Bytes size(static_cast<double>(most) * static_cast<double>(size_of(plan.dtype)));
-  constexpr Bytes kBeyondAnyMachine{1e15};
   // Operand and result; at least the gathered one is whole. Beyond any machine the rest would
   // overflow.
   const bool countable = size < kBeyondAnyMachine;

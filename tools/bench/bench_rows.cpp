@@ -178,7 +178,7 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
     moving.push_back(axis);
     sizes.push_back(mesh.size(axis));
   }
-  if (moving.empty()) return roofline::transfer_price({.local = 2 * bytes}, moving, hardware);  // a copy
+  if (moving.empty()) return roofline::message_price({.local = 2 * bytes}, moving, hardware);  // a copy
   const collectives::Traffic traffic =
       collectives::traffic(spec.kind, how.algorithm, sizes, spec.count, element_sizes(spec.dtype, how.wire));
   const Bytes wire(static_cast<double>(traffic.wire_bytes));
@@ -195,9 +195,9 @@ roofline::Price predicted_price(const BenchCase& bench_case, const collectives::
         Bytes(cold ? std::numeric_limits<double>::infinity() : static_cast<double>(both * size_of(spec.dtype)));
     return roofline::shared_price(reading, moving, hardware);
   }
-  const roofline::Transfer transfer{
+  const roofline::MessageWork work{
       .messages = static_cast<double>(traffic.rounds), .wire = wire, .local = 3 * added, .kept = 2 * kept};
-  return roofline::transfer_price(transfer, moving, hardware);
+  return roofline::message_price(work, moving, hardware);
 }
 
 std::vector<BenchRow> measure_size(Job& job, const BenchSetting& setting, const KindPlan& kind, Index count,

@@ -100,7 +100,7 @@ std::vector<BookRow> exercise_rows() {
   const double link = v4p.link("X").bandwidth.value;
   const double hop = v4p.link("X").latency.value;
   const double whole = 2.0 * 1024 * 4096;
-  const roofline::Transfer small = roofline::transfer_of({.ranks = {4}, .sent = Bytes(192)}, {"X"}, v4p);
+  const roofline::MessageWork small = roofline::message_work({.ranks = {4}, .sent = Bytes(192)}, {"X"}, v4p);
   return {{.section = "3.1ex",
            .quantity = "A[I_X, J, ...] on {X:4, Y:8, Z:2}: bytes of all chips / one copy",
            .formula = "X Y Z / X",

@@ -25,7 +25,7 @@ struct ArrowEnd {
   bool tail = false;
 };
 
-/// A stretch of time in a lane.
+/// A period of time in a lane.
 struct Slice {
   Ticks begin = 0;
   Ticks end = 0;

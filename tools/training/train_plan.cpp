@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "models/architecture/accounting.h"
 #include "models/training/training_memory.h"
 #include "models/training/training_search.h"
+#include "runtime/base/check.h"
+#include "runtime/host/memory_limits.h"
 
 namespace shardline::tools {
 namespace {
@@ -19,12 +22,28 @@ std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, 
   return priced;
 }
 
+/// Refuses a run whose arrays on a rank, of `bytes` or more, cannot be counted in 64 bits.
+void require_countable(const TrainingRun& run, Bytes bytes) {
+  const BatchShape& batch = run.options.batch;
+  require(
+      bytes <= kBeyondAnyMachine,
+      "train of {:.3g} parameters, --batch {}, --seq {}: each rank has {} of arrays or more; at most {} are counted",
+      static_cast<double>(parameter_count(run.config)), batch.sequences, batch.tokens, to_string(bytes),
+      to_string(kBeyondAnyMachine));
+}
+
+/// The most bytes of arrays on a rank in a step or an evaluation.
+Bytes most_arrays(const TrainingPlan& plan) {
+  return std::max(plan.step->liveness().peak(0), plan.evaluation->liveness().peak(0));  // rank 0 has the largest blocks
+}
+
 }  // namespace
 
 ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   const AbstractMesh& mesh = job.mesh().axes();
   const bool saves = !options.save.empty();
   TrainingRun run = options.run;
+  require_countable(run, least_training_memory(run, mesh));
   std::vector<PricedStrategy> priced;
   if (options.chooses) priced = choose(job, options, run);
   const auto need_of = [&](const TrainingPlan& plan, Index rank) {
@@ -35,9 +54,8 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
     return what_would_fit(run, mesh, [&](const TrainingPlan& plan) { return fits(need_of(plan, 0)); });
   };
   const std::string what = fmt::format("train --strategy {}", to_string(run.strategy));
-  const Bytes least = least_training_memory(run, mesh);
-  if (least > kBeyondAnyMachine) job.require_memory(what, {.own = least, .shared = Bytes(0)}, advice);
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
+  require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
   job.require_memory(what, need_of(planned.plan, job.mesh().rank()), advice);
   return planned;
 }

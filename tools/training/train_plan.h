@@ -16,7 +16,7 @@ struct ChosenPlan {
 
 /// Collective over all ranks: the plan of a run. Prices choose the cheapest strategy that fits the machine, unless the
 /// flags name one. Refuses a run that does not fit, before it allocates anything. The message says which smaller batch
-/// and which strategy would fit.
+/// and which strategy would fit. Throws UsageError for arrays that cannot be counted, also without the memory check.
 ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options);
 
 /// The cheapest strategies with their prices. Empty if the strategy was named.

@@ -79,7 +79,8 @@ TEST(Cast, HalvesTheBytes) {
       .work = {},
       .policy = {}};
   const RankProgram best = partition_all(program, mesh, declaration, bandwidth_bound(mesh)).at(0).program;
-  EXPECT_EQ(lines(best), (std::vector<std::string>{"y[I_X, J] = cast(x[I_X, J])", "y[I, J] = AllGather_X(y[I_X, J])"}));
+  EXPECT_EQ(lines(best),
+            (std::vector<std::string>{"y[I_X, J] = cast(x[I_X, J], bf16)", "y[I, J] = AllGather_X(y[I_X, J])"}));
   EXPECT_EQ(local_bytes(best, best.inputs.at(0), 0), Bytes(4 * 4));
   EXPECT_EQ(local_bytes(best, best.finals.at(y), 1), Bytes(8 * 2));
 }

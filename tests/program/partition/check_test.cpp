@@ -6,6 +6,9 @@
 #include <set>
 
 #include "program/ir/print.h"
+#include "program/ops/einsum.h"
+#include "program/ops/gelu.h"
+#include "program/partition/partition.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 #include "tests/program/scale.h"
@@ -239,6 +242,42 @@ TEST(Check, NamesTheFault) {
 }
 
 /// After a run, parameters, moments and outputs have the layouts of the table, so the next run can begin.
+/// Every array of a program in turn gets another type. Some kernel that reads or makes it cannot run then.
+TEST(Check, RefusesElementTypesThatNoKernelRunsOn) {
+  for (const RankProgram& program : programs()) {
+    for (const Array& array : program.program.arrays) {
+      if (is_integer(array.dtype)) continue;
+      RankProgram changed = program;
+      changed.program.array(program.program.find(array.name)).dtype = DType::f64;
+      EXPECT_NE(verdict(changed), "accepted") << array.name;
+    }
+  }
+}
+
+/// Products read bf16 and make f32. Other kernels refuse bf16, and no kernel but a cast makes it.
+TEST(Check, OnlyProductsAndCastsTakeBf16) {
+  const auto of = [](DType operand, DType result, bool product) {
+    Program program;
+    program.sizes = {{"I", 4}, {"J", 4}, {"K", 4}};
+    const ArrayId x = program.add_input("x", {"I", "J"}, Role::activation);
+    const ArrayId w = program.add_input("w", {"J", "K"}, Role::activation);
+    const ArrayId y = product ? einsum(program, "y", {x, w}, {"I", "K"}) : gelu(program, "y", x);
+    program.array(x).dtype = operand;
+    program.array(y).dtype = result;
+    program.outputs = {y};
+    const Declaration declaration{
+        .layouts = {{x, Sharding::replicated(2)}, {w, Sharding::replicated(2)}, {y, Sharding::replicated(2)}},
+        .work = {},
+        .policy = {}};
+    return verdict(partition(program, AbstractMesh::parse("X=2"), declaration));
+  };
+  EXPECT_EQ(of(DType::bf16, DType::f32, true), "accepted");
+  EXPECT_EQ(of(DType::f32, DType::f32, false), "accepted");
+  EXPECT_EQ(of(DType::bf16, DType::f32, false), "x of bf16 beside y of f32: y[I, K] = gelu(x[I, J])");
+  EXPECT_EQ(of(DType::bf16, DType::bf16, true), "");
+  EXPECT_EQ(of(DType::bf16, DType::f64, true), "");
+}
+
 TEST(Check, StateRestsInItsDeclaredLayouts) {
   const TrainingStep step = small_training_step(false, true, 2);
   for (const char* strategy : {"fsdp+tp", "fsdp+tp_seq", "dp=X,tp=Y", "zero1=X,tp_g=Y"}) {

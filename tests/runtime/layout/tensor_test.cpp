@@ -75,6 +75,17 @@ TEST(Tensor, MemoryIsAlignedAndNotShared) {
   }
 }
 
+/// All sizes up to three lines of a cache, many tensors at a time.
+TEST(Tensor, SmallMemoryIsAligned) {
+  std::vector<Tensor> tensors;
+  for (Index size = 1; size <= 48; ++size) {
+    for (int i = 0; i < 16; ++i) tensors.emplace_back(DType::f32, Shape{size});
+  }
+  for (const Tensor& tensor : tensors) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0U) << tensor.size();
+  }
+}
+
 TEST(Tensor, ZerosAreZero) {
   const Tensor t = Tensor::zeros(DType::i32, {7});
   for (const std::int32_t x : t.view<std::int32_t>()) EXPECT_EQ(x, 0);

@@ -154,7 +154,7 @@ class Ours : public Contender {
   /// The cheapest program.
   static std::shared_ptr<const Compiled> compiled(const Product& product, const roofline::Hardware& prices) {
     RankProgram program = product.candidates(prices).at(0).program;
-    check(program);
+    shardline::check(program);
     return compile(std::move(program), {.scheduling = ScheduleOptions(), .prices = prices});
   }
 

@@ -273,9 +273,9 @@ TEST(Check, OnlyProductsAndCastsTakeBf16) {
   };
   EXPECT_EQ(of(DType::bf16, DType::f32, true), "accepted");
   EXPECT_EQ(of(DType::f32, DType::f32, false), "accepted");
-  EXPECT_EQ(of(DType::bf16, DType::f32, false), "x of bf16 beside y of f32: y[I, K] = gelu(x[I, J])");
-  EXPECT_EQ(of(DType::bf16, DType::bf16, true), "");
-  EXPECT_EQ(of(DType::bf16, DType::f64, true), "");
+  EXPECT_EQ(of(DType::bf16, DType::f32, false), "x of bf16 beside y of f32: y[I, J] = gelu(x[I, J], f32)");
+  EXPECT_EQ(of(DType::bf16, DType::bf16, true), "einsum makes f32 or f64, not bf16: y[I, K] = x[I, J] *_J w[J, K]");
+  EXPECT_EQ(of(DType::bf16, DType::f64, true), "x of bf16 beside y of f64: y[I, K] = x[I, J] *_J w[J, K]");
 }
 
 TEST(Check, StateRestsInItsDeclaredLayouts) {

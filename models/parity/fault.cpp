@@ -145,7 +145,7 @@ bool tied_gradient_twice(RankProgram& program) {
 bool stale_gather(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) {
   for (const Step& step : program.steps) {
     const Array& array = program.array_of(step.operands.at(0));
-    if (step.kind != StepKind::all_gather || array.role != Role::parameter) continue;
+    if (step.kind != StepKind::all_gather || array.role != Role::parameter || !before.contains(array.name)) continue;
     const Mesh& mesh = state.engine().mesh();
     if (mesh.rank() + 1 == mesh.ranks()) state.set(array.name, before.at(array.name).clone());
     return true;

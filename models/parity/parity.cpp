@@ -50,13 +50,16 @@ double distance(const State& state, const std::string& name, const Tensor& refer
 class Run {
  public:
   Run(const mpi::Communicator& comm, const ParityLayout& layout)
-      : mesh_(layout.mesh, comm), engine_(mesh_), data_(parity_data()), run_{.config = parity_config(layout.tied)} {
-    run_.options = parity_options(DType::f64, kSteps);
+      : mesh_(layout.mesh, comm),
+        engine_(mesh_),
+        data_(parity_data()),
+        run_{.config = parity_config(layout.tied),
+             .options = parity_options(DType::f64, kSteps),
+             .strategy = layout.strategy} {
     run_.options.policy = layout.policy;
     run_.options.schedule = layout.schedule;
     run_.options.by_price = layout.by_price;
     run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
-    run_.strategy = layout.strategy;
     if (!layout.shared_memory) {
       constexpr Index kNoRoom = 64;  // bytes: too small for any array
       collectives::give_arena(engine_, kNoRoom);

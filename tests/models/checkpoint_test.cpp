@@ -22,9 +22,9 @@ struct Placed {
         state(engine, plan.state()) {}
 
   static TrainingPlan planned(const AbstractMesh& mesh, const std::string& strategy, DType dtype, bool tied) {
-    TrainingOptions options = small_options(dtype, 1);
+    TrainingOptions options = parity_options(dtype, 1);
     options.prices = any_hardware(mesh);
-    return plan_training({small_config(tied), options, parse_strategy(strategy, mesh)}, mesh);
+    return plan_training({parity_config(tied), options, parse_strategy(strategy, mesh)}, mesh);
   }
   const Transformer& model() const { return plan.step_model.model; }
   std::string name(const ModelParameter& parameter) const { return model().program.array(parameter.array).name; }
@@ -85,7 +85,7 @@ TEST_F(Checkpoints, ComeBackInEveryLayout) {
       for (std::size_t p = 0; p < parameters.size(); ++p) {
         saved.state.fill(saved.name(parameters[p]), [p](Index i) { return element(p, i); });
       }
-      save_checkpoint(saved.state, folder(), small_config(tied), saved.model(), kNotes);
+      save_checkpoint(saved.state, folder(), parity_config(tied), saved.model(), kNotes);
       const Checkpoint checkpoint = open_checkpoint(world_, folder());
       EXPECT_EQ(checkpoint.sequence, kNotes.sequence);
       for (const auto& [other_axes, other_strategy] : layouts()) {
@@ -107,7 +107,7 @@ TEST_F(Checkpoints, WhatCannotBeHeldIsRefusedOnEveryRank) {
     const ModelParameter& last = saved.model().parameters.back();
     const Index end = element_count(saved.model().program.array(last.array).shape) - 1;
     saved.state.fill(saved.name(last), [&](Index i) { return i == end ? value : 0; });
-    save_checkpoint(saved.state, folder(), small_config(false), saved.model(), kNotes);
+    save_checkpoint(saved.state, folder(), parity_config(false), saved.model(), kNotes);
     const Checkpoint checkpoint = open_checkpoint(world_, folder());
     Placed loaded(world_, axes, strategy, dtype, false);
     try {

@@ -22,11 +22,11 @@ struct Outcome {
 Outcome train(const mpi::Communicator& comm, const std::string& axes, const std::string& strategy, DType dtype) {
   const Mesh mesh(AbstractMesh::parse(axes), comm);
   collectives::Engine engine(mesh);
-  TrainingOptions options = small_options(dtype, kSteps);
+  TrainingOptions options = parity_options(dtype, kSteps);
   options.prices = any_hardware(mesh.axes());
   const Strategy chosen = parse_strategy(strategy, mesh.axes());
-  Trainer trainer(engine, plan_training({small_config(false), options, chosen}, mesh.axes()), options.prices);
-  const ByteData data = small_data();
+  Trainer trainer(engine, plan_training({parity_config(false), options, chosen}, mesh.axes()), options.prices);
+  const ByteData data = parity_data();
   Outcome run;
   for (Index step = 0; step < kSteps; ++step) run.steps.push_back(trainer.step(data, step));
   Index windows = 0;
@@ -80,14 +80,14 @@ TEST_F(Training, LayoutsAreCloseInF32AndTheSameBitsWhenRepeated) {
 
 TEST_F(Training, MemoryIsWhatLivenessPredicts) {
   const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
-  const ByteData data = small_data();
+  const ByteData data = parity_data();
   for (const char* strategy : {"dp", "zero1", "fsdp"}) {
     SCOPED_TRACE(strategy);
     collectives::Engine engine(mesh);
-    TrainingOptions options = small_options(DType::f64, kSteps);
+    TrainingOptions options = parity_options(DType::f64, kSteps);
     options.prices = any_hardware(mesh.axes());
     const Strategy chosen = parse_strategy(strategy, mesh.axes());
-    Trainer trainer(engine, plan_training({small_config(false), options, chosen}, mesh.axes()), options.prices);
+    Trainer trainer(engine, plan_training({parity_config(false), options, chosen}, mesh.axes()), options.prices);
     for (Index step = 0; step < 2; ++step) trainer.step(data, step);  // from now on scratch buffers exist
     const Index before = tensor_memory().now;
     const double resting = static_cast<double>(before);
@@ -104,10 +104,10 @@ TEST_F(Training, MemoryIsWhatLivenessPredicts) {
 TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   const Mesh mesh(AbstractMesh::parse("X=2,Y=2"), mpi::Communicator::world());
   collectives::Engine engine(mesh);
-  TrainingOptions options = small_options(DType::f32, kSteps);
+  TrainingOptions options = parity_options(DType::f32, kSteps);
   options.prices = any_hardware(mesh.axes());
   const Strategy strategy = parse_strategy("fsdp=X,tp=Y", mesh.axes());
-  const TrainingStep step = make_training_step(small_config(false), options.batch, options.adamw);
+  const TrainingStep step = make_training_step(parity_config(false), options.batch, options.adamw);
   const std::size_t last = step.model.parameters.size() - 1;
   const auto found = [&](std::size_t at, double value) {
     const auto start = [&](State& state) {
@@ -117,7 +117,7 @@ TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
         state.fill(array.name, [&](Index k) { return i >= at && k == end ? value : 0; });
       }
     };
-    TrainingPlan plan = plan_training({small_config(false), options, strategy, start}, mesh.axes());
+    TrainingPlan plan = plan_training({parity_config(false), options, strategy, start}, mesh.axes());
     const Trainer trainer(engine, std::move(plan), options.prices);
     return trainer.non_finite_parameter();
   };
@@ -130,16 +130,16 @@ TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
 
 TEST_F(Training, WhatARunTakesIsKnownBefore) {
   const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
-  const ByteData data = small_data();
+  const ByteData data = parity_data();
   for (const Index sequences : {Index{5}, Index{40}}) {
     for (const char* strategy : {"dp", "zero1", "fsdp"}) {
       SCOPED_TRACE(strategy);
       collectives::Engine engine(mesh);
-      TrainingOptions options = small_options(DType::f64, kSteps);
+      TrainingOptions options = parity_options(DType::f64, kSteps);
       options.batch.sequences = sequences;
       options.prices = any_hardware(mesh.axes());
       const Strategy chosen = parse_strategy(strategy, mesh.axes());
-      TrainingPlan plan = plan_training({small_config(false), options, chosen}, mesh.axes());
+      TrainingPlan plan = plan_training({parity_config(false), options, chosen}, mesh.axes());
       const TrainingMemory known = training_memory(plan, mesh.rank(), false);
       const Index before = tensor_memory().now;
       reset_tensor_peak();

@@ -1,0 +1,97 @@
+#include "models/parity/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace shardline {
+namespace {
+
+/// What a layout chooses, in words: its mesh, the role of each axis by its place, and each unusual choice.
+std::vector<std::string> words(const ParityLayout& layout) {
+  std::vector<std::string> result = {layout.mesh.to_string()};
+  for (std::size_t axis = 0; axis < layout.strategy.size(); ++axis) {
+    result.push_back(std::to_string(axis) + ":" + layout.strategy[axis].second.name());
+  }
+  result.insert(result.end(), layout.choices.begin(), layout.choices.end());
+  return result;
+}
+
+std::set<std::pair<std::string, std::string>> pairs(const std::vector<ParityLayout>& layouts) {
+  std::set<std::pair<std::string, std::string>> met;
+  for (const ParityLayout& layout : layouts) {
+    const std::vector<std::string> all = words(layout);
+    for (const std::string& a : all) {
+      for (const std::string& b : all) met.emplace(a, b);
+    }
+  }
+  return met;
+}
+
+TEST(ParityLayout, MeshesAreAllFactorisations) {
+  std::vector<std::string> names;
+  for (const AbstractMesh& mesh : parity_meshes(8)) names.push_back(mesh.to_string());
+  EXPECT_EQ(names, (std::vector<std::string>{"{X:1}", "{X:2}", "{X:3}", "{X:2, Y:2}", "{X:4}", "{X:5}", "{X:2, Y:3}",
+                                             "{X:3, Y:2}", "{X:6}", "{X:7}", "{X:2, Y:2, Z:2}", "{X:2, Y:4}",
+                                             "{X:4, Y:2}", "{X:8}"}));
+}
+
+/// What meets in the product meets in the pairs too, in far fewer layouts.
+TEST(ParityLayout, EveryTwoChoicesMeet) {
+  for (const Index ranks : {1, 2, 3}) {
+    const std::vector<ParityLayout> all = all_layouts(ranks);
+    const std::vector<ParityLayout> paired = paired_layouts(ranks);
+    EXPECT_EQ(pairs(paired), pairs(all)) << ranks;
+    EXPECT_LT(paired.size() * 50, all.size()) << ranks;
+  }
+}
+
+TEST(ParityLayout, EveryRoleMeetsEveryMeshAndEveryOtherRole) {
+  const auto met = pairs(paired_layouts(8));
+  for (const AbstractMesh& mesh : parity_meshes(8)) {
+    for (std::size_t axis = 0; axis < mesh.axes().size(); ++axis) {
+      for (const AxisRole& role : AxisRole::all()) {
+        EXPECT_TRUE(met.contains({mesh.to_string(), std::to_string(axis) + ":" + role.name()}));
+      }
+    }
+  }
+  for (const AxisRole& first : AxisRole::all()) {
+    for (const AxisRole& second : AxisRole::all()) {
+      EXPECT_TRUE(met.contains({"0:" + first.name(), "1:" + second.name()}));
+      EXPECT_TRUE(met.contains({"1:" + first.name(), "2:" + second.name()}));
+    }
+  }
+}
+
+TEST(ParityLayout, LayoutsAreDistinctAndTheFirstIsPlain) {
+  for (const Index ranks : {1, 4, 8}) {
+    const std::vector<ParityLayout> layouts = paired_layouts(ranks);
+    std::set<std::string> names;
+    for (const ParityLayout& layout : layouts) names.insert(layout.mesh.to_string() + to_string(layout));
+    EXPECT_EQ(names.size(), layouts.size());
+    EXPECT_TRUE(layouts.front().choices.empty());
+  }
+}
+
+/// A choice changes what its name says.
+TEST(ParityLayout, ChoicesChangeTheLayout) {
+  for (const ParityLayout& layout : paired_layouts(4)) {
+    const auto has = [&](const char* name) {
+      return std::find(layout.choices.begin(), layout.choices.end(), name) != layout.choices.end();
+    };
+    EXPECT_EQ(layout.tied, has("tied"));
+    EXPECT_EQ(layout.by_price, has("by-price"));
+    EXPECT_EQ(layout.shared_memory, !has("messages"));
+    EXPECT_EQ(layout.policy.parameters == Reuse::keep, has("keep-parameters"));
+    EXPECT_EQ(layout.policy.activations == Reuse::regather, has("regather-activations"));
+    EXPECT_EQ(layout.schedule.fuse == ScheduleOptions::Fuse::always, has("fuse=always"));
+    EXPECT_EQ(layout.schedule.overlap, !has("overlap=none"));
+    EXPECT_EQ(layout.schedule.bundle_bytes == 0, has("bundles=none"));
+  }
+}
+
+TEST(ParityLayout, RefusesNoRanks) { EXPECT_THROW(parity_meshes(0), UsageError); }
+
+}  // namespace
+}  // namespace shardline

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# `shardline parity`: every layout equals one rank, every fault is found:
+#
+#   parity_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
+set -euo pipefail
+source "$(dirname "$0")/command.sh" "$@"
+
+# counted KEY VALUE: how many layouts of the record have it.
+counted() { grep -c "\"$1\": $2" "$folder/record.json" || true; }
+
+run parity --json "$folder/record.json"
+expect_code 0
+expect_lines out 1 " equal to one rank within 1e-10, 0 not"
+layouts=$(counted pass true)
+((layouts >= 30)) || complain "$layouts layouts"
+[[ $(counted pass false) == 0 && $(counted planted false) == "$layouts" ]] || complain "a layout differs, or has a fault"
+grep -q '"planted": null' "$folder/record.json" || complain "the record names a fault"
+grep -q '"schema": "shardline.parity/1"' "$folder/record.json" || complain "the record has no schema"
+for key in name loss_diff grad_diff norm_diff weight_diff; do
+  [[ $(counted $key '') == "$layouts" ]] || complain "a layout has no $key"
+done
+
+run parity --break
+expect_code 0
+names=$(awk '{print $1}' "$folder/out")
+(($(wc -w <<<"$names") >= 6)) || complain "fewer than six faults"
+for name in $names; do
+  rm -f "$folder/record.json"
+  run parity --break "$name" --json "$folder/record.json"
+  expect_code 1
+  planted=$(counted planted true)
+  ((planted > 0)) || complain "$name has no place"
+  expect_lines out 1 "It was planted in $planted layouts and found in $planted of them"
+  [[ $(counted pass false) == "$planted" ]] || complain "$name: layouts without the fault differ too"
+  grep -q "\"planted\": \"$name\"" "$folder/record.json" || complain "the record does not name $name"
+done
+
+refused "--break frobnicate: no such fault; there are norm-twice, replica-summed" parity --break frobnicate
+refused "--all: a switch, it takes no value" parity --all=5
+refused "--mesh" parity --mesh X=2
+finish

@@ -34,7 +34,7 @@ const std::vector<std::vector<Choice>>& factors() {
        {"fuse=never", [](ParityLayout& l) { l.schedule.fuse = Fuse::never; }},
        {"fuse=always", [](ParityLayout& l) { l.schedule.fuse = Fuse::always; }}},
       {{"", usual},
-       {"overlap=none", [](ParityLayout& l) { l.schedule.overlap = false; }},
+       {"overlap=off", [](ParityLayout& l) { l.schedule.overlap = false; }},
        {"prefetch=0", [](ParityLayout& l) { l.schedule.distance = 0; }},
        {"prefetch=3", [](ParityLayout& l) { l.schedule.distance = 3; }}},
       {{"", usual},

@@ -86,7 +86,7 @@ TEST(ParityLayout, ChoicesChangeTheLayout) {
     EXPECT_EQ(layout.policy.parameters == Reuse::keep, has("keep-parameters"));
     EXPECT_EQ(layout.policy.activations == Reuse::regather, has("regather-activations"));
     EXPECT_EQ(layout.schedule.fuse == ScheduleOptions::Fuse::always, has("fuse=always"));
-    EXPECT_EQ(layout.schedule.overlap, !has("overlap=none"));
+    EXPECT_EQ(layout.schedule.overlap, !has("overlap=off"));
     EXPECT_EQ(layout.schedule.bundle_bytes == 0, has("bundles=none"));
   }
 }

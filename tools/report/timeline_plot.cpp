@@ -16,7 +16,7 @@ constexpr double kLane = 15;
 constexpr double kLaneGap = 2;
 constexpr double kRankGap = 8;
 
-bool communicates(Doing doing) { return doing == Doing::collective || doing == Doing::early; }
+bool is_communication(Doing doing) { return doing == Doing::collective || doing == Doing::early; }
 
 struct Look {
   Doing doing;
@@ -77,7 +77,7 @@ class LaneDrawing {
       for (const bool communication : {false, true}) {
         Lane lane{rank.rank, communication, {}};
         for (const TimelineSpan& span : rank.spans) {
-          if (communicates(span.doing) == communication) lane.spans.push_back(span);
+          if (is_communication(span.doing) == communication) lane.spans.push_back(span);
           end_ = std::max(end_, span.end);
         }
         std::stable_sort(lane.spans.begin(), lane.spans.end(),

@@ -99,8 +99,8 @@ void add_help(CLI::App& app, Request& request) {
 
 Request parse(int argc, char** argv) {
   CLI::App app{"Runs, prices and explains sharded tensor programs over MPI.", "shardline"};
-  app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
   app.option_defaults()->disable_flag_override();  // a switch takes no value
+  app.set_version_flag("--version", version_text, "Print the versions of shardline, MPI and BLAS");
   app.require_subcommand(0, 1);  // no command is refused below, so a wrong command name gets its own message
   Request request;
   add_matmul(app, request.run);

@@ -34,9 +34,7 @@ A token is a byte. A temperature of 0 always takes the likeliest one. The model 
 sequences it was trained on.)";
 
 void check_options(const SampleOptions& options) {
-  require(!options.load.empty(), "--load is empty: give the folder of a model");
   require(!options.prompt.empty(), "--prompt is empty: give at least one byte to continue");
-  require(options.common.dtype != "bf16", "--dtype bf16: sampling runs in f32 or f64");
 }
 
 /// Draws a byte from softmax(logits / temperature). `uniform` is in [0, 1).
@@ -96,14 +94,17 @@ int sample(const SampleOptions& options) {
 void add_sample(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("sample", "Continue a text with a trained model");
   const auto options = std::make_shared<SampleOptions>();
+  options->common.dtypes = {DType::f32, DType::f64};
   add_common_options(*command, options->common);
   command->add_option("--load", options->load, "Folder of the model: config.json and weights, in one file or several")
-      ->required();
+      ->required()
+      ->check(not_empty());
   command->add_option("--prompt", options->prompt, "Text to continue")->required();
   add_whole_option(*command, {.name = "--tokens", .help = "Bytes to add", .least = 0, .most = 1000000000},
                    options->tokens);
   add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest byte"}, options->temperature);
-  command->add_option("--strategy", options->strategy, "Roles on mesh axes, as for train");
+  command->add_option("--strategy", options->strategy, "Roles on mesh axes, fsdp=X,tp=Y; default fsdp on the only axis")
+      ->check(not_empty());
   command->footer(kSampleFooter);
   command->callback([options, &run] { run = [options] { return sample(*options); }; });
 }

@@ -12,34 +12,34 @@
 namespace shardline::tools {
 namespace {
 
-constexpr std::size_t kWidth = 100;  ///< of a picture, in characters
-constexpr Index kMostRows = 8;       ///< rows of blocks, including the gap for the others
+constexpr std::size_t kPictureWidth = 100;  ///< of a picture, in characters
+constexpr Index kMostRows = 8;              ///< rows of blocks, including the gap for the others
 constexpr Index kMostColumns = 12;
 constexpr Index kMostLayers = 4;
 constexpr Index kMostRanks = 8;   ///< ranks per cell,
 constexpr Index kMostLines = 24;  ///< and over all cells of a column, if each can have 3
-constexpr Index kGap = -1;
+constexpr Index kSkipped = -1;
 
-/// The positions that are drawn, out of `count`: all, if there is `room`. Else the first ones, kGap
+/// The positions that are drawn, out of `count`: all, if there is `room`. Else the first ones, kSkipped
 /// for the others, and the last one. `room` is at least 3.
 std::vector<Index> drawn(Index count, Index room) {
   std::vector<Index> positions;
   const Index first = count <= room ? count : room - 2;
   for (Index i = 0; i < first; ++i) positions.push_back(i);
-  if (count > room) positions.insert(positions.end(), {kGap, count - 1});
+  if (count > room) positions.insert(positions.end(), {kSkipped, count - 1});
   return positions;
 }
 
 std::string gap_text(Index count, Index room) { return fmt::format("... {} more", count - (room - 1)); }
 
 /// A cell of the grid: its lines.
-using Cell = std::vector<std::string>;
+using CellLines = std::vector<std::string>;
 
 /// A grid of cells with a label for every row and column.
 struct Grid {
   std::vector<std::string> row_labels;
   std::vector<std::string> column_labels;
-  std::vector<std::vector<Cell>> cells;  ///< by row and column
+  std::vector<std::vector<CellLines>> cells;  ///< by row and column
 
   /// Characters before the cells.
   std::size_t margin() const {
@@ -52,7 +52,7 @@ struct Grid {
     std::vector<std::size_t> widths;
     for (std::size_t k = 0; k < column_labels.size(); ++k) {
       std::size_t width = column_labels[k].size();
-      for (const std::vector<Cell>& row : cells) {
+      for (const std::vector<CellLines>& row : cells) {
         for (const std::string& line : row[k]) width = std::max(width, line.size());
       }
       widths.push_back(width);
@@ -86,13 +86,13 @@ struct Grid {
 
   std::string row_text(std::size_t row, const std::vector<std::size_t>& widths) const {
     std::size_t height = 0;
-    for (const Cell& cell : cells[row]) height = std::max(height, cell.size());
+    for (const CellLines& cell : cells[row]) height = std::max(height, cell.size());
     std::string text;
     for (std::size_t line = 0; line < height; ++line) {
       const std::string label = line == 0 ? row_labels[row] : "";
       text += fmt::format("{:{}}{:<{}}|", "", kIndent, label, margin() - kIndent);
       for (std::size_t k = 0; k < widths.size(); ++k) {
-        const Cell& cell = cells[row][k];
+        const CellLines& cell = cells[row][k];
         text += fmt::format(" {:<{}} |", line < cell.size() ? cell[line] : "", widths[k]);
       }
       text += "\n";
@@ -123,7 +123,7 @@ class Artist {
     for (const int dim : layer_dims_) layers *= blocks(dim);
     for (const Index layer : drawn(layers, kMostLayers)) {
       if (layer > 0) text += "\n";
-      text += layer == kGap ? "\n  " + gap_text(layers, kMostLayers) + "\n" : layer_text(layer);
+      text += layer == kSkipped ? "\n  " + gap_text(layers, kMostLayers) + "\n" : layer_text(layer);
     }
     return text;
   }
@@ -227,7 +227,7 @@ class Artist {
     for (Index room = kMostColumns; room >= 3; --room) {
       for (const bool stacked : {false, true}) {
         best = grid(at, room, stacked);
-        if (best.width() <= kWidth) return best;
+        if (best.width() <= kPictureWidth) return best;
       }
     }
     return best;
@@ -240,30 +240,31 @@ class Artist {
     const Index rank_room = std::clamp<Index>(kMostLines / std::min(rows, kMostRows), 3, kMostRanks);
     Grid grid;
     for (const Index column : drawn(columns, column_room)) {
-      if (column != kGap && column_dim_ >= 0) place(at, axes_of(column_dim_), column);
-      grid.column_labels.push_back(column == kGap     ? gap_text(columns, column_room)
+      if (column != kSkipped && column_dim_ >= 0) place(at, axes_of(column_dim_), column);
+      grid.column_labels.push_back(column == kSkipped ? gap_text(columns, column_room)
                                    : column_dim_ >= 0 ? label(column_dim_, at)
                                                       : "");
     }
     for (const Index row : drawn(rows, kMostRows)) {
-      if (row != kGap && row_dim_ >= 0) place(at, axes_of(row_dim_), row);
-      grid.row_labels.push_back(row == kGap ? gap_text(rows, kMostRows) : row_dim_ >= 0 ? label(row_dim_, at) : "");
+      if (row != kSkipped && row_dim_ >= 0) place(at, axes_of(row_dim_), row);
+      grid.row_labels.push_back(row == kSkipped ? gap_text(rows, kMostRows) : row_dim_ >= 0 ? label(row_dim_, at) : "");
       grid.cells.emplace_back();
       for (const Index column : drawn(columns, column_room)) {
-        if (column != kGap && column_dim_ >= 0) place(at, axes_of(column_dim_), column);
-        grid.cells.back().push_back(row == kGap || column == kGap ? Cell{"..."} : cell(at, rank_room, stacked));
+        if (column != kSkipped && column_dim_ >= 0) place(at, axes_of(column_dim_), column);
+        grid.cells.back().push_back(row == kSkipped || column == kSkipped ? CellLines{"..."}
+                                                                          : cell(at, rank_room, stacked));
       }
     }
     return grid;
   }
 
   /// The ranks that hold the block at `at`, by replica, and in each replica by part.
-  Cell cell(Coordinates at, Index room, bool stacked) const {
+  CellLines cell(Coordinates at, Index room, bool stacked) const {
     const Index parts = mesh_.size(parts_);
     const Index count = mesh_.size(replicas_) * parts;
-    Cell lines;
+    CellLines lines;
     for (const Index i : drawn(count, room)) {
-      if (i == kGap) {
+      if (i == kSkipped) {
         lines.push_back(gap_text(count, room));
         continue;
       }

@@ -40,7 +40,8 @@ CommandFiles files_of(const CommonOptions& options) {
 
 CLI::Option* add_dtype_option(CLI::App& command, CommonOptions& options) {
   return command.add_option("--dtype", options.dtype, "Element type: " + listed(names_of(options.dtypes), "or"))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(not_empty());
 }
 
 void add_json_option(CLI::App& command, CommonOptions& options) {
@@ -64,7 +65,8 @@ void add_mesh_options(CLI::App& command, CommonOptions& options) {
       ->check(not_empty());
   add_whole_option(command, {.name = "--threads", .help = "BLAS threads of a rank [cores of the node / its ranks]"},
                    options.threads);
-  command.add_flag("!--no-memory-check", options.memory_check, "Start although memory will not suffice");
+  command.add_flag_callback(
+      "--no-memory-check", [&options] { options.memory_check = false; }, "Start although memory will not suffice");
 }
 
 void add_common_options(CLI::App& command, CommonOptions& options) {

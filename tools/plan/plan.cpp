@@ -94,7 +94,8 @@ void add_plan(CLI::App& app, Command& run) {
       ->check(not_empty());
   add_machine(*command, *options);
   add_training(*command, *options);
-  command->add_option("--dtype", options->dtype, "Of weights and activations (default: bf16, f32 on a CPU)");
+  command->add_option("--dtype", options->dtype, "Of weights and activations (default: bf16, f32 on a CPU)")
+      ->check(not_empty());
   add_json_option(*command, options->common);
   add_report_option(*command, options->report, "the plan");
   command->footer(kPlanFooter);

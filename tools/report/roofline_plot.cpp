@@ -39,7 +39,7 @@ struct Dot {
 std::string flops_tick(double value) { return with_prefix(value, ""); }
 std::string intensity_tick(double value) { return fmt::format("{:g}", value); }
 std::string byte_tick(double value) { return with_prefix(value, "B"); }
-std::string rate_tick(double value) { return with_prefix(value, "B/s"); }
+std::string bandwidth_tick(double value) { return with_prefix(value, "B/s"); }
 
 double best(const roofline::Curve& curve) {
   double most = 0;
@@ -240,7 +240,7 @@ std::string moving_svg(const std::vector<OperationRow>& rows, const roofline::Ha
                      1 / hardware.overhead.value, hardware.memory.value, true});
   }
   return RooflineDrawing({"bytes of a call", Scaling::decimal, byte_tick},
-                         {"bytes per second", Scaling::decimal, rate_tick}, roofs, dots)
+                         {"bytes per second", Scaling::decimal, bandwidth_tick}, roofs, dots)
       .svg("Roofline of what moves: bytes per second against bytes of a call, a dot for each operation");
 }
 

@@ -26,7 +26,6 @@ void check_numbers(const TrainFlags& flags) {
   constexpr double kMostTokens = 1e12;  // no product of sizes overflows
   require(static_cast<double>(flags.batch) * static_cast<double>(flags.sequence) <= kMostTokens,
           "--batch {}, --seq {}: at most {:.0f} tokens a step", flags.batch, flags.sequence, kMostTokens);
-  require(flags.common.dtype != "bf16", "--dtype bf16: training runs in f32 or f64");
 }
 
 /// The project's own sources and documentation, found by rank 0.
@@ -58,14 +57,19 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
   } else if (flags.model == kTiny) {
     options.run.config = tiny_config();
   } else {
-    const std::string text = mpi::on_root(job.world(), 0, [&] { return read_description(flags.model); });
+    const std::string text = mpi::on_root(job.world(), 0, [&] {
+      require(std::filesystem::exists(flags.model), "--model {}: no such file; tiny, or a Hugging Face config.json",
+              flags.model);
+      return read_description(flags.model);
+    });
     const ReadConfig read = parse_config(text, flags.model);
     options.run.config = read.config;
     remarks = read.remarks;
   }
   for (const std::string& remark : remarks) job.note(remark);
   const Index vocab = options.run.config.vocab;
-  require(vocab >= 256, "vocab_size {}: text is read as bytes, so at least 256", vocab);
+  require(vocab >= 256, "{}: vocab_size {}: text is read as bytes, so at least 256",
+          flags.load.empty() ? flags.model : flags.load, vocab);
 }
 
 /// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
@@ -111,13 +115,17 @@ TrainingOptions training_options(const TrainFlags& flags) {
 }  // namespace
 
 void add_train_options(CLI::App& command, TrainFlags& flags) {
+  flags.common.dtypes = {DType::f32, DType::f64};
   add_common_options(command, flags.common);
   add_machine_options(command, flags.common.machine);
-  command.add_option("--strategy", flags.strategy,
-                     "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis");
+  command
+      .add_option("--strategy", flags.strategy,
+                  "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis")
+      ->check(not_empty());
   CLI::Option* model = command.add_option("--model", flags.model, "tiny, or a Hugging Face config.json");
-  model->capture_default_str();
-  command.add_option("--data", flags.data, "Text files; default this project's sources and documentation");
+  model->capture_default_str()->check(not_empty());
+  command.add_option("--data", flags.data, "Text files; default this project's sources and documentation")
+      ->check(not_empty());
   add_whole_option(command, {.name = "--steps", .help = "Training steps"}, flags.steps);
   add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks"}, flags.batch);
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence"}, flags.sequence);
@@ -127,8 +135,10 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--regather-activations", flags.regather_activations,
                    "Gather activations again in the backward pass");
   add_schedule_options(command, flags.schedule, true);
-  command.add_option("--save", flags.save, "Folder for the trained model");
-  command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model")->excludes(model);
+  command.add_option("--save", flags.save, "Folder for the trained model")->check(not_empty());
+  command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model")
+      ->excludes(model)
+      ->check(not_empty());
   add_trace_option(command, flags.trace);
   add_report_option(command, flags.report, "the run");
 }

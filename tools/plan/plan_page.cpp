@@ -159,7 +159,7 @@ Section candidates_section(const PlanAnswer& answer) {
            table}};
 }
 
-std::vector<OperationRow> rows_of(const std::vector<PlannedKind>& kinds) {
+std::vector<OperationRow> planned_rows(const std::vector<PlannedKind>& kinds) {
   std::vector<OperationRow> rows;
   for (const PlannedKind& kind : kinds) {
     OperationRow row;
@@ -238,7 +238,7 @@ Page plan_page(const PlanAnswer& answer) {
   const roofline::Hardware hardware = question.hardware_of({best.step.mesh, best.layout, {}});
   const StepPlanner planner(question.run);
   OperationsView view;
-  view.rows = rows_of(planner.kinds(best.step.mesh, best.step.strategy, hardware));
+  view.rows = planned_rows(planner.kinds(best.step.mesh, best.step.strategy, hardware));
   view.hardware = &hardware;
   view.source = "of " + question.hardware_name;
   view.run = "step";

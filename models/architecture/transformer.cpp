@@ -14,7 +14,9 @@
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
 #include "program/ops/sum_squares.h"
+#include "program/transform/accumulate.h"
 #include "program/transform/differentiate.h"
+#include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
@@ -117,18 +119,40 @@ Transformer make_inference(const TransformerConfig& config, const BatchShape& ba
   return model;
 }
 
-Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
+namespace {
+
+/// Forward pass to the loss, which is the mean over `parts` batches of this shape.
+Transformer make_part(const TransformerConfig& config, const BatchShape& batch, DType dtype, Index parts) {
   Transformer model = Forward(config, batch, dtype).build();
   model.labels = model.program.add_input("labels", {"B", "T"}, Role::tokens);
-  model.loss = cross_entropy(model.program, "loss", model.logits, model.labels);
+  model.loss = cross_entropy(model.program, "loss", model.logits, model.labels, parts);
   model.program.outputs = {model.loss};
   return model;
 }
 
+/// The gradients and the loss of the whole step, from those of one micro-batch.
+void sum_over_micro_batches(TrainingStep& step) {
+  std::vector<ArrayId> parts = step.gradients;
+  parts.push_back(step.model.loss);
+  std::vector<ArrayId> wholes = accumulate(step.model.program, parts);
+  step.model.loss = wholes.back();
+  wholes.pop_back();
+  step.gradients = std::move(wholes);
+  step.model.program.outputs = {step.model.loss};
+}
+
+}  // namespace
+
+Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
+  return make_part(config, batch, dtype, 1);
+}
+
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
-                                const kernels::AdamWOptions& options, const TrainingTypes& types) {
+                                const kernels::AdamWOptions& options, const TrainingTypes& types, Index micro_batches) {
+  require(micro_batches >= 1 && batch.sequences % micro_batches == 0,
+          "{} micro-batches do not divide the {} sequences of the batch", micro_batches, batch.sequences);
   TrainingStep step;
-  step.model = make_evaluation(config, batch, types.model);
+  step.model = make_part(config, {batch.sequences / micro_batches, batch.tokens}, types.model, micro_batches);
   Program& p = step.model.program;
   TrainingArrays& arrays = step.arrays;
   arrays.loss_seed = p.add_input("one", {}, Role::whole);
@@ -136,11 +160,12 @@ TrainingStep make_training_step(const TransformerConfig& config, const BatchShap
   for (const ModelParameter& parameter : step.model.parameters) wanted.push_back(parameter.array);
   const std::map<ArrayId, ArrayId> gradients = differentiate(p, {{step.model.loss, arrays.loss_seed}}, wanted);
 
+  for (const ArrayId w : wanted) step.gradients.push_back(gradients.at(w));
+  if (micro_batches > 1) sum_over_micro_batches(step);
   p.region = {Pass::update, 0};
   std::vector<ArrayId> squares;
-  for (const ArrayId w : wanted) {
-    step.gradients.push_back(gradients.at(w));
-    squares.push_back(sum_squares(p, "d" + p.array(w).name + ".squares", gradients.at(w)));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    squares.push_back(sum_squares(p, "d" + p.array(wanted[i]).name + ".squares", step.gradients[i]));
   }
   arrays.norm_squared = add(p, "norm.squares", squares, Role::whole);
   arrays.learning_rate = p.add_input("learning_rate", {}, Role::whole);

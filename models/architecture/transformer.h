@@ -63,8 +63,11 @@ struct TrainingStep {
 };
 
 /// Forward and backward pass and the AdamW update with clipping by global norm, in one program. Its state is
-/// the parameters and their two moments. Parameters of one dim have no weight decay.
+/// the parameters and their two moments. Parameters of one dim have no weight decay. With several micro-batches: the
+/// program of one of them, whose sums write_out() carries on, and the update of the whole step; `micro_batches` must
+/// divide the sequences, else UsageError.
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
-                                const kernels::AdamWOptions& options, const TrainingTypes& types = {});
+                                const kernels::AdamWOptions& options, const TrainingTypes& types = {},
+                                Index micro_batches = 1);
 
 }  // namespace shardline

@@ -59,6 +59,7 @@ class Run {
     run_.options.policy = layout.policy;
     run_.options.schedule = layout.schedule;
     run_.options.by_price = layout.by_price;
+    run_.options.micro_batches = layout.micro_batches;
     run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
     if (!layout.shared_memory) {
       constexpr Index kNoRoom = 64;  // bytes: too small for any array
@@ -148,7 +149,7 @@ TransformerConfig parity_config(bool tied) {
 
 TrainingOptions parity_options(DType dtype, Index steps) {
   TrainingOptions options;
-  options.batch = {5, kTokens};
+  options.batch = {8, kTokens};
   options.learning_rate = 1e-2;
   options.steps = steps;
   options.warmup = 2;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/strategy/strategy_space.h"
+#include "program/cut/write_out.h"
 #include "program/plan/compiled.h"
 #include "runtime/base/check.h"
 
@@ -21,13 +22,15 @@ bool alike(const Axis& a, const Axis& b, const AbstractMesh& mesh, const rooflin
 }  // namespace
 
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
-                                             const roofline::Hardware& hardware, const ScheduleOptions& options) {
+                                             const roofline::Hardware& hardware, const ScheduleOptions& options,
+                                             Index micro_batches) {
   std::vector<PricedStrategy> priced;
   const auto swap = [&](const Axis& a, const Axis& b) { return alike(a, b, mesh, hardware); };
   for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = every_role(mesh), .alike = swap})) {
     const Declaration declaration = declare(program, mesh, strategy, policy);
-    const RankProgram tabled = partition(program, mesh, declaration);
-    const RankProgram greedy = partition_by_price(program, mesh, declaration, hardware);
+    const RankProgram tabled = write_out(partition(program, mesh, declaration), micro_batches).program;
+    const RankProgram greedy =
+        write_out(partition_by_price(program, mesh, declaration, hardware), micro_batches).program;
     ProgramPrice by_table = price(tabled, hardware);
     ProgramPrice by_price = price(greedy, hardware);
     const bool pays = cheaper(by_price, by_table);

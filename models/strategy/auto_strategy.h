@@ -22,7 +22,8 @@ struct PricedStrategy {
 /// are alike: ways that only swap their roles appear once. `options` are those of the later schedule, because
 /// earlier starts and later ends hold more memory. Equal on all ranks if `hardware` is.
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
-                                             const roofline::Hardware& hardware, const ScheduleOptions& options = {});
+                                             const roofline::Hardware& hardware, const ScheduleOptions& options = {},
+                                             Index micro_batches = 1);
 
 /// The first strategy that needs at most `memory` on a rank. Throws UsageError with the least memory that any
 /// needs.

@@ -53,12 +53,13 @@ void check_axes(const std::string& text, const Strategy& strategy, const Abstrac
 /// The column of the table for an array. Null if the table has none for it.
 const std::vector<std::string>* column(const RoleRow& row, const Program& program, const Array& array) {
   static const std::vector<std::string> kNone;
-  const Role role = array.role == Role::gradient ? program.array(array.primal).role : array.role;
+  const bool of_gradient = array.role == Role::gradient || (array.role == Role::sum && array.primal >= 0);
+  const Role role = of_gradient ? program.array(array.primal).role : array.role;
   const bool vector = array.dims.size() == 1;
   switch (role) {
     case Role::parameter:
       if (vector) return &row.stream;
-      return array.role == Role::gradient ? &row.gradients : &row.parameters;
+      return of_gradient ? &row.gradients : &row.parameters;
     case Role::optimizer_state:
       return vector ? &row.stream : &row.gradients;
     case Role::stream:
@@ -66,6 +67,7 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
     case Role::tokens:
       return &row.tokens;
     case Role::whole:
+    case Role::sum:
       return &kNone;
     case Role::gradient:
     case Role::activation:
@@ -83,6 +85,17 @@ Sharding layout_of(const Array& array, const std::vector<std::pair<Axis, const s
     }
   }
   return sharding;
+}
+
+/// The axes over which a sum of micro-batches stays owed: those that split tokens, but not the sum. They send nothing
+/// until the last micro-batch, and the sum takes no more memory.
+Axes owed_axes(const Sharding& sum, const std::vector<std::pair<Axis, const RoleRow*>>& rows) {
+  Axes owed;
+  for (const auto& [axis, row] : rows) {
+    const bool tokens = splits_batch(*row) || splits_sequences(*row);
+    if (tokens && sum.dim_of(axis) < 0) owed.push_back(axis);
+  }
+  return owed;
 }
 
 }  // namespace
@@ -120,7 +133,9 @@ Declaration declare(const Program& program, const AbstractMesh& mesh, const Stra
     std::vector<std::pair<Axis, const std::vector<std::string>*>> columns;
     for (const auto& [axis, row] : rows) columns.emplace_back(axis, column(*row, program, array));
     const bool spoken_of = column(strategy_table()[0], program, array) != nullptr;
-    if (spoken_of) declaration.layouts[static_cast<ArrayId>(id)] = layout_of(array, columns);
+    if (!spoken_of) continue;
+    Sharding& layout = declaration.layouts[static_cast<ArrayId>(id)] = layout_of(array, columns);
+    if (array.role == Role::sum) layout.unreduced = owed_axes(layout, rows);
   }
   return declaration;
 }

@@ -60,11 +60,11 @@ void Trainer::initialise() {
   step_->set_scalar(plan_.step_model.arrays.loss_seed, 1);
 }
 
-void Trainer::set_tokens(Executor& executor, const Transformer& model,
+void Trainer::set_tokens(Executor& executor, const TokenInputs& inputs,
                          const std::function<Sample(Index)>& sample_of) const {
   const RankProgram& program = executor.compiled().program();
-  const Sharding& sharding = program.version(program.inputs.at(model.ids)).sharding;
-  const Shape& shape = program.program.array(model.ids).shape;
+  const Sharding& sharding = program.version(program.inputs.at(inputs.ids)).sharding;
+  const Shape& shape = program.program.array(inputs.ids).shape;
   const std::vector<Range> mine = box(shape, sharding, program.mesh, engine_.mesh().rank());
   const Range rows = mine[0];
   const Range columns = mine[1];
@@ -76,14 +76,18 @@ void Trainer::set_tokens(Executor& executor, const Transformer& model,
     std::copy_n(sample.ids.begin() + columns.begin, columns.size(), ids.view<std::int32_t>().begin() + at);
     std::copy_n(sample.labels.begin() + columns.begin, columns.size(), labels.view<std::int32_t>().begin() + at);
   }
-  executor.set(model.ids, std::move(ids));
-  executor.set(model.labels, std::move(labels));
+  executor.set(inputs.ids, std::move(ids));
+  executor.set(inputs.labels, std::move(labels));
 }
 
 StepResult Trainer::step(const ByteData& data, Index step) {
-  const Index sequences = plan_.run.options.batch.sequences;
   const Axes& all = engine_.mesh().axes().axes();
-  set_tokens(*step_, model(), [&](Index row) { return data.training_sample(step * sequences + row); });
+  Index first = step * options().batch.sequences;
+  for (const std::map<ArrayId, ArrayId>& tokens : plan_.tokens) {
+    set_tokens(*step_, {tokens.at(model().ids), tokens.at(model().labels)},
+               [&](Index row) { return data.training_sample(first + row); });
+    first += options().micro_batch().sequences;
+  }
   step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
   step_->set_scalar(plan_.step_model.arrays.step, static_cast<double>(step + 1));
   // The engine handles interruptions while it waits. MPI does not.
@@ -101,12 +105,12 @@ StepResult Trainer::step(const ByteData& data, Index step) {
 }
 
 double Trainer::evaluate(const ByteData& data, Index most_batches, Index& windows) {
-  const Index sequences = plan_.run.options.batch.sequences;
+  const Index sequences = options().micro_batch().sequences;
   const Index there = data.validation_samples();
-  const Index batches = std::max<Index>(1, std::min(most_batches, there / sequences));
+  const Index batches = std::max<Index>(1, std::min(most_batches * options().micro_batches, there / sequences));
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
-    set_tokens(*evaluation_, plan_.evaluation_model,
+    set_tokens(*evaluation_, {plan_.evaluation_model.ids, plan_.evaluation_model.labels},
                [&](Index row) { return data.validation_sample((b * sequences + row) % there); });
     evaluation_->run();
     sum += evaluation_->get_scalar(plan_.evaluation_model.loss);

@@ -69,7 +69,12 @@ class Trainer {
   Bytes predicted_memory() const;
 
  private:
-  void set_tokens(Executor& executor, const Transformer& model, const std::function<Sample(Index)>& sample_of) const;
+  /// The inputs of an executor that hold the tokens of one micro-batch.
+  struct TokenInputs {
+    ArrayId ids = -1;
+    ArrayId labels = -1;
+  };
+  void set_tokens(Executor& executor, const TokenInputs& inputs, const std::function<Sample(Index)>& sample_of) const;
   void initialise();
   void fill_by_seed(const Array& parameter);
   const std::string& name_of(const ModelParameter& parameter) const {

@@ -2,19 +2,24 @@
 
 #include <utility>
 
+#include "program/cut/write_out.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 
 namespace shardline {
 namespace {
 
-std::shared_ptr<Compiled> compiled(const Program& program, const TrainingRun& run, const AbstractMesh& mesh) {
+RankProgram checked(const Program& program, const TrainingRun& run, const AbstractMesh& mesh) {
   const TrainingOptions& options = run.options;
   const Declaration declaration = declare(program, mesh, run.strategy, options.policy);
   RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, options.prices)
                                         : partition(program, mesh, declaration);
   check(result);
-  return compile(std::move(result), {.scheduling = options.schedule, .prices = options.prices});
+  return result;
+}
+
+std::shared_ptr<Compiled> compiled(RankProgram program, const TrainingOptions& options) {
+  return compile(std::move(program), {.scheduling = options.schedule, .prices = options.prices});
 }
 
 }  // namespace
@@ -22,12 +27,16 @@ std::shared_ptr<Compiled> compiled(const Program& program, const TrainingRun& ru
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
   const TrainingOptions& options = run.options;
   TrainingPlan plan{.run = run,
-                    .step_model = make_training_step(run.config, options.batch, options.adamw, options.types()),
-                    .evaluation_model = make_evaluation(run.config, options.batch, options.dtype),
+                    .step_model = make_training_step(run.config, options.batch, options.adamw, options.types(),
+                                                     options.micro_batches),
+                    .evaluation_model = make_evaluation(run.config, options.micro_batch(), options.dtype),
+                    .tokens = {},
                     .step = nullptr,
                     .evaluation = nullptr};
-  plan.step = compiled(plan.step_model.model.program, run, mesh);
-  plan.evaluation = compiled(plan.evaluation_model.program, run, mesh);
+  WrittenOut step = write_out(checked(plan.step_model.model.program, run, mesh), options.micro_batches);
+  plan.tokens = std::move(step.tokens);
+  plan.step = compiled(std::move(step.program), options);
+  plan.evaluation = compiled(checked(plan.evaluation_model.program, run, mesh), options);
   return plan;
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "models/architecture/config.h"
 #include "models/architecture/transformer.h"
@@ -16,6 +18,7 @@ namespace shardline {
 /// Options of a training run, the model and its strategy apart.
 struct TrainingOptions {
   BatchShape batch;
+  Index micro_batches = 1;      ///< equal parts of the batch that pass through the model one after the other
   double learning_rate = 3e-3;  ///< after warm-up; a cosine lowers it to a tenth
   Index steps = 0;              ///< steps until it is a tenth
   Index warmup = 20;            ///< steps of its rise
@@ -27,6 +30,7 @@ struct TrainingOptions {
   DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
 
+  BatchShape micro_batch() const { return {batch.sequences / micro_batches, batch.tokens}; }
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
@@ -48,6 +52,8 @@ struct TrainingPlan {
   TrainingRun run;
   TrainingStep step_model;
   Transformer evaluation_model;
+  /// For each micro-batch of a step, its own array for each of step_model's inputs that hold tokens.
+  std::vector<std::map<ArrayId, ArrayId>> tokens;
   std::shared_ptr<Compiled> step;
   std::shared_ptr<Compiled> evaluation;
 

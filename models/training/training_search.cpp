@@ -29,7 +29,17 @@ std::vector<Way> smaller_batches(TrainingRun run) {
   Index& sequences = run.options.batch.sequences;
   while (sequences > 1) {
     sequences /= 2;
-    ways.push_back({fmt::format("--batch {}", sequences), run});
+    if (sequences % run.options.micro_batches == 0) ways.push_back({fmt::format("--batch {}", sequences), run});
+  }
+  return ways;
+}
+
+/// The same batch in more micro-batches, the fewest first.
+std::vector<Way> more_micro_batches(TrainingRun run) {
+  std::vector<Way> ways;
+  const Index sequences = run.options.batch.sequences;
+  for (Index& count = ++run.options.micro_batches; count <= sequences; ++count) {
+    if (sequences % count == 0) ways.push_back({fmt::format("--micro-batches {}", count), run});
   }
   return ways;
 }
@@ -55,21 +65,24 @@ Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh) {
 
 std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh) {
   const TrainingOptions& options = run.options;
-  const TrainingStep step = make_training_step(run.config, options.batch, options.adamw, options.types());
-  return price_strategies(step.model.program, mesh, options.policy, options.prices, options.schedule);
+  const TrainingStep step =
+      make_training_step(run.config, options.batch, options.adamw, options.types(), options.micro_batches);
+  return price_strategies(step.model.program, mesh, options.policy, options.prices, options.schedule,
+                          options.micro_batches);
 }
 
 std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
                            const std::function<bool(const TrainingPlan&)>& fits) {
   std::vector<std::string> found;
-  for (const std::vector<Way>& ways : {smaller_batches(run), other_strategies(run, mesh)}) {
+  for (const std::vector<Way>& ways : {smaller_batches(run), more_micro_batches(run), other_strategies(run, mesh)}) {
     for (const Way& way : ways) {
       if (!fits(plan_training(way.run, mesh))) continue;
       found.push_back(way.option);
       break;
     }
   }
-  if (found.empty()) return "no smaller --batch and no --strategy would fit; more nodes or a smaller model might";
+  if (found.empty())
+    return "no smaller --batch, no --micro-batches and no --strategy would fit; more nodes or a smaller model might";
   return fmt::format("{} would fit", fmt::join(found, ", or "));
 }
 

@@ -23,6 +23,7 @@ enum class Role : std::uint8_t {
   parameter,
   gradient,  ///< of Array::primal
   optimizer_state,
+  sum,         ///< over the micro-batches of a step: of parts of the gradient of Array::primal, or of the loss
   stream,      ///< the residual stream; between layers it has a declared sharding
   tokens,      ///< i32 ids and labels
   whole,       ///< scalars that every rank holds
@@ -36,7 +37,7 @@ struct Array {
   Shape shape;
   Role role = Role::activation;
   DType dtype = DType::f32;
-  ArrayId primal = -1;              ///< the array whose gradient this is, or -1
+  ArrayId primal = -1;              ///< the array whose gradient, or sum of gradients, this is; or -1
   ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
 };
 
@@ -56,6 +57,7 @@ enum class Pass : std::uint8_t { forward, backward, update };
 struct Region {
   Pass pass = Pass::forward;
   int layer = 0;
+  int micro_batch = 0;  ///< in a program that runs several (see write_out())
   bool operator==(const Region&) const = default;
 };
 

@@ -86,7 +86,7 @@ ArrayId sample_cross_entropy(Program& program) {
 
 }  // namespace
 
-ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits, ArrayId labels) {
+ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits, ArrayId labels, Index parts) {
   const Dims tokens = leading(program.array(logits).dims);
   const ArrayId loss = program.add_array(name, {}, Role::whole);
   const ArrayId max = program.add_array(name + ".max", tokens);
@@ -99,7 +99,7 @@ ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits,
       .phase(kSumExp, {logits, max}, {sum})
       .phase(kPick, {logits, labels}, {picked})
       .phase(kNegativeLogLikelihood, {sum, max, picked}, {loss})
-      .constants({{"scale", 1.0 / count}})
+      .constants({{"scale", 1.0 / (count * static_cast<double>(parts))}})
       .append({logits, labels}, {loss, max, sum});
   return loss;
 }

@@ -185,14 +185,20 @@ class Partitioner {
     return made;
   }
 
-  /// After a debt is paid, the versions that still owe it are dropped for good.
+  /// After a debt is paid, the versions that still owe it are dropped for good, but for the one that rests.
   void drop_owed(ArrayId array, const Axes& paid) {
     const std::vector<VersionId> versions = layouts_.all(array);
     for (const VersionId v : versions) {
       const Axes& owed = result_.version(v).sharding.unreduced;
       const bool owes = std::any_of(paid.begin(), paid.end(), [&](const Axis& axis) { return contains(owed, axis); });
-      if (owes) layouts_.drop(array, v);
+      if (owes && !rests(array, v)) layouts_.drop(array, v);
     }
+  }
+
+  /// True if the array rests in the layout of this version: a sum may rest owed.
+  bool rests(ArrayId array, VersionId version) const {
+    const auto declared = result_.declared.find(array);
+    return declared != result_.declared.end() && declared->second == result_.version(version).sharding;
   }
 
   /// The final version of an output. Pays a remaining debt if there is no declared layout.

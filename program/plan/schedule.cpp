@@ -66,6 +66,10 @@ class Scheduler {
       if (i > 0 && !(program_.steps[i].region == program_.steps[i - 1].region)) ++region;
       number_[i] = region;
       for (const VersionId v : program_.steps[i].results) producer_[v] = static_cast<int>(i);
+      for (const VersionId v : program_.steps[i].operands) readers_[v].push_back(static_cast<int>(i));
+    }
+    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
+      if (starts_early(i)) early_.push_back(i);
     }
   }
 
@@ -96,14 +100,17 @@ class Scheduler {
 
   /// Collectives that make an operand of the computation, or read its result.
   std::vector<int> neighbours(int computation) const {
-    std::vector<int> all;
-    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
-      if (!communicates(step(i).kind) || partner_.contains(i)) continue;
-      const std::vector<VersionId>& reads = step(computation).operands;
-      const bool feeds = std::find(reads.begin(), reads.end(), step(i).results[0]) != reads.end();
-      if (feeds || step(i).operands[0] == step(computation).results[0]) all.push_back(i);
+    std::set<int> all;
+    const auto add = [&](int i) {
+      if (communicates(step(i).kind) && !partner_.contains(i)) all.insert(i);
+    };
+    for (const VersionId v : step(computation).operands) {
+      const auto producer = producer_.find(v);
+      if (producer != producer_.end()) add(producer->second);
     }
-    return all;
+    const auto readers = readers_.find(step(computation).results[0]);
+    if (readers != readers_.end()) std::for_each(readers->second.begin(), readers->second.end(), add);
+    return {all.begin(), all.end()};
   }
 
   /// The time that fusion saves. A collective matmul takes the longer part plus one panel of the
@@ -151,9 +158,12 @@ class Scheduler {
     for (const std::vector<int>& steps : in_flight) {  // memory with gradients must not pile up
       if (number_[static_cast<std::size_t>(steps.back())] + options_.distance < region) wait_for(steps.back());
     }
-    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
-      const int distance = number_[static_cast<std::size_t>(i)] - region;
-      if (distance >= 0 && distance <= options_.distance && starts_early(i) && !begun_.contains(i)) start({i});
+    const auto first = std::lower_bound(early_.begin(), early_.end(), region, [&](int i, int wanted) {
+      return number_[static_cast<std::size_t>(i)] < wanted;
+    });
+    for (auto at = first; at != early_.end(); ++at) {
+      if (number_[static_cast<std::size_t>(*at)] > region + options_.distance) break;
+      if (!begun_.contains(*at)) start({*at});
     }
   }
 
@@ -242,6 +252,8 @@ class Scheduler {
   const ScheduleOptions& options_;
   std::vector<int> number_;                        ///< by step: number of its region, in program order
   std::map<VersionId, int> producer_;              ///< the step that makes a version
+  std::map<VersionId, std::vector<int>> readers_;  ///< the steps that read a version
+  std::vector<int> early_;                         ///< the steps for which starts_early(), in program order
   std::map<int, int> partner_;                     ///< the other step of a fusion
   std::map<int, Fusion> fusions_;                  ///< by computation
   std::set<int> begun_;                            ///< steps started, fused or bundled

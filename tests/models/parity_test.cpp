@@ -62,6 +62,18 @@ TEST_F(Parity, EveryPairOfChoices) {
   }
 }
 
+/// Any number of micro-batches gives what the whole batch gives, in every role.
+TEST_F(Parity, MicroBatches) {
+  if (world_.size() < 3) GTEST_SKIP() << "3 ranks at least";
+  for (const AxisRole& role : AxisRole::all()) {
+    for (const Index micro_batches : {1, 2, 4, 8}) {
+      const ParityLayout layout{
+          .mesh = AbstractMesh::parse("X=3"), .strategy = {{"X", role}}, .micro_batches = micro_batches};
+      with_difference(layout, nullptr, [](const ParityDifference& difference) { EXPECT_TRUE(difference.passes()); });
+    }
+  }
+}
+
 /// Also a role with itself: then both axes shard the same dims.
 TEST_F(Parity, EveryPairOfRolesOnFourRanks) {
   if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";

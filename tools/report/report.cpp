@@ -24,9 +24,10 @@ std::string describe_training(const Job& job, const TrainingRun& run, const Byte
       "model: {} parameters, {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}\n",
       parameter_count(config), config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
       config.kv_heads, config.vocab, config.tied ? ", tied" : "");
-  text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step\n",
-                      data.training_text().size(), data.held_out_text().size(), run.options.batch.sequences,
-                      run.options.batch.tokens);
+  text += fmt::format(
+      "text: {} bytes to train on, {} held out; {} sequences of {} tokens a step{}\n", data.training_text().size(),
+      data.held_out_text().size(), run.options.batch.sequences, run.options.batch.tokens,
+      run.options.micro_batches > 1 ? fmt::format(", in {} micro-batches", run.options.micro_batches) : "");
   return text + fmt::format("{}, each of {} ranks: {}\n\n",
                             job.given_machine() ? "machine " + job.given_machine()->machine.name : "measured",
                             job.mesh().ranks(), describe(hardware));

@@ -28,6 +28,12 @@ void check_numbers(const TrainFlags& flags) {
           "--batch {}, --seq {}: at most {:.0f} tokens a step", flags.batch, flags.sequence, kMostTokens);
 }
 
+/// Micro-batches are equal.
+void check_micro_batches(const TrainFlags& flags) {
+  require(flags.batch % flags.micro_batches == 0, "--micro-batches {} does not divide --batch {}", flags.micro_batches,
+          flags.batch);
+}
+
 /// The project's own sources and documentation, found by rank 0.
 std::vector<std::string> own_texts() {
   const std::string found = mpi::on_root(mpi::Communicator::world(), 0, [] {
@@ -101,6 +107,7 @@ void require_memory_for_weights(const Job& job, const TransformerConfig& config)
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
   training.batch = {flags.batch, flags.sequence};
+  training.micro_batches = flags.micro_batches;
   training.learning_rate = flags.learning_rate;
   training.steps = flags.steps;
   training.warmup = std::min<Index>(20, std::max<Index>(1, flags.steps / 10));
@@ -128,6 +135,9 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       ->check(not_empty());
   add_whole_option(command, {.name = "--steps", .help = "Training steps"}, flags.steps);
   add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks"}, flags.batch);
+  add_whole_option(
+      command, {.name = "--micro-batches", .help = "Equal parts of the batch, one after the other, before one update"},
+      flags.micro_batches);
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence"}, flags.sequence);
   add_decimal_option(command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
                      flags.learning_rate);
@@ -145,6 +155,7 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
 
 TrainOptions typed_options(const TrainFlags& flags) {
   check_numbers(flags);
+  check_micro_batches(flags);
   TrainOptions options;
   options.run.options = training_options(flags);
   options.chooses = flags.strategy == kAuto;

@@ -16,6 +16,7 @@ struct TrainFlags {
   std::vector<std::string> data;
   Index steps = 400;
   Index batch = 8;
+  Index micro_batches = 1;
   Index sequence = 128;
   double learning_rate = 3e-3;
   bool keep_parameters = false;

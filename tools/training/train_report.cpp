@@ -103,6 +103,7 @@ std::string result_text(Job& job, const TrainRecord& record) {
 
 void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["strategy"] = to_string(record.strategy);
+  json["micro_batches"] = record.micro_batches;
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();

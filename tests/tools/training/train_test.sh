@@ -35,6 +35,10 @@ trains
 trains --mesh "Y=$ranks" --strategy tp --dtype f64
 trains --mesh "Y=$ranks" --strategy tp_seq=Y --keep-parameters --regather-activations
 trains --mesh "A=$ranks" --strategy zero1=A
+trains --micro-batches 5
+expect_lines out 1 "5 sequences of 7 tokens a step, in 5 micro-batches"
+grep -q '"micro_batches": 5' "$folder/record.json" || complain "the record does not count micro-batches"
+trains --mesh "A=$ranks" --strategy auto --micro-batches 5
 run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$folder/record.json"
 expect_code 0
 "$record_check" "$folder/record.json" 2 || complain "the record is not right"
@@ -57,6 +61,8 @@ cmp -s "$folder/out" "$folder/sampled" || complain "another mesh sampled another
 refused "unknown role \"ddp\" in a strategy; roles are dp" train "${small[@]}" --strategy "ddp=X"
 refused "gives axis X of mesh" train "${small[@]}" --mesh "X=$ranks,Y=1" --strategy "tp=Y"
 refused "does not have" train "${small[@]}" --strategy "fsdp=Q"
+refused "--micro-batches 2 does not divide --batch 5" train "${small[@]}" --micro-batches 2
+refused "--micro-batches 0: a whole number of at least 1" train "${small[@]}" --micro-batches 0
 refused "two roles" train "${small[@]}" --strategy "fsdp=X,dp=X"
 refused "mesh {X:7}" train "${small[@]}" --mesh X=7
 refused "$folder/missing" train "${model[@]}" --data "$folder/missing"

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "program/ir/rank_program.h"
+
+namespace shardline {
+
+/// A program that runs several micro-batches and one update.
+struct WrittenOut {
+  RankProgram program;
+  /// For each micro-batch: its own array for each input that holds tokens.
+  std::vector<std::map<ArrayId, ArrayId>> tokens;
+};
+
+/// Writes out a training step of `micro_batches` micro-batches from the checked program of one, made by accumulate():
+/// its forward and backward passes as often as that, then its update. A sum goes from one micro-batch to the next; the
+/// first part is the first sum. Sums are no inputs any more. What pays the debts of a sum starts after the last
+/// micro-batch has added its part, and not before. No layout changes. Pure; the same on all ranks. Throws UsageError
+/// below 1.
+WrittenOut write_out(const RankProgram& micro, Index micro_batches);
+
+}  // namespace shardline

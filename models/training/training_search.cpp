@@ -34,11 +34,12 @@ std::vector<Way> smaller_batches(TrainingRun run) {
   return ways;
 }
 
-/// The same batch in more micro-batches, the fewest first.
+/// The same batch in more micro-batches, the fewest first. A plan of very many takes long.
 std::vector<Way> more_micro_batches(TrainingRun run) {
+  constexpr Index kMost = 16;
   std::vector<Way> ways;
   const Index sequences = run.options.batch.sequences;
-  for (Index& count = ++run.options.micro_batches; count <= sequences; ++count) {
+  for (Index& count = ++run.options.micro_batches; count <= std::min(sequences, kMost); ++count) {
     if (sequences % count == 0) ways.push_back({fmt::format("--micro-batches {}", count), run});
   }
   return ways;
@@ -82,7 +83,8 @@ std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
     }
   }
   if (found.empty())
-    return "no smaller --batch, no --micro-batches and no --strategy would fit; more nodes or a smaller model might";
+    return "no smaller --batch, no number of --micro-batches up to 16 and no --strategy would fit; more nodes or a smaller model "
+           "might";
   return fmt::format("{} would fit", fmt::join(found, ", or "));
 }
 

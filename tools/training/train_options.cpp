@@ -135,9 +135,11 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       ->check(not_empty());
   add_whole_option(command, {.name = "--steps", .help = "Training steps"}, flags.steps);
   add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks"}, flags.batch);
-  add_whole_option(
-      command, {.name = "--micro-batches", .help = "Equal parts of the batch, one after the other, before one update"},
-      flags.micro_batches);
+  add_whole_option(command,
+                   {.name = "--micro-batches",
+                    .help = "Equal parts of the batch, one after the other, before one update",
+                    .most = 512},
+                   flags.micro_batches);
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence"}, flags.sequence);
   add_decimal_option(command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
                      flags.learning_rate);

@@ -62,7 +62,7 @@ refused "unknown role \"ddp\" in a strategy; roles are dp" train "${small[@]}" -
 refused "gives axis X of mesh" train "${small[@]}" --mesh "X=$ranks,Y=1" --strategy "tp=Y"
 refused "does not have" train "${small[@]}" --strategy "fsdp=Q"
 refused "--micro-batches 2 does not divide --batch 5" train "${small[@]}" --micro-batches 2
-refused "--micro-batches 0: a whole number of at least 1" train "${small[@]}" --micro-batches 0
+refused "--micro-batches 0: a whole number from 1 to 512" train "${small[@]}" --micro-batches 0
 refused "two roles" train "${small[@]}" --strategy "fsdp=X,dp=X"
 refused "mesh {X:7}" train "${small[@]}" --mesh X=7
 refused "$folder/missing" train "${model[@]}" --data "$folder/missing"

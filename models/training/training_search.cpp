@@ -83,7 +83,8 @@ std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
     }
   }
   if (found.empty())
-    return "no smaller --batch, no number of --micro-batches up to 16 and no --strategy would fit; more nodes or a smaller model "
+    return "no smaller --batch, no number of --micro-batches up to 16 and no --strategy would fit; more nodes or a "
+           "smaller model "
            "might";
   return fmt::format("{} would fit", fmt::join(found, ", or "));
 }

@@ -21,6 +21,13 @@ void read_instead(RankProgram& program, std::size_t first, VersionId gone, Versi
   for (auto& [array, version] : program.finals) version = version == gone ? instead : version;
 }
 
+/// Removes step `at`. Its readers read `instead`.
+void leave_out(RankProgram& program, std::size_t at, VersionId instead) {
+  const VersionId gone = program.steps[at].results[0];
+  program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  read_instead(program, at, gone, instead);
+}
+
 /// After step `at`, its result is reduced once more over `axes`.
 void reduce_again(RankProgram& program, std::size_t at, const Axes& axes) {
   const VersionId whole = program.steps[at].results[0];
@@ -103,9 +110,7 @@ bool gradient_not_reduced(RankProgram& program) {
     step.kind = StepKind::slice;
     return true;
   }
-  const Step left_out = step;
-  program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(at));
-  read_instead(program, at, left_out.results[0], left_out.operands[0]);
+  leave_out(program, at, step.operands[0]);
   return true;
 }
 
@@ -121,9 +126,7 @@ std::size_t tied_sum(const RankProgram& program) {
 bool tied_gradient_lost(RankProgram& program) {
   const std::size_t at = tied_sum(program);
   if (at == program.steps.size()) return false;
-  const Step left_out = program.steps[at];
-  program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(at));
-  read_instead(program, at, left_out.results[0], left_out.operands[1]);
+  leave_out(program, at, program.steps[at].operands[1]);
   return true;
 }
 

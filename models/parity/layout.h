@@ -25,8 +25,8 @@ struct ParityLayout {
 /// "fsdp=X,tp=Y fuse=always tied"
 std::string to_string(const ParityLayout& layout);
 
-/// All meshes of up to three axes and at most `ranks` ranks. The axes X, Y, Z have more than one rank, except those of
-/// one rank in all. Every order of the factors is a mesh.
+/// All meshes of up to three axes and at most `ranks` ranks. Each axis has more than one rank, except in the first
+/// mesh, X=1. Every order of the factors is a mesh.
 std::vector<AbstractMesh> parity_meshes(Index ranks);
 
 /// Layouts in which every two choices meet in at least one layout, if they can: each mesh with each role on each of its

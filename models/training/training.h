@@ -53,6 +53,7 @@ class Trainer {
   const RankProgram& program() const { return plan_.step->program(); }
   /// Parameters and moments, by the names of their arrays in the program.
   const State& state() const { return *state_; }
+  /// The same, to change an array between two steps.
   State& state() { return *state_; }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }

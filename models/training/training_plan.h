@@ -34,7 +34,7 @@ struct TrainingOptions {
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
-class State;  // only named here: what it is needs MPI, this does not
+class State;  // its header needs MPI, a plan does not
 
 /// What a training run is.
 struct TrainingRun {

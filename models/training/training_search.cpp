@@ -82,10 +82,10 @@ std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
       break;
     }
   }
-  if (found.empty())
+  if (found.empty()) {
     return "no smaller --batch, no number of --micro-batches up to 16 and no --strategy would fit; more nodes or a "
-           "smaller model "
-           "might";
+           "smaller model might";
+  }
   return fmt::format("{} would fit", fmt::join(found, ", or "));
 }
 

@@ -68,7 +68,7 @@ class Compiled {
 };
 
 /// The step from planning to running. Code that chooses or rewrites rank programs runs before it. A
-/// program that will run must have passed check(); one that is only priced need not.
+/// program that will run has passed check(), or its micro-batch has; one only priced need not.
 std::shared_ptr<Compiled> compile(RankProgram program, CompileOptions options);
 
 }  // namespace shardline

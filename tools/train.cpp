@@ -133,7 +133,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Pro
   TrainRecord record;
   record.strategy = trainer.run().strategy;
   record.tokens_per_step = tokens_of(trainer.options().batch);
-  record.micro_batches = trainer.options().micro_batches;
+  record.form = trainer.options().form;
   record.steps = progress.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));

@@ -148,7 +148,9 @@ Transformer make_evaluation(const TransformerConfig& config, const BatchShape& b
 }
 
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
-                                const kernels::AdamWOptions& options, const TrainingTypes& types, Index micro_batches) {
+                                const kernels::AdamWOptions& options, const TrainingTypes& types,
+                                const StepForm& form) {
+  const Index micro_batches = form.micro_batches;
   require(micro_batches >= 1 && batch.sequences % micro_batches == 0,
           "{} micro-batches do not divide the {} sequences of the batch", micro_batches, batch.sequences);
   TrainingStep step;
@@ -189,6 +191,7 @@ TrainingStep make_training_step(const TransformerConfig& config, const BatchShap
           own);
     for (std::size_t k = p.updates.size() - 3; k < p.updates.size(); ++k) p.outputs.push_back(p.updates[k].second);
   }
+  rematerialise(p, form.remat);
   prune(p);
   return step;
 }

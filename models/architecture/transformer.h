@@ -6,6 +6,7 @@
 #include "kernels/adamw.h"
 #include "models/architecture/config.h"
 #include "program/ir/program.h"
+#include "program/transform/rematerialise.h"
 
 namespace shardline {
 
@@ -55,6 +56,12 @@ struct TrainingTypes {
   DType moments = DType::f32;  ///< of the optimizer
 };
 
+/// How the step of a batch is computed. None of it changes the result beyond rounding.
+struct StepForm {
+  Index micro_batches = 1;    ///< equal parts of the batch that pass through the model one after the other
+  Remat remat = Remat::none;  ///< what stays of the forward pass
+};
+
 /// The program of a training step, and its arrays.
 struct TrainingStep {
   Transformer model;
@@ -64,10 +71,10 @@ struct TrainingStep {
 
 /// Forward and backward pass and the AdamW update with clipping by global norm, in one program. Its state is
 /// the parameters and their two moments. Parameters of one dim have no weight decay. With several micro-batches: the
-/// program of one of them, whose sums write_out() carries on, and the update of the whole step; `micro_batches` must
+/// program of one of them, whose sums write_out() carries on, and the update of the whole step; their number must
 /// divide the sequences, else UsageError.
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
                                 const kernels::AdamWOptions& options, const TrainingTypes& types = {},
-                                Index micro_batches = 1);
+                                const StepForm& form = {});
 
 }  // namespace shardline

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/architecture/transformer.h"
 #include "models/strategy/strategies.h"
 #include "program/plan/schedule.h"
 #include "runtime/layout/abstract_mesh.h"
@@ -17,7 +18,7 @@ struct ParityLayout {
   ScheduleOptions schedule = {};
   bool by_price = false;                  ///< prices assign every operation, not the strategy's table
   bool shared_memory = true;              ///< false: every collective goes by messages, as between nodes
-  Index micro_batches = 1;                ///< of the step
+  StepForm form = {};                     ///< micro-batches, rematerialisation
   bool tied = false;                      ///< the output projection is the embedding; the model is another one then
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };

@@ -59,7 +59,7 @@ class Run {
     run_.options.policy = layout.policy;
     run_.options.schedule = layout.schedule;
     run_.options.by_price = layout.by_price;
-    run_.options.micro_batches = layout.micro_batches;
+    run_.options.form = layout.form;
     run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
     if (!layout.shared_memory) {
       constexpr Index kNoRoom = 64;  // bytes: too small for any array
@@ -137,12 +137,12 @@ class Run {
 
 TransformerConfig parity_config(bool tied) {
   return {.vocab = 257,
-          .d_model = 20,
+          .d_model = 19,
           .layers = 2,
-          .heads = 6,
-          .kv_heads = 3,
-          .head_dim = 4,
-          .d_ff = 22,
+          .heads = 25,
+          .kv_heads = 5,
+          .head_dim = 2,
+          .d_ff = 23,
           .initializer_range = 0.3,
           .tied = tied};
 }

@@ -35,7 +35,10 @@ std::vector<PricedStrategy> price_strategies(const Program& program, const Abstr
     ProgramPrice by_price = price(greedy, hardware);
     const bool pays = cheaper(by_price, by_table);
     const auto kept = compile(pays ? greedy : tabled, {.scheduling = options, .prices = hardware});
-    priced.push_back({strategy, pays, std::move(pays ? by_price : by_table), kept->liveness().peak(0)});
+    priced.push_back({.strategy = strategy,
+                      .by_price = pays,
+                      .price = std::move(pays ? by_price : by_table),
+                      .peak = kept->liveness().peak(0)});
   }
   std::stable_sort(priced.begin(), priced.end(),
                    [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });

@@ -4,6 +4,7 @@
 
 #include "models/strategy/strategies.h"
 #include "program/plan/schedule.h"
+#include "program/transform/rematerialise.h"
 #include "roofline/price/hardware.h"
 
 namespace shardline {
@@ -11,7 +12,8 @@ namespace shardline {
 /// A strategy and the prediction for a run of a program under it, on the busiest rank.
 struct PricedStrategy {
   Strategy strategy;
-  bool by_price = false;  ///< partition_by_price() assigns operations, not the strategy's table
+  Remat remat = Remat::none;  ///< of the program
+  bool by_price = false;      ///< partition_by_price() assigns operations, not the strategy's table
   ProgramPrice price;
   Bytes peak;  ///< of arrays at one time, in the schedule of the run
 };

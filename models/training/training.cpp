@@ -107,7 +107,7 @@ StepResult Trainer::step(const ByteData& data, Index step) {
 double Trainer::evaluate(const ByteData& data, Index most_batches, Index& windows) {
   const Index sequences = options().micro_batch().sequences;
   const Index there = data.validation_samples();
-  const Index batches = std::max<Index>(1, std::min(most_batches * options().micro_batches, there / sequences));
+  const Index batches = std::max<Index>(1, std::min(most_batches * options().form.micro_batches, there / sequences));
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
     set_tokens(*evaluation_, {plan_.evaluation_model.ids, plan_.evaluation_model.labels},

@@ -26,14 +26,14 @@ std::shared_ptr<Compiled> compiled(RankProgram program, const TrainingOptions& o
 
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
   const TrainingOptions& options = run.options;
-  TrainingPlan plan{.run = run,
-                    .step_model = make_training_step(run.config, options.batch, options.adamw, options.types(),
-                                                     options.micro_batches),
-                    .evaluation_model = make_evaluation(run.config, options.micro_batch(), options.dtype),
-                    .tokens = {},
-                    .step = nullptr,
-                    .evaluation = nullptr};
-  WrittenOut step = write_out(checked(plan.step_model.model.program, run, mesh), options.micro_batches);
+  TrainingPlan plan{
+      .run = run,
+      .step_model = make_training_step(run.config, options.batch, options.adamw, options.types(), options.form),
+      .evaluation_model = make_evaluation(run.config, options.micro_batch(), options.dtype),
+      .tokens = {},
+      .step = nullptr,
+      .evaluation = nullptr};
+  WrittenOut step = write_out(checked(plan.step_model.model.program, run, mesh), options.form.micro_batches);
   plan.tokens = std::move(step.tokens);
   plan.step = compiled(std::move(step.program), options);
   plan.evaluation = compiled(checked(plan.evaluation_model.program, run, mesh), options);

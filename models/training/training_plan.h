@@ -18,7 +18,7 @@ namespace shardline {
 /// Options of a training run, the model and its strategy apart.
 struct TrainingOptions {
   BatchShape batch;
-  Index micro_batches = 1;      ///< equal parts of the batch that pass through the model one after the other
+  StepForm form;
   double learning_rate = 3e-3;  ///< after warm-up; a cosine lowers it to a tenth
   Index steps = 0;              ///< steps until it is a tenth
   Index warmup = 20;            ///< steps of its rise
@@ -30,7 +30,7 @@ struct TrainingOptions {
   DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
 
-  BatchShape micro_batch() const { return {batch.sequences / micro_batches, batch.tokens}; }
+  BatchShape micro_batch() const { return {batch.sequences / form.micro_batches, batch.tokens}; }
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 

@@ -68,7 +68,7 @@ TEST_F(Parity, MicroBatches) {
   for (const AxisRole& role : AxisRole::all()) {
     for (const Index micro_batches : {1, 2, 4, 8}) {
       const ParityLayout layout{
-          .mesh = AbstractMesh::parse("X=3"), .strategy = {{"X", role}}, .micro_batches = micro_batches};
+          .mesh = AbstractMesh::parse("X=3"), .strategy = {{"X", role}}, .form = {.micro_batches = micro_batches}};
       with_difference(layout, nullptr, [](const ParityDifference& difference) { EXPECT_TRUE(difference.passes()); });
     }
   }

@@ -18,16 +18,18 @@ std::string describe(const roofline::Hardware& hardware) {
 std::string describe_training(const Job& job, const TrainingRun& run, const ByteData& data,
                               const roofline::Hardware& hardware) {
   const TransformerConfig& config = run.config;
+  const StepForm& form = run.options.form;
   std::string text = fmt::format("mesh {}, strategy {}, {}\n", job.mesh().axes().to_string(),
                                  run.strategy.empty() ? "none" : to_string(run.strategy), name_of(run.options.dtype));
   text += fmt::format(
       "model: {} parameters, {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}\n",
       parameter_count(config), config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
       config.kv_heads, config.vocab, config.tied ? ", tied" : "");
-  text += fmt::format(
-      "text: {} bytes to train on, {} held out; {} sequences of {} tokens a step{}\n", data.training_text().size(),
-      data.held_out_text().size(), run.options.batch.sequences, run.options.batch.tokens,
-      run.options.micro_batches > 1 ? fmt::format(", in {} micro-batches", run.options.micro_batches) : "");
+  text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step{}{}\n",
+                      data.training_text().size(), data.held_out_text().size(), run.options.batch.sequences,
+                      run.options.batch.tokens,
+                      form.micro_batches > 1 ? fmt::format(", in {} micro-batches", form.micro_batches) : "",
+                      form.remat != Remat::none ? fmt::format(", rematerialisation {}", name_of(form.remat)) : "");
   return text + fmt::format("{}, each of {} ranks: {}\n\n",
                             job.given_machine() ? "machine " + job.given_machine()->machine.name : "measured",
                             job.mesh().ranks(), describe(hardware));

@@ -107,7 +107,8 @@ void require_memory_for_weights(const Job& job, const TransformerConfig& config)
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
   training.batch = {flags.batch, flags.sequence};
-  training.micro_batches = flags.micro_batches;
+  training.form.micro_batches = flags.micro_batches;
+  if (!flags.remat.empty()) training.form.remat = remat_named(flags.remat);
   training.learning_rate = flags.learning_rate;
   training.steps = flags.steps;
   training.warmup = std::min<Index>(20, std::max<Index>(1, flags.steps / 10));
@@ -140,6 +141,11 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
                     .help = "Equal parts of the batch, one after the other, before one update",
                     .most = 512},
                    flags.micro_batches);
+  command
+      .add_option("--remat", flags.remat,
+                  "What stays of the forward pass: everything (none), products (matmuls), the residual stream (stream) "
+                  "or each layer's input (block); default none, with --strategy auto the cheapest that fits")
+      ->check(not_empty());
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence"}, flags.sequence);
   add_decimal_option(command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
                      flags.learning_rate);
@@ -161,6 +167,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   TrainOptions options;
   options.run.options = training_options(flags);
   options.chooses = flags.strategy == kAuto;
+  options.chooses_remat = options.chooses && flags.remat.empty();
   options.fits_memory = flags.common.memory_check;
   options.texts = flags.data.empty() ? own_texts() : flags.data;
   options.save = flags.save;

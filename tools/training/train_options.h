@@ -17,6 +17,7 @@ struct TrainFlags {
   Index steps = 400;
   Index batch = 8;
   Index micro_batches = 1;
+  std::string remat;  ///< empty: not given
   Index sequence = 128;
   double learning_rate = 3e-3;
   bool keep_parameters = false;
@@ -30,9 +31,10 @@ struct TrainFlags {
 
 /// A run of `train`: its flags and files, read and checked.
 struct TrainOptions {
-  TrainingRun run;          ///< without a strategy if prices choose it
-  bool chooses = false;     ///< prices choose the strategy
-  bool fits_memory = true;  ///< the choice must fit the machine
+  TrainingRun run;             ///< without a strategy if prices choose it
+  bool chooses = false;        ///< prices choose the strategy
+  bool chooses_remat = false;  ///< and what the backward pass computes again
+  bool fits_memory = true;     ///< the choice must fit the machine
   std::vector<std::string> texts;
   Bytes text_memory;  ///< memory of the text on a rank, beside its arrays
   std::string save;   ///< folder; empty for none, as the files below

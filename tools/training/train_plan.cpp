@@ -11,15 +11,27 @@
 namespace shardline::tools {
 namespace {
 
-/// Gives the run the cheapest strategy that fits the machine. Returns all strategies.
+/// Gives the run the cheapest strategy that fits the machine, and if the options leave it open, the rematerialisation.
+/// Returns all strategies that were priced.
 std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, TrainingRun& run) {
-  std::vector<PricedStrategy> priced = priced_strategies(run, job.mesh().axes());
+  const AbstractMesh& mesh = job.mesh().axes();
+  std::vector<PricedStrategy> priced = priced_strategies(run, mesh, {run.options.form.remat});
   // The memory that is free now must not matter: it would decide about bits.
   const Bytes memory = job.machine().memory_per_rank - options.text_memory;
+  // What computes again is never the cheapest. So it is tried only if the cheapest does not fit.
+  if (options.fits_memory && options.chooses_remat && priced.at(0).peak > memory) {
+    priced = priced_strategies(run, mesh, {kRemats.begin(), kRemats.end()});
+  }
   const PricedStrategy& cheapest = options.fits_memory ? cheapest_that_fits(priced, memory) : priced.at(0);
   run.strategy = cheapest.strategy;
+  run.options.form.remat = cheapest.remat;
   run.options.by_price = cheapest.by_price;
   return priced;
+}
+
+/// Nothing if nothing is computed again.
+std::string remat_words(const std::string& before, Remat remat) {
+  return remat == Remat::none ? "" : before + std::string(name_of(remat));
 }
 
 /// Refuses a run whose arrays on a rank, of `bytes` or more, cannot be counted in 64 bits.
@@ -53,7 +65,8 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   const auto advice = [&](const std::function<bool(const MemoryNeed&)>& fits) {
     return what_would_fit(run, mesh, [&](const TrainingPlan& plan) { return fits(need_of(plan, 0)); });
   };
-  const std::string what = fmt::format("train --strategy {}", to_string(run.strategy));
+  const std::string what =
+      fmt::format("train --strategy {}{}", to_string(run.strategy), remat_words(" --remat ", run.options.form.remat));
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
   require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
   job.require_memory(what, need_of(planned.plan, job.mesh().rank()), advice);
@@ -70,9 +83,11 @@ std::string choice_text(const Job& job, const ChosenPlan& planned) {
                   listed, planned.priced.size());
   for (std::size_t i = 0; i < listed; ++i) {
     const PricedStrategy& each = planned.priced[i];
-    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}\n", to_string(each.strategy),
+    const TrainingRun& run = planned.plan.run;
+    const bool chosen = each.strategy == run.strategy && each.remat == run.options.form.remat;
+    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}{}\n", to_string(each.strategy),
                         to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table",
-                        each.strategy == planned.plan.run.strategy ? "  <- chosen" : "");
+                        remat_words(", remat ", each.remat), chosen ? "  <- chosen" : "");
   }
   return text + "\n";
 }

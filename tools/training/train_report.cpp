@@ -54,6 +54,7 @@ Json strategies_json(const std::vector<PricedStrategy>& priced) {
   for (const PricedStrategy& each : priced) {
     strategies.push_back(
         {{"strategy", to_string(each.strategy)},
+         {"remat", name_of(each.remat)},
          {"price_s",
           {{"math", each.price.math.value}, {"comms", each.price.comms.value}, {"total", each.price.total.value}}},
          {"peak_memory_bytes", each.peak.value}});
@@ -103,7 +104,8 @@ std::string result_text(Job& job, const TrainRecord& record) {
 
 void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["strategy"] = to_string(record.strategy);
-  json["micro_batches"] = record.micro_batches;
+  json["micro_batches"] = record.form.micro_batches;
+  json["remat"] = name_of(record.form.remat);
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();

@@ -17,7 +17,7 @@ namespace shardline::tools {
 struct TrainRecord {
   Strategy strategy;
   std::vector<PricedStrategy> priced;  ///< under auto: all strategies, cheapest first
-  Index micro_batches = 1;
+  StepForm form;
   double tokens_per_step = 0;
   Index parameters = 0;
   std::vector<std::string> program;  ///< in notation

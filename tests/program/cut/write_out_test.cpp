@@ -17,7 +17,8 @@ namespace {
 constexpr Index kSequences = 8;
 
 RankProgram micro(const std::string& mesh, const std::string& strategy, Index micro_batches, bool tied = false) {
-  const TrainingStep step = make_training_step(small_config(false, tied), {kSequences, 3}, {}, {}, micro_batches);
+  const TrainingStep step =
+      make_training_step(small_config(false, tied), {kSequences, 3}, {}, {}, {.micro_batches = micro_batches});
   RankProgram program = partitioned(step.model.program, mesh, strategy);
   check(program);
   return program;

@@ -79,8 +79,8 @@ TEST(Accumulate, TwoHalvesGiveTheWholeBatch) {
 
 /// The gradient of a tied embedding comes from the first and the last layer: a sum for each, added in the update.
 TEST(Accumulate, ATiedEmbeddingHasTwoSums) {
-  const TrainingStep untied = make_training_step(small_config(true), {4, 3}, {}, {}, 2);
-  const TrainingStep tied = make_training_step(small_config(true, true), {4, 3}, {}, {}, 2);
+  const TrainingStep untied = make_training_step(small_config(true), {4, 3}, {}, {}, {.micro_batches = 2});
+  const TrainingStep tied = make_training_step(small_config(true, true), {4, 3}, {}, {}, {.micro_batches = 2});
   const auto sums = [](const Program& p) {
     return std::count_if(p.inputs.begin(), p.inputs.end(), [&](ArrayId a) { return p.array(a).role == Role::sum; });
   };
@@ -103,8 +103,8 @@ TEST(Accumulate, RefusesAPartThatNothingMakes) {
 }
 
 TEST(Accumulate, RefusesMicroBatchesThatDoNotDivideTheBatch) {
-  EXPECT_THROW(make_training_step(small_config(true), {4, 3}, {}, {}, 3), UsageError);
-  EXPECT_THROW(make_training_step(small_config(true), {4, 3}, {}, {}, 0), UsageError);
+  EXPECT_THROW(make_training_step(small_config(true), {4, 3}, {}, {}, {.micro_batches = 3}), UsageError);
+  EXPECT_THROW(make_training_step(small_config(true), {4, 3}, {}, {}, {.micro_batches = 0}), UsageError);
 }
 
 }  // namespace

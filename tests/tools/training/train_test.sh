@@ -38,6 +38,9 @@ trains --mesh "A=$ranks" --strategy zero1=A
 trains --micro-batches 5
 expect_lines out 1 "5 sequences of 7 tokens a step, in 5 micro-batches"
 grep -q '"micro_batches": 5' "$folder/record.json" || complain "the record does not count micro-batches"
+trains --remat block
+expect_lines out 1 "7 tokens a step, rematerialisation block"
+grep -q '"remat": "block"' "$folder/record.json" || complain "the record does not name the rematerialisation"
 trains --mesh "A=$ranks" --strategy auto --micro-batches 5
 run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$folder/record.json"
 expect_code 0
@@ -62,6 +65,7 @@ refused "unknown role \"ddp\" in a strategy; roles are dp" train "${small[@]}" -
 refused "gives axis X of mesh" train "${small[@]}" --mesh "X=$ranks,Y=1" --strategy "tp=Y"
 refused "does not have" train "${small[@]}" --strategy "fsdp=Q"
 refused "--micro-batches 2 does not divide --batch 5" train "${small[@]}" --micro-batches 2
+refused 'unknown rematerialisation "all"; it is one of none, matmuls, stream, block' train "${small[@]}" --remat all
 refused "--micro-batches 0: a whole number from 1 to 512" train "${small[@]}" --micro-batches 0
 refused "two roles" train "${small[@]}" --strategy "fsdp=X,dp=X"
 refused "mesh {X:7}" train "${small[@]}" --mesh X=7

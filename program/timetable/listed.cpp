@@ -21,7 +21,7 @@ int rank_of_kind(TaskKind kind) {
   return kind == TaskKind::forward ? 1 : 0;
 }
 
-/// True if a stage takes `a` rather than `b`. Those that could begin at different times are compared by begin.
+/// True if a stage takes `a` rather than `b`: what can begin earlier, and of what can begin now the first by rank.
 bool comes_first(const NextTask& a, const NextTask& b) {
   const auto key = [](const NextTask& x) {
     return std::tuple(x.begin, rank_of_kind(x.task.kind), -x.task.chunk, x.task.micro_batch);
@@ -50,7 +50,7 @@ class ListScheduler {
       const int z = first_stage(next);
       const Task task = next[static_cast<std::size_t>(z)]->task;
       take(z, task);
-      // Nobody else's choice changes.
+      // Only this stage and those with the chunks beside have another choice now.
       next[static_cast<std::size_t>(z)] = choice(z);
       for (const int q : {task.chunk - 1, task.chunk + 1}) {
         if (q >= 0 && q < shape_.chunks()) next[static_cast<std::size_t>(stage_of(q))] = choice(stage_of(q));
@@ -82,9 +82,9 @@ class ListScheduler {
       for (const TaskKind kind : shape_.kinds) {
         if (kind == TaskKind::forward && room <= later) continue;
         const Task task{kind, chunks[i], done_[number_of(shape_, ChunkTask{kind, chunks[i]})]};
-        if (task.micro_batch == shape_.micro_batches || !clock_.ready(task)) continue;
-        const NextTask option{clock_.next_begin(task), task};
-        if (!best || comes_first(option, *best)) best = option;
+        if (task.micro_batch == shape_.micro_batches) continue;
+        const std::optional<Seconds> begin = clock_.next_begin(task);
+        if (begin && (!best || comes_first({*begin, task}, *best))) best = {*begin, task};
       }
     }
     return best;

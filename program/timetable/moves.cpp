@@ -18,6 +18,7 @@ struct CommonEvent {
 /// Of events at the same time, those of a task stand behind those of what it needs, as in Timing::tasks.
 std::vector<CommonEvent> common_order(const Timetable& timetable, const Timing& timing, const Sends& sends) {
   std::vector<CommonEvent> events;
+  events.reserve(2 * timing.tasks.size());
   for (const Task& task : timing.tasks) {
     const std::size_t number = number_of(timetable, task);
     events.push_back({timing.begin[number], task});

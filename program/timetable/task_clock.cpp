@@ -22,36 +22,32 @@ TaskClock::TaskClock(const Timetable& shape, const TaskCosts& costs)
   timing_.stages.resize(static_cast<std::size_t>(shape.stages));
 }
 
-std::optional<Seconds> TaskClock::ready(const Task& task) const {
-  Seconds at;
+std::optional<Seconds> TaskClock::next_begin(const Task& task) const {
+  const int home = shape_.place_of(task);
+  Seconds at = timing_.stages[static_cast<std::size_t>(home)].last;
   for (const auto& [kind, chunk] : needs_[number_of(shape_, task.of_chunk())]) {
     const Task needed{kind, chunk, task.micro_batch};
     const std::size_t number = number_of(shape_, needed);
     if (!done_[number]) return std::nullopt;
-    const bool delayed = costs_.frees_cores && shape_.place_of(needed) != shape_.place_of(task);
+    const bool delayed = costs_.frees_cores && shape_.place_of(needed) != home;
     at = std::max(at, timing_.end[number] + (delayed ? costs_.move : Seconds(0)));
   }
   return at;
 }
 
-Seconds TaskClock::next_begin(const Task& task) const {
-  const std::optional<Seconds> at = ready(task);
-  SHARDLINE_CHECK(at.has_value(), "{} has not all that it needs", to_string(shape_, task));
-  return std::max(*at, timing_.stages[static_cast<std::size_t>(shape_.place_of(task))].last);
-}
-
 void TaskClock::run(const Task& task) {
   const auto z = static_cast<std::size_t>(shape_.place_of(task));
   const std::size_t number = number_of(shape_, task);
-  const Seconds first = next_begin(task);
+  const std::optional<Seconds> begin = next_begin(task);
+  SHARDLINE_CHECK(begin.has_value(), "{} has not all that it needs", to_string(shape_, task));
   const Seconds receiving_time = receiving(task);
   const Seconds takes = costs_of(costs_, task.kind)[static_cast<std::size_t>(task.chunk)];
   timing_.receiving[number] = receiving_time;
-  timing_.begin[number] = first + receiving_time;
+  timing_.begin[number] = *begin + receiving_time;
   timing_.end[number] = timing_.begin[number] + takes;
   timing_.tasks.push_back(task);
   StageTime& stage = timing_.stages[z];
-  if (!started_[z]) stage.first = first;
+  if (!started_[z]) stage.first = *begin;
   started_[z] = 1;
   stage.last = timing_.end[number];
   stage.busy += receiving_time + takes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "program/timetable/timing.h"
@@ -14,13 +15,13 @@ class TaskClock {
   /// Throws UsageError as check_costs().
   TaskClock(const Timetable& shape, const TaskCosts& costs);
 
-  /// When what `task` needs is there for its stage, busy or not; nothing before all of it has run.
-  std::optional<Seconds> ready(const Task& task) const;
-  /// When the stage of `task` begins it, or to receive for it, if it runs next. The task must be ready.
-  Seconds next_begin(const Task& task) const;
+  /// When the stage of `task` begins it, or to receive for it, if it runs next: what it needs is there and the stage
+  /// has nothing else to do. Nothing before all that it needs has run.
+  std::optional<Seconds> next_begin(const Task& task) const;
+  /// Runs a task that has a next_begin().
   void run(const Task& task);
-  /// What has run so far.
-  const Timing& timing() const { return timing_; }
+  /// What has run; the clock is used up.
+  Timing take() { return std::move(timing_); }
 
  private:
   /// What the task's stage itself receives for it.

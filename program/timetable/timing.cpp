@@ -46,11 +46,11 @@ Timing timed(const Timetable& timetable, const TaskCosts& costs) {
     const std::size_t before = left;
     for (std::size_t z = 0; z < at.size(); ++z) {
       const std::vector<Task>& order = timetable.orders[z];
-      for (; at[z] < order.size() && clock.ready(order[at[z]]); ++at[z], --left) clock.run(order[at[z]]);
+      for (; at[z] < order.size() && clock.next_begin(order[at[z]]); ++at[z], --left) clock.run(order[at[z]]);
     }
     if (left == before) throw Error("timetable: its stages wait for each other: " + standing_tasks(timetable, at));
   }
-  return clock.timing();
+  return clock.take();
 }
 
 std::vector<Held> held(const Timetable& timetable) {

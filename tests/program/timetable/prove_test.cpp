@@ -13,6 +13,10 @@ constexpr TaskKind F = TaskKind::forward;
 constexpr TaskKind B = TaskKind::backward;
 constexpr TaskKind W = TaskKind::weights;
 
+Event run_of(TaskKind kind, int chunk, Index m) { return {EventKind::run, {kind, chunk, m}}; }
+Event send_of(TaskKind kind, int chunk, Index m, int to) { return {EventKind::send, {kind, chunk, m}, to}; }
+Event receive_of(TaskKind kind, int chunk, Index m, int from) { return {EventKind::receive, {kind, chunk, m}, from}; }
+
 Proven prove_chain(const Pipeline& pipeline, const ProofOptions& options = {}) {
   const Sends sends = chain(pipeline.timetable);
   return prove(pipeline.timetable, with_moves(pipeline.timetable, pipeline.timing, sends), sends, options);
@@ -61,6 +65,23 @@ TEST(Prove, CountsWhatHasArrivedAndWaits) {
   EXPECT_EQ(prove_chain(even_pipeline("gpipe", 1, 4)).waiting, 0);
 }
 
+/// B of stage 1 reads what F of stage 0 made once more. It has been read before, so it does not wait.
+TEST(Prove, CountsWhatIsReadTwiceOnce) {
+  const Timetable timetable = even_pipeline("1f1b", 2, 3).timetable;
+  const StageEvents events{{run_of(F, 0, 0), send_of(F, 0, 0, 1), receive_of(B, 1, 0, 1), run_of(B, 0, 0),
+                            run_of(F, 0, 1), send_of(F, 0, 1, 1), run_of(F, 0, 2), send_of(F, 0, 2, 1),
+                            receive_of(B, 1, 1, 1), run_of(B, 0, 1), receive_of(B, 1, 2, 1), run_of(B, 0, 2)},
+                           {receive_of(F, 0, 0, 0), run_of(F, 1, 0), run_of(B, 1, 0), send_of(B, 1, 0, 0),
+                            receive_of(F, 0, 1, 0), receive_of(F, 0, 2, 0), run_of(F, 1, 1), run_of(B, 1, 1),
+                            send_of(B, 1, 1, 0), run_of(F, 1, 2), run_of(B, 1, 2), send_of(B, 1, 2, 0)}};
+  const auto reads = [&](const ChunkTask& task) {
+    std::vector<ChunkTask> needed = needs(timetable, task);
+    if (task == ChunkTask{B, 1}) needed.push_back({F, 0});
+    return needed;
+  };
+  EXPECT_EQ(prove(timetable, events, chain(timetable), {.needs = reads}).waiting, 2);
+}
+
 /// A timetable of 4 stages and 8 micro-batches that works, and ways to break it.
 class BrokenTimetable {
  public:
@@ -86,10 +107,6 @@ class BrokenTimetable {
   Sends sends_;
   StageEvents events_;
 };
-
-Event run_of(TaskKind kind, int chunk, Index m) { return {EventKind::run, {kind, chunk, m}}; }
-Event send_of(TaskKind kind, int chunk, Index m, int to) { return {EventKind::send, {kind, chunk, m}, to}; }
-Event receive_of(TaskKind kind, int chunk, Index m, int from) { return {EventKind::receive, {kind, chunk, m}, from}; }
 
 TEST(Prove, FindsNothingInWhatWorks) { EXPECT_EQ(BrokenTimetable().fault(), "nothing was refused"); }
 

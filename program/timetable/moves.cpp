@@ -1,5 +1,7 @@
 #include "program/timetable/moves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -45,6 +47,19 @@ Sends chain(const Timetable& timetable) {
     }
   }
   return sends;
+}
+
+std::string to_string(const Timetable& timetable, const Event& event) {
+  const std::string task = to_string(timetable, event.task);
+  switch (event.kind) {
+    case EventKind::run:
+      return "runs " + task;
+    case EventKind::send:
+      return fmt::format("sends {} to stage {}", task, event.peer);
+    case EventKind::receive:
+      return fmt::format("receives {} from stage {}", task, event.peer);
+  }
+  SHARDLINE_CHECK(false, "an event of kind {}", static_cast<int>(event.kind));
 }
 
 StageEvents with_moves(const Timetable& timetable, const Timing& timing, const Sends& sends) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "program/timetable/timetable.h"
@@ -25,6 +26,9 @@ struct Event {
   int peer = -1;   ///< of a move: the stage at the other end
   bool operator==(const Event&) const = default;
 };
+
+/// What a stage does: "runs F0", "sends F0 to stage 1", "receives F0 from stage 0".
+std::string to_string(const Timetable& timetable, const Event& event);
 
 /// By stage: its events in order.
 using StageEvents = std::vector<std::vector<Event>>;

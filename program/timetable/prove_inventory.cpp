@@ -102,17 +102,4 @@ void prove_inventory(const Timetable& timetable, const StageEvents& events, cons
   inventory.complete();
 }
 
-std::string to_string(const Timetable& timetable, const Event& event) {
-  const std::string task = to_string(timetable, event.task);
-  switch (event.kind) {
-    case EventKind::run:
-      return "runs " + task;
-    case EventKind::send:
-      return fmt::format("sends {} to stage {}", task, event.peer);
-    case EventKind::receive:
-      return fmt::format("receives {} from stage {}", task, event.peer);
-  }
-  SHARDLINE_CHECK(false, "an event of kind {}", static_cast<int>(event.kind));
-}
-
 }  // namespace shardline

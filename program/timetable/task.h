@@ -35,6 +35,6 @@ struct Task {
 };
 
 /// The letter of a kind: "F", "B", "I" or "W".
-std::string to_string(TaskKind kind);
+inline std::string to_string(TaskKind kind) { return {"FBIW"[static_cast<int>(kind)]}; }
 
 }  // namespace shardline

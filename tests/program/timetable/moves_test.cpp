@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "program/timetable/prove.h"
-#include "program/timetable/prove_inventory.h"
 #include "tests/program/timetable/pipelines.h"
 
 namespace shardline {

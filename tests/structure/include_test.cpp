@@ -47,6 +47,7 @@ const std::vector<Part>& house() {
       {{"program/price"}},
       {{"program/partition"}},
       {{"program/product"}},
+      {{"program/timetable"}},
       {{"program/cut"}},
       {{"program/plan"}},
       {{"program/run"}, true},

@@ -4,35 +4,60 @@
 #include <set>
 #include <utility>
 
+#include "program/cut/move_numbers.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
 
-bool is_update(const Step& step) { return step.region.pass == Pass::update; }
-
 class Writer {
  public:
-  Writer(const RankProgram& micro, Index micro_batches) : micro_(micro), count_(micro_batches) {
+  Writer(const Cut& cut, const StageOfStep& place)
+      : cut_(cut),
+        micro_(cut.micro()),
+        stage_(place.stage),
+        count_(place.micro_batches),
+        numbers_(cut, place.micro_batches),
+        axis_(place.axis),
+        current_(static_cast<std::size_t>(place.micro_batches)) {
     RankProgram& out = result_.program;
-    out = micro;
+    out = micro_;
     out.steps.clear();
-    for (const auto& [before, after] : micro.program.updates) {
-      if (is_sum(before)) sums_[micro.inputs.at(before)] = micro.finals.at(after);
+    if (cut.stages() > 1) out.place = StagePlace{place.axis, stage_, cut.stages()};
+    for (const auto& [before, after] : micro_.program.updates) {
+      if (is_sum(before)) sums_[micro_.inputs.at(before)] = micro_.finals.at(after);
     }
+    if (cut.stages() > 1) keep_what_is_here();
     remove_sums();
     find_closing();
+    for (Index batch = 0; batch < count_; ++batch) give_tokens(batch);
   }
 
-  WrittenOut write() {
-    for (Index batch = 0; batch < count_; ++batch) write_batch(batch);
+  WrittenOut write(const std::vector<Event>& events) {
+    for (const Event& event : events) {
+      if (event.kind == EventKind::run) write_task(event.task);
+      if (event.kind == EventKind::send) write_send(event);
+      if (event.kind == EventKind::receive) write_receive(event);
+    }
     write_update();
     return std::move(result_);
   }
 
  private:
   bool is_sum(ArrayId array) const { return micro_.program.array(array).role == Role::sum; }
-  const Array& array_of(VersionId version) const { return micro_.array_of(version); }
+  const Step& step(int number) const { return micro_.steps[static_cast<std::size_t>(number)]; }
+
+  /// Inputs, outputs and state of this stage alone.
+  void keep_what_is_here() {
+    RankProgram& out = result_.program;
+    const auto elsewhere = [&](ArrayId input) { return !cut_.homes(input).contains(stage_); };
+    const auto not_made = [&](const auto& made) { return !cut_.has(made.second, stage_); };
+    std::erase_if(out.program.inputs, elsewhere);
+    std::erase_if(out.inputs, [&](const auto& input) { return elsewhere(input.first); });
+    std::erase_if(out.program.updates, [&](const auto& update) { return elsewhere(update.first); });
+    std::erase_if(out.finals, not_made);
+    std::erase_if(out.program.outputs, [&](ArrayId output) { return !out.finals.contains(output); });
+  }
 
   /// Sums are neither inputs nor state of the whole step.
   void remove_sums() {
@@ -48,13 +73,16 @@ class Writer {
   /// Steps of the update that only bring a sum to its layout in the update.
   void find_closing() {
     std::set<VersionId> known;
-    for (const auto& [sum, updated] : sums_) known.insert(updated);
-    for (std::size_t i = 0; i < micro_.steps.size(); ++i) {
-      const Step& step = micro_.steps[i];
-      const bool brings = step.kind != StepKind::compute || micro_.phase_of(step).kernel->form == KernelForm::sum;
-      if (!is_update(step) || !brings || !all_in(known, step.operands)) continue;
-      closing_.insert(i);
-      known.insert(step.results.begin(), step.results.end());
+    for (const auto& [sum, updated] : sums_) {
+      if (adds_here(updated)) known.insert(updated);
+    }
+    for (const UpdateEvent& event : cut_.update()) {
+      if (event.stage != stage_ || event.step < 0) continue;
+      const Step& brought = step(event.step);
+      const bool brings = brought.kind != StepKind::compute || micro_.phase_of(brought).kernel->form == KernelForm::sum;
+      if (!brings || !all_in(known, brought.operands)) continue;
+      closing_.insert(event.step);
+      known.insert(brought.results.begin(), brought.results.end());
     }
   }
 
@@ -62,10 +90,24 @@ class Writer {
     return std::all_of(versions.begin(), versions.end(), [&](VersionId v) { return known.contains(v); });
   }
 
-  /// The version that stands for `version` in the micro-batch that is being written.
-  VersionId now(VersionId version) const {
-    const auto found = current_.find(version);
-    return found == current_.end() ? version : found->second;
+  /// True if a task of this stage adds to the sum.
+  bool adds_here(VersionId updated) const { return cut_.has(updated, stage_) && !is_brought(updated); }
+
+  bool is_brought(VersionId version) const {
+    const std::vector<UpdateEvent>& events = cut_.update();
+    return std::any_of(events.begin(), events.end(), [&](const UpdateEvent& event) {
+      const auto& moved = event.versions;
+      return event.to == stage_ && std::find(moved.begin(), moved.end(), version) != moved.end();
+    });
+  }
+
+  std::map<VersionId, VersionId>& versions_of(Index batch) { return current_[static_cast<std::size_t>(batch)]; }
+
+  /// The version that stands for `version` in a micro-batch. Inputs and the update have one for all.
+  VersionId now(VersionId version, Index batch) const {
+    const auto& mine = current_[static_cast<std::size_t>(batch)];
+    const auto found = mine.find(version);
+    return found == mine.end() ? version : found->second;
   }
 
   VersionId copy_of(VersionId version, Index batch) {
@@ -75,12 +117,17 @@ class Writer {
     return static_cast<VersionId>(result_.program.versions.size()) - 1;
   }
 
+  /// A result of a task or a move: the first micro-batch has the versions of the program itself.
+  VersionId make(VersionId version, Index batch) {
+    return versions_of(batch)[version] = batch == 0 ? version : copy_of(version, batch);
+  }
+
   /// The first micro-batch reads the tokens of the program itself; each later one gets arrays of its own.
   void give_tokens(Index batch) {
     std::map<ArrayId, ArrayId>& mine = result_.tokens.emplace_back();
     RankProgram& out = result_.program;
     for (const auto& [input, version] : micro_.inputs) {
-      if (micro_.program.array(input).role != Role::tokens) continue;
+      if (micro_.program.array(input).role != Role::tokens || !out.inputs.contains(input)) continue;
       mine[input] = input;
       if (batch == 0) continue;
       Array array = micro_.program.array(input);
@@ -92,93 +139,161 @@ class Writer {
       const VersionId copy = copy_of(version, batch);
       out.versions[static_cast<std::size_t>(copy)].array = id;
       out.inputs[id] = copy;
-      current_[version] = copy;
+      versions_of(batch)[version] = copy;
       mine[input] = id;
     }
   }
 
-  void write_batch(Index batch) {
-    const std::map<VersionId, VersionId> before = std::exchange(current_, {});
-    give_tokens(batch);
-    for (const auto& [sum, updated] : sums_) {
-      if (batch > 0) current_[sum] = before.at(updated);
-    }
-    for (const Step& step : micro_.steps) {
-      if (is_update(step)) continue;
-      write_step(step, batch);
-      if (batch + 1 == count_) close(step);
+  void write_task(const Task& task) {
+    for (const int number : cut_.steps(task.of_chunk())) {
+      write_step(step(number), task.micro_batch);
+      if (task.micro_batch + 1 == count_) close(step(number));
     }
   }
 
   void write_step(const Step& step, Index batch) {
-    const bool adds = std::any_of(step.operands.begin(), step.operands.end(),
+    const auto sum = std::find_if(step.operands.begin(), step.operands.end(),
                                   [&](VersionId operand) { return sums_.contains(operand); });
-    if (adds && batch == 0) {
+    if (sum != step.operands.end()) {
       SHARDLINE_CHECK(step.operands.size() == 2, "a sum is read by {} operands", step.operands.size());
-      current_[step.results[0]] = now(step.operands[1]);  // the part itself
-      return;
+      const auto before = running_.find(*sum);
+      if (before == running_.end()) {  // the part itself
+        running_[*sum] = versions_of(batch)[step.results[0]] = now(step.operands[1], batch);
+        return;
+      }
+      versions_of(batch)[*sum] = before->second;
     }
     Step copy = step;
     copy.region.micro_batch = static_cast<int>(batch);
-    for (VersionId& operand : copy.operands) operand = now(operand);
-    for (VersionId& result : copy.results) result = current_[result] = batch == 0 ? result : copy_of(result, batch);
+    for (VersionId& operand : copy.operands) operand = now(operand, batch);
+    for (VersionId& result : copy.results) result = make(result, batch);
+    if (sum != step.operands.end()) running_[*sum] = copy.results[0];
     result_.program.steps.push_back(std::move(copy));
+  }
+
+  std::vector<VersionId> shipped(const ChunkTask& task, int to) const {
+    std::vector<VersionId> versions;
+    for (const Shipped& each : cut_.ships(task)) {
+      if (each.to == to) versions.push_back(each.version);
+    }
+    return versions;
+  }
+
+  void write_send(const Event& event) {
+    std::vector<VersionId> versions = shipped(event.task.of_chunk(), event.peer);
+    const Region region = region_of(versions, event.task.micro_batch);
+    for (VersionId& version : versions) version = now(version, event.task.micro_batch);
+    write_move(StepKind::send, std::move(versions), event.peer, numbers_.of(event.task, event.peer), region);
+  }
+
+  void write_receive(const Event& event) {
+    std::vector<VersionId> versions = shipped(event.task.of_chunk(), stage_);
+    const Region region = region_of(versions, event.task.micro_batch);
+    for (VersionId& version : versions) version = make(version, event.task.micro_batch);
+    write_move(StepKind::receive, std::move(versions), event.peer, numbers_.of(event.task, stage_), region);
+  }
+
+  /// Where the first of some versions is made.
+  Region region_of(const std::vector<VersionId>& versions, Index batch) const {
+    Region region = micro_.version(versions.at(0)).region;
+    region.micro_batch = static_cast<int>(batch);
+    return region;
+  }
+
+  void write_move(StepKind kind, std::vector<VersionId> versions, int peer, int tag, Region region) {
+    Step move;
+    move.kind = kind;
+    (kind == StepKind::send ? move.operands : move.results) = std::move(versions);
+    move.axes = {axis_};
+    move.region = region;
+    move.peer = peer;
+    move.tag = tag;
+    result_.program.steps.push_back(std::move(move));
   }
 
   /// In the last micro-batch, after `made`: the closing steps of the sums that are whole now.
   void close(const Step& made) {
     whole_.insert(made.results.begin(), made.results.end());
     for (auto at = closing_.begin(); at != closing_.end();) {
-      const Step& step = micro_.steps[*at];
-      if (!all_in(whole_, step.operands)) {
+      const Step& brings = step(*at);
+      if (!all_in(whole_, brings.operands)) {
         ++at;
         continue;
       }
-      whole_.insert(step.results.begin(), step.results.end());
-      write_closing(step, made.region);
+      whole_.insert(brings.results.begin(), brings.results.end());
+      Region region = made.region;
+      region.micro_batch = static_cast<int>(count_) - 1;
+      write_of_update(brings, region);
       at = closing_.erase(at);
     }
   }
 
-  /// A sum of one term is that term under another name: nothing is copied.
-  void write_closing(const Step& step, Region region) {
-    region.micro_batch = static_cast<int>(count_) - 1;
-    if (step.kind == StepKind::compute && step.operands.size() == 1) {
-      const VersionId same = current_[step.results[0]] = now(step.operands[0]);
+  /// A step of the update. A sum of one term is that term under another name: nothing is copied.
+  void write_of_update(const Step& step, Region region) {
+    const Index last = count_ - 1;
+    if (step.kind == StepKind::compute && micro_.phase_of(step).kernel->form == KernelForm::sum &&
+        step.operands.size() == 1) {
+      const VersionId same = versions_of(last)[step.results[0]] = now(step.operands[0], last);
       result_.program.versions[static_cast<std::size_t>(same)].array = micro_.version(step.results[0]).array;
       for (auto& [array, version] : result_.program.finals) version = version == step.results[0] ? same : version;
       return;
     }
     Step copy = step;
     copy.region = region;
-    for (VersionId& operand : copy.operands) operand = now(operand);
+    for (VersionId& operand : copy.operands) operand = now(operand, last);
     result_.program.steps.push_back(std::move(copy));
   }
 
-  /// The rest of the update.
+  /// The rest of the update. It reads what the last micro-batch leaves.
   void write_update() {
-    for (const Step& step : micro_.steps) {
-      if (!is_update(step) || all_in(whole_, step.results)) continue;
-      Step copy = step;
-      for (VersionId& operand : copy.operands) operand = now(operand);
-      result_.program.steps.push_back(std::move(copy));
+    const Index last = count_ - 1;
+    const Region region{Pass::update, 0, 0};
+    for (std::size_t i = 0; i < cut_.update().size(); ++i) {
+      const UpdateEvent& event = cut_.update()[i];
+      const bool moves = event.step < 0;
+      if (moves && (event.stage == stage_ || event.to == stage_)) {
+        std::vector<VersionId> versions = event.versions;
+        for (VersionId& version : versions) version = now(version, last);
+        const bool sends = event.stage == stage_;
+        write_move(sends ? StepKind::send : StepKind::receive, std::move(versions), sends ? event.to : event.stage,
+                   numbers_.of_update(i), region);
+      }
+      if (moves || event.stage != stage_ || all_in(whole_, step(event.step).results)) continue;
+      write_of_update(step(event.step), step(event.step).region);
     }
   }
 
+  const Cut& cut_;
   const RankProgram& micro_;
+  int stage_;
   Index count_;
+  MoveNumbers numbers_;
+  Axis axis_;
   WrittenOut result_;
   std::map<VersionId, VersionId> sums_;     ///< as it arrives -> as it is after the part is added
-  std::set<std::size_t> closing_;           ///< steps of the update, by number, that are not written yet
+  std::map<VersionId, VersionId> running_;  ///< by sum as it arrives: what the micro-batches so far have added up
+  std::set<int> closing_;                   ///< steps of the update, by number, that are not written yet
   std::set<VersionId> whole_;               ///< versions of `micro_` that are whole: of the last micro-batch
-  std::map<VersionId, VersionId> current_;  ///< by version of `micro_`, in the micro-batch that is being written
+  std::vector<std::map<VersionId, VersionId>> current_;  ///< by micro-batch, and version of `micro_`
 };
 
 }  // namespace
 
+WrittenOut write_out(const Cut& cut, const StageOfStep& place) {
+  require(place.micro_batches >= 1, "{} micro-batches: at least 1", place.micro_batches);
+  return Writer(cut, place).write(place.events.at(static_cast<std::size_t>(place.stage)));
+}
+
 WrittenOut write_out(const RankProgram& micro, Index micro_batches) {
-  require(micro_batches >= 1, "{} micro-batches: at least 1", micro_batches);
-  return Writer(micro, micro_batches).write();
+  int layers = 0;
+  for (const Step& step : micro.steps) layers = std::max(layers, step.region.layer + 1);
+  const Cut cut(micro, {.place = {0}, .chunk_of = std::vector<int>(static_cast<std::size_t>(layers), 0)});
+  StageEvents events(1);
+  for (Index batch = 0; batch < micro_batches; ++batch) {
+    events[0].push_back({.task = {TaskKind::forward, 0, batch}});
+    events[0].push_back({.task = {TaskKind::backward, 0, batch}});
+  }
+  return write_out(cut, {.axis = "", .stage = 0, .micro_batches = micro_batches, .events = events});
 }
 
 }  // namespace shardline

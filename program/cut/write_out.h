@@ -3,14 +3,16 @@
 #include <map>
 #include <vector>
 
+#include "program/cut/cut.h"
 #include "program/ir/rank_program.h"
+#include "program/timetable/moves.h"
 
 namespace shardline {
 
 /// A program that runs several micro-batches and one update.
 struct WrittenOut {
   RankProgram program;
-  /// For each micro-batch: its own array for each input that holds tokens.
+  /// For each micro-batch: its own array for each input that holds tokens, if the stage reads it.
   std::vector<std::map<ArrayId, ArrayId>> tokens;
 };
 
@@ -20,5 +22,17 @@ struct WrittenOut {
 /// micro-batch has added its part, and not before. No layout changes. Pure; the same on all ranks. Throws UsageError
 /// below 1.
 WrittenOut write_out(const RankProgram& micro, Index micro_batches);
+
+/// One stage of a pipeline in a step.
+struct StageOfStep {
+  Axis axis;  ///< of the stages
+  int stage = 0;
+  Index micro_batches = 1;
+  const StageEvents& events;  ///< of all stages, proven
+};
+
+/// The same for one stage of a pipeline: its tasks and moves in the order of `events`, then its part of the update. It
+/// holds the inputs that lie on the stage, and updates those. Every scalar output is on all stages.
+WrittenOut write_out(const Cut& cut, const StageOfStep& place);
 
 }  // namespace shardline

@@ -41,10 +41,12 @@ std::string collective_name(const RankProgram& program, const Step& step) {
       return "Slice";
     case StepKind::owe:
       return "Owe";
+    case StepKind::send:
+    case StepKind::receive:
     case StepKind::compute:
       break;
   }
-  throw Error("a computation is not a collective");
+  throw Error(kind_name(program, step) + " is not a collective");
 }
 
 /// Names of the indices that both operands have and the result lacks, in the first operand's order.
@@ -92,9 +94,22 @@ ParsedProduct written(const RankProgram& program, const Step& step) {
   return product;
 }
 
+/// "x1[B_X, T, D] = Send_Z0>Z1(x1[B_X, T, D])". Of many small arrays that move together, only the first is named.
+std::string move_text(const RankProgram& program, const Step& step) {
+  SHARDLINE_CHECK(program.place.has_value(), "a {} in a program of no stage", kind_name(program, step));
+  const StagePlace& place = *program.place;
+  const bool sends = step.kind == StepKind::send;
+  const std::vector<VersionId>& moved = sends ? step.operands : step.results;
+  std::string arrays = version_texts(program, {moved.at(0)})[0];
+  if (moved.size() > 1) arrays += fmt::format(" and {} more", moved.size() - 1);
+  return fmt::format("{} = {}_{}{}>{}{}({})", arrays, sends ? "Send" : "Receive", place.axis,
+                     sends ? place.stage : step.peer, place.axis, sends ? step.peer : place.stage, arrays);
+}
+
 }  // namespace
 
 std::string to_string(const RankProgram& program, const Step& step) {
+  if (changes_stage(step.kind)) return move_text(program, step);
   if (step.kind != StepKind::compute || is_product(program, step)) return to_string(written(program, step));
   return fmt::format("{} = {}", fmt::join(version_texts(program, step.results), ", "), computation_text(program, step));
 }

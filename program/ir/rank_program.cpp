@@ -23,6 +23,10 @@ std::string kind_name(const RankProgram& program, const Step& step) {
       return "slice";
     case StepKind::owe:
       return "owe";
+    case StepKind::send:
+      return "send";
+    case StepKind::receive:
+      return "receive";
   }
   throw Error("unknown step kind");
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,18 @@ enum class StepKind : std::uint8_t {
   all_reduce,
   all_to_all,
   reshard,
-  slice,  ///< keeps this rank's block of a replicated dim; moves nothing
-  owe,    ///< coordinate 0 keeps the value, the others hold zero: makes a debt at no cost
+  slice,    ///< keeps this rank's block of a replicated dim; moves nothing
+  owe,      ///< coordinate 0 keeps the value, the others hold zero: makes a debt at no cost
+  send,     ///< gives the operands, as they lie, to the same rank of another stage
+  receive,  ///< takes the results from the same rank of another stage
 };
 
-/// True if ranks exchange messages in a step of this kind.
+/// True if a step of this kind moves arrays between the stages of a pipeline.
+inline bool changes_stage(StepKind kind) { return kind == StepKind::send || kind == StepKind::receive; }
+
+/// True if the ranks of a stage exchange messages in a step of this kind.
 inline bool communicates(StepKind kind) {
-  return kind != StepKind::compute && kind != StepKind::slice && kind != StepKind::owe;
+  return kind != StepKind::compute && kind != StepKind::slice && kind != StepKind::owe && !changes_stage(kind);
 }
 
 /// One step of the per-rank program: a kernel on blocks, or one conversion of one array.
@@ -50,6 +56,15 @@ struct Step {
   std::vector<Axes> splits;  ///< of a computation: the axes that split each index of the operation
   Region region;
   collectives::Wire wire = collectives::Wire::automatic;  ///< of a reduction of bf16, see name_wires()
+  int peer = -1;  ///< of send and receive: the stage at the other end; `axes` is the axis of the stages
+  int tag = -1;   ///< of send and receive: the number of the move among all moves of the pipeline
+};
+
+/// Which stage of a pipeline a program belongs to.
+struct StagePlace {
+  Axis axis;  ///< the mesh axis of the stages; the program's own mesh lacks it
+  int stage = 0;
+  int stages = 1;
 };
 
 /// The per-rank program: every rank of the mesh runs it, and each collective is explicit.
@@ -60,8 +75,9 @@ struct RankProgram {
   std::map<ArrayId, Sharding> wanted;    ///< the final layout of an output that is also an input
   std::vector<Version> versions;
   std::vector<Step> steps;
-  std::map<ArrayId, VersionId> inputs;  ///< version in which each input arrives
-  std::map<ArrayId, VersionId> finals;  ///< final version of each output and each updated state
+  std::map<ArrayId, VersionId> inputs;   ///< version in which each input arrives
+  std::map<ArrayId, VersionId> finals;   ///< final version of each output and each updated state
+  std::optional<StagePlace> place = {};  ///< of a stage's own program
 
   const Version& version(VersionId id) const { return versions.at(static_cast<std::size_t>(id)); }
   const Array& array_of(VersionId id) const { return program.array(version(id).array); }

@@ -48,6 +48,7 @@ class Estimator {
   /// `distances`: bytes touched since the last use of the memory of each operand and result. Empty:
   /// the step itself used it last.
   StepEstimate operator()(const Step& step, const std::vector<Bytes>& distances) const {
+    if (changes_stage(step.kind)) return move(step);
     return step.kind == StepKind::compute ? computation(step, distances) : conversion(step, distances);
   }
 
@@ -94,6 +95,17 @@ class Estimator {
       work.cost.bytes += bytes(v) + copy;
       work.touches.push_back({2 * copy, copy});
     }
+  }
+
+  /// One message to, or from, another stage. If links need the cores, the receiver does all the work.
+  StepEstimate move(const Step& step) const {
+    const bool sends = step.kind == StepKind::send;
+    Bytes all;
+    for (const VersionId v : sends ? step.operands : step.results) all += bytes(v);
+    const bool frees = hardware_.link(step.axes.at(0)).frees_cores;
+    const Bytes carried = sends && !frees ? Bytes(0) : all;
+    roofline::Collective message{.ranks = {2}, .sent = carried, .received = carried, .by_messages = true};
+    return {Flops(0), all, sends ? all : Bytes(0), roofline::collective_price(message, step.axes, hardware_)};
   }
 
   StepEstimate conversion(const Step& step, const std::vector<Bytes>& distances) const {

@@ -15,7 +15,7 @@ class Loads {
   explicit Loads(const roofline::Hardware& hardware) : hardware_(hardware) {}
 
   void add(const Step& step, Seconds time) {
-    if (!communicates(step.kind)) {
+    if (!communicates(step.kind) && !changes_stage(step.kind)) {
       math_ += time;
       busy_[kCores] += time;
       return;

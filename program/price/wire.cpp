@@ -186,10 +186,12 @@ Moved without_steps(const RankProgram& program, const Step& step, ReshardMemo* m
     case StepKind::slice:
     case StepKind::owe:
       return {.kept = element_count(local_shape(program, step.results[0], 0))};
+    case StepKind::send:
+    case StepKind::receive:
     case StepKind::compute:
       break;
   }
-  throw Error("a computation moves nothing between ranks");
+  throw Error(kind_name(program, step) + " moves nothing between the ranks of a stage");
 }
 
 }  // namespace

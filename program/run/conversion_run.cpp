@@ -49,6 +49,8 @@ collectives::Handle start_conversion(collectives::Engine& engine, const RankProg
                                         program.version(step.results[0]).sharding, out);
     case StepKind::slice:
     case StepKind::owe:
+    case StepKind::send:
+    case StepKind::receive:
     case StepKind::compute:
       break;
   }

@@ -58,7 +58,7 @@ class Reverse final : public Gradients {
   void give(ArrayId array, ArrayId gradient) override {
     std::vector<ArrayId>& parts = parts_[array];
     parts.push_back(gradient);
-    if (program_.array(array).role == Role::parameter && static_cast<int>(parts.size()) == uses_[array]) total(array);
+    if (static_cast<int>(parts.size()) == uses_[array]) total(array);
   }
 
  private:

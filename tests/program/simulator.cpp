@@ -180,6 +180,8 @@ class Simulator {
         return mesh_.position_in_group(rank, step.axes) == 0 ? mine.clone() : zeros_like(mine);
       case StepKind::reshard:
         return resharded(step, rank);
+      case StepKind::send:
+      case StepKind::receive:
       case StepKind::compute:
         break;
     }

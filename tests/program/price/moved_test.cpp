@@ -172,6 +172,8 @@ class Case {
       case StepKind::all_to_all:
       case StepKind::reshard:
         break;
+      case StepKind::send:
+      case StepKind::receive:
       case StepKind::compute:
         throw Error("no conversion");
     }

@@ -51,10 +51,10 @@ class Walker {
     for (std::size_t i = 0; i < sent.size(); ++i) {
       const Version& from = program_.version(sent[i]);
       const Version& to = other.program_.version(received[i]);
-      SHARDLINE_CHECK(
-          program_.array_of(sent[i]).name == other.program_.array_of(received[i]).name && from.sharding == to.sharding,
-          "{} is sent, {} received: {}", program_.array_of(sent[i]).name, other.program_.array_of(received[i]).name,
-          text());
+      const Array& made = program_.array_of(sent[i]);
+      const Array& wanted = other.program_.array_of(received[i]);
+      SHARDLINE_CHECK(made.shape == wanted.shape && made.dtype == wanted.dtype && from.sharding == to.sharding,
+                      "{} is sent, {} received: {}", made.name, wanted.name, text());
       other.put(received[i], origin(sent[i]));
     }
     ++at_;

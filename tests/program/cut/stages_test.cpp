@@ -188,7 +188,7 @@ TEST(Stages, FaultsAreCaught) {
     const std::vector<std::size_t> sends = steps_of(made.stages[0], StepKind::send);
     std::swap(made.stages[0].steps[sends[0]].tag, made.stages[0].steps[sends[1]].tag);
   });
-  expect_caught("stages wait for each other", [](Staged& made) {  // a message is lost
+  expect_caught("stage 1 sends number", [](Staged& made) {  // a message is lost
     std::vector<Step>& steps = made.stages[1].steps;
     steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(steps_of(made.stages[1], StepKind::send)[0]));
   });
@@ -212,6 +212,10 @@ TEST(Stages, FaultsAreCaught) {
       step.operands[1] = step.operands[0];
       return;
     }
+  });
+  expect_caught("stages wait for each other", [](Staged& made) {  // the last message is lost
+    std::vector<Step>& steps = made.stages[1].steps;
+    steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(steps_of(made.stages[1], StepKind::send).back()));
   });
   expect_caught("no stage makes", [](Staged& made) {
     RankProgram& program = made.stages[0];

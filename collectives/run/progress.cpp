@@ -29,12 +29,6 @@ std::vector<Engine*>& engines() {
   return all;
 }
 
-bool poll_all() {
-  bool moved = false;
-  for (Engine* engine : engines()) moved = engine->poll() || moved;
-  return moved;
-}
-
 /// Detects a wait in which nothing moves.
 class Patience {
  public:
@@ -58,6 +52,12 @@ class Patience {
 };
 
 }  // namespace
+
+bool poll_all() {
+  bool moved = false;
+  for (Engine* engine : engines()) moved = engine->poll() || moved;
+  return moved;
+}
 
 Handle& Handle::operator=(Handle&& other) noexcept {
   if (this == &other) return *this;

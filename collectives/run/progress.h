@@ -78,6 +78,9 @@ class Handle {
   bool settled_ = false;  ///< done() or wait() has told the owner
 };
 
+/// Advances every run in flight of every engine of the process, without waiting. True if anything moved.
+bool poll_all();
+
 /// The progress engine of one mesh: owns the collectives in flight. MPI moves little while a rank computes, so
 /// call poll() between pieces of work. Not thread-safe. The mesh must outlive it.
 class Engine {

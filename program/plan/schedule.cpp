@@ -47,6 +47,7 @@ class Scheduler {
     while (!pending_.empty()) flush(pending_.begin()->second.front());
     while (!in_flight_.empty()) wait_for(in_flight_.front().front());
     ProgramSchedule schedule = completed(std::move(actions_), number_.size(), options_.panel);
+    schedule.cuts = cuts();
     for (const auto& [computation, fusion] : fusions_) {
       schedule.fusions[schedule.begins[static_cast<std::size_t>(computation)]] = fusion;
     }
@@ -85,8 +86,9 @@ class Scheduler {
         if (starts_early(collective) || ends_late(collective)) continue;
         const std::optional<Fusion> fusion = fusion_of(program_, collective, i);
         if (!fusion) continue;
-        const Seconds gain = gain_of(estimates[static_cast<std::size_t>(collective)].price.time,
-                                     estimates[static_cast<std::size_t>(i)], frees_cores(step(collective), hardware_));
+        const Seconds gain =
+            gain_of(estimates[static_cast<std::size_t>(collective)].price.time, estimates[static_cast<std::size_t>(i)],
+                    frees_cores(step(collective).axes, hardware_));
         if (options_.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
         if (!best || gain > best->first) best = {gain, *fusion};
       }
@@ -128,6 +130,7 @@ class Scheduler {
   /// work.
   bool starts_early(int number) const {
     const Step& s = step(number);
+    if (s.kind == StepKind::receive) return true;
     return overlaps(number) && options_.distance > 0 && s.kind == StepKind::all_gather &&
            program_.array_of(s.operands[0]).role == Role::parameter && !producer_.contains(s.operands[0]);
   }
@@ -139,7 +142,14 @@ class Scheduler {
            program_.program.array(array.primal).role == Role::parameter;
   }
 
-  bool overlaps(int number) const { return options_.overlap && frees_cores(step(number), hardware_); }
+  bool overlaps(int number) const { return options_.overlap && frees_cores(step(number).axes, hardware_); }
+
+  /// True if some collective of this mesh may be in flight.
+  bool cuts() const {
+    const Axes axes = program_.mesh.axes_that_move();
+    return options_.overlap &&
+           std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return frees_cores({axis}, hardware_); });
+  }
 
   bool bundles(int number) const {
     return step(number).kind == StepKind::all_reduce && bytes(step(number).operands[0]) <= options_.bundle_bytes;
@@ -156,13 +166,15 @@ class Scheduler {
   void enter_region(int region) {
     const std::vector<std::vector<int>> in_flight = in_flight_;
     for (const std::vector<int>& steps : in_flight) {  // memory with gradients must not pile up
+      if (changes_stage(step(steps.back()).kind)) continue;
       if (number_[static_cast<std::size_t>(steps.back())] + options_.distance < region) wait_for(steps.back());
     }
     const auto first = std::lower_bound(early_.begin(), early_.end(), region, [&](int i, int wanted) {
       return number_[static_cast<std::size_t>(i)] < wanted;
     });
     for (auto at = first; at != early_.end(); ++at) {
-      if (number_[static_cast<std::size_t>(*at)] > region + options_.distance) break;
+      if (number_[static_cast<std::size_t>(*at)] > region + std::max(options_.distance, 1)) break;
+      if (number_[static_cast<std::size_t>(*at)] > region + options_.distance && !moves(*at)) continue;
       if (!begun_.contains(*at)) start({*at});
     }
   }
@@ -176,6 +188,8 @@ class Scheduler {
       return;
     }
     for (const VersionId v : s.operands) make_ready(v);
+    if (s.kind == StepKind::send) make_room(s.peer);
+    if (changes_stage(s.kind)) return start({number});
     if (bundles(number)) {
       pending_[key_of(number)].push_back(number);
       begun_.insert(number);
@@ -213,6 +227,19 @@ class Scheduler {
     begun_.insert(steps.begin(), steps.end());
     actions_.push_back({ActionKind::start, steps});
     in_flight_.push_back(std::move(steps));
+  }
+
+  bool moves(int number) const { return changes_stage(step(number).kind); }
+
+  /// At most two arrays are on their way to a stage: then the oldest must have arrived before the next leaves.
+  void make_room(int stage) {
+    constexpr std::size_t kOnTheWay = 2;
+    std::vector<int> sent;
+    for (const std::vector<int>& steps : in_flight_) {
+      const Step& s = step(steps.front());
+      if (s.kind == StepKind::send && s.peer == stage) sent.push_back(steps.front());
+    }
+    if (sent.size() >= kOnTheWay) wait_for(sent.front());
   }
 
   /// Starts the pending bundle of `number`.
@@ -264,8 +291,8 @@ class Scheduler {
 
 }  // namespace
 
-bool frees_cores(const Step& step, const roofline::Hardware& hardware) {
-  return std::all_of(step.axes.begin(), step.axes.end(), [&](const Axis& axis) {
+bool frees_cores(const Axes& axes, const roofline::Hardware& hardware) {
+  return std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) {
     const auto link = hardware.links.find(axis);
     return link != hardware.links.end() && link->second.frees_cores;
   });

@@ -22,7 +22,7 @@ enum class ActionKind : std::uint8_t {
 struct Action {
   ActionKind kind = ActionKind::run;
   std::vector<int> steps;  ///< step numbers
-  bool polls = false;      ///< for a computation: collectives are in flight, and move only when they are polled
+  bool polls = false;      ///< before a computation: something is in flight, and moves only when it is polled
   bool operator==(const Action&) const = default;
 };
 
@@ -30,9 +30,12 @@ struct Action {
 /// ranks.
 struct ProgramSchedule {
   std::vector<Action> actions;
-  std::vector<int> begins;             ///< by step: the action that begins it
-  std::vector<int> ends;               ///< by step: the action that ends it
-  Flops panel = kPanelFlops;           ///< work of one panel of a matrix product beside collectives
+  std::vector<int> begins;    ///< by step: the action that begins it
+  std::vector<int> ends;      ///< by step: the action that ends it
+  Flops panel = kPanelFlops;  ///< work of one panel of a matrix product beside collectives
+  /// Products are cut into panels, because collectives may be in flight beside them. So it is for all products of a
+  /// program or none: what is in flight must not decide the order of a sum.
+  bool cuts = false;
   std::map<int, Fusion> fusions = {};  ///< by the action number of a `fuse`: how its two steps become one
 };
 
@@ -61,13 +64,15 @@ struct ScheduleOptions {
 ProgramSchedule in_order(const RankProgram& program);
 
 /// Starts gathers of parameters early. Ends reductions where a step first reads their results.
+/// Starts to receive from another stage one region early, and waits for a send when two later ones to the same stage
+/// start.
 /// Bundles small all_reduces. Fuses collectives with matrix products. `options` and the prices of
 /// `hardware` decide. They must be equal on all ranks and in every run, because bundles and fusions
 /// decide the order of sums.
 ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware,
                          const ScheduleOptions& options);
 
-/// True if the links of `step` leave the cores free while data moves.
-bool frees_cores(const Step& step, const roofline::Hardware& hardware);
+/// True if the links of all these axes leave the cores free while data moves.
+bool frees_cores(const Axes& axes, const roofline::Hardware& hardware);
 
 }  // namespace shardline

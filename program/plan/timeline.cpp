@@ -19,7 +19,7 @@ class Timeline {
     for (const Action& action : schedule.actions) {
       switch (action.kind) {
         case ActionKind::run:
-          run(action.steps[0], action.polls);
+          run(action.steps[0], schedule.cuts);
           break;
         case ActionKind::start:
           start(action.steps);
@@ -43,12 +43,12 @@ class Timeline {
     return step(number).kind == StepKind::compute &&
            program_.phase_of(step(number)).kernel->form == KernelForm::product;
   }
-  bool moves(int number) const { return communicates(step(number).kind); }
+  bool moves(int number) const { return communicates(step(number).kind) || changes_stage(step(number).kind); }
 
-  void run(int number, bool polls) {
+  void run(int number, bool cuts) {
     if (!moves(number)) {
       const Seconds begin = now_;
-      now_ += polls && is_product(number) ? in_panels(price(number), hardware_.polled) : price(number);
+      now_ += cuts && is_product(number) ? in_panels(price(number), hardware_.polled) : price(number);
       result_.spans.push_back({number, begin, now_});
       return;
     }
@@ -68,7 +68,7 @@ class Timeline {
   /// moving takes its share of the core.
   Seconds carry(int number, Seconds time, bool beside) {
     result_.moving += time;
-    if (!frees_cores(step(number), hardware_)) {
+    if (!frees_cores(step(number).axes, hardware_)) {
       result_.spans.push_back({number, now_, now_ + time});
       now_ += time;
       result_.exposed += time;
@@ -95,7 +95,7 @@ class Timeline {
     result_.spans.push_back({computation, now_, now_ + cut});
     now_ += cut;
     wait_until(end);
-    if (frees_cores(step(collective), hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);
+    if (frees_cores(step(collective).axes, hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);
   }
 
   void wait_until(Seconds end) {

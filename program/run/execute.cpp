@@ -7,6 +7,7 @@
 #include <set>
 
 #include "collectives/all_reduce.h"
+#include "collectives/move.h"
 #include "collectives/shared/arena.h"
 #include "program/ir/print.h"
 #include "program/ops/run_phase.h"
@@ -43,12 +44,13 @@ std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& sc
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine)
-    : Executor(std::move(compiled), engine, nullptr) {}
+    : Executor(std::move(compiled), engine, nullptr, nullptr) {}
 
-Executor::Executor(std::shared_ptr<const Compiled> compiled, State& state)
-    : Executor(std::move(compiled), state.engine(), &state) {}
+Executor::Executor(std::shared_ptr<const Compiled> compiled, State& state, collectives::Engine* moves)
+    : Executor(std::move(compiled), state.engine(), &state, moves) {}
 
-Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state)
+Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state,
+                   collectives::Engine* moves)
     : compiled_(std::move(compiled)),
       program_(compiled_->program()),
       schedule_(compiled_->schedule()),
@@ -56,11 +58,13 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
       plan_(compiled_->arena()),
       engine_(engine),
       state_(state),
+      moves_(moves),
       rank_(engine.mesh().rank()),
       values_(program_.versions.size()),
       prepared_(prepare_steps(*compiled_, rank_, values_)) {
   SHARDLINE_CHECK(engine.mesh().axes() == program_.mesh, "a program for mesh {} on mesh {}", program_.mesh.to_string(),
                   engine.mesh().axes().to_string());
+  check_place();
   if (state_ != nullptr) bound_ = bind_inputs(*compiled_, *state_);
   std::set<ArrayId> bound;
   for (const BoundInput& each : bound_) bound.insert(each.input);
@@ -71,6 +75,17 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
   describe();
   align();
   take_arena();
+}
+
+/// A stage's program runs on its stage.
+void Executor::check_place() const {
+  if (!program_.place) return;
+  const StagePlace& place = *program_.place;
+  SHARDLINE_CHECK(moves_ != nullptr, "a program of stage {} without an engine for its moves", place.stage);
+  const Mesh& mesh = moves_->mesh();
+  SHARDLINE_CHECK(mesh.axes() == AbstractMesh({{place.axis, place.stages}}) && mesh.rank() == place.stage,
+                  "a program of stage {} of {} on axis {}, on rank {} of mesh {}", place.stage, place.stages,
+                  place.axis, mesh.rank(), mesh.axes().to_string());
 }
 
 /// The state input that `array` is or replaces. Null if there is none.
@@ -119,7 +134,7 @@ void Executor::describe() {
                      .kind = kind_name(program_, step),
                      .axes = step.axes,
                      .limiter = std::string(roofline::name_of(e.price.limiter)),
-                     .communicates = communicates(step.kind),
+                     .communicates = communicates(step.kind) || changes_stage(step.kind),
                      .fused = is_fused(schedule_, i),
                      .bytes = e.bytes,
                      .wire_bytes = e.wire_bytes,
@@ -174,18 +189,22 @@ void Executor::run() {
   }
   // An exception must leave nothing in flight. Handles are silent only while it unwinds.
   const struct Landing {
-    std::map<int, Flight>& flights;
-    collectives::Engine& engine;
+    Executor& executor;
     ~Landing() {
-      flights.clear();
-      engine.set_recording(nullptr);
+      executor.flights_.clear();
+      executor.record_messages(nullptr);
     }
-  } landing{flights_, engine_};
-  engine_.set_recording(recording_);
+  } landing{*this};
+  record_messages(recording_);
   if (recording_ != nullptr) recording_->begin_run();
   for (std::size_t i = 0; i < schedule_.actions.size(); ++i) run_action(static_cast<int>(i));
   replace_state();
   if (recording_ != nullptr) recording_->end_run();
+}
+
+void Executor::record_messages(Recording* recording) {
+  engine_.set_recording(recording);
+  if (moves_ != nullptr) moves_->set_recording(recording);
 }
 
 void Executor::enter(int label) {
@@ -226,7 +245,7 @@ void Executor::run_action(int number) {
 
 void Executor::run_step(int number, bool polls) {
   const Step& s = step(number);
-  if (polls) served_ += length(poll(engine_));
+  if (polls) served_ += length(poll());
   const Seconds begin = now();
   make_results(number);
   if (communicates(s.kind)) {
@@ -238,7 +257,7 @@ void Executor::run_step(int number, bool polls) {
   }
   std::vector<TimeRange> polled;
   if (s.kind == StepKind::compute) {
-    polled = compute(number, polls);
+    polled = compute(number);
   } else {
     run_local_conversion(program_, s, rank_, at(s.operands[0]), at(s.results[0]));
   }
@@ -250,14 +269,14 @@ void Executor::run_step(int number, bool polls) {
          polled.empty() ? std::vector<TimeRange>{} : outside(polled, {begin, end}));
 }
 
-std::vector<TimeRange> Executor::compute(int number, bool polls) {
+std::vector<TimeRange> Executor::compute(int number) {
   const Step& s = step(number);
   const PreparedStep& prepared = prepared_[static_cast<std::size_t>(number)];
   const Operation& op = program_.operation_of(s);
   const auto phase = static_cast<std::size_t>(s.phase);
-  if (polls && op.phases[phase].kernel->form == KernelForm::product) {
-    return run_panels(engine_, program_.program, op, phase, index_ranges(program_, s, 0), schedule_.panel,
-                      prepared.operands, *prepared.results[0]);
+  if (schedule_.cuts && op.phases[phase].kernel->form == KernelForm::product) {
+    return run_panels(program_.program, op, phase, index_ranges(program_, s, 0), schedule_.panel, prepared.operands,
+                      *prepared.results[0]);
   }
   run_phase(program_.program, op, phase, prepared.ranges, prepared.operands, prepared.results);
   return {};
@@ -270,6 +289,8 @@ void Executor::start(const Action& action, int number) {
   enter(first);
   if (action.steps.size() > 1) {
     flights_.emplace(first, start_bundle(action.steps, number));
+  } else if (changes_stage(step(first).kind)) {
+    flights_.emplace(first, start_move(first));
   } else {
     const Step& s = step(first);
     collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
@@ -293,6 +314,24 @@ Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int actio
   return {std::move(handle), begin, std::move(bundle)};
 }
 
+/// Several arrays of one move travel as one.
+Executor::Flight Executor::start_move(int number) {
+  const Seconds begin = now();
+  const Step& s = step(number);
+  const bool sends = s.kind == StepKind::send;
+  const std::vector<VersionId>& moved = sends ? s.operands : s.results;
+  std::vector<const Tensor*> parts;
+  for (const VersionId v : moved) parts.push_back(&at(v));
+  std::optional<Tensor> bundle;
+  if (parts.size() > 1) bundle.emplace(parts[0]->dtype(), Shape{bundle_size(parts)});
+  if (bundle && sends) pack_bundle(parts, *bundle);
+  Tensor& array = bundle ? *bundle : at(moved[0]);
+  const collectives::MovePeer peer{s.peer, s.tag};
+  collectives::Handle handle = sends ? collectives::start_send(*moves_, s.axes[0], array, peer)
+                                     : collectives::start_receive(*moves_, s.axes[0], array, peer);
+  return {std::move(handle), begin, std::move(bundle)};
+}
+
 void Executor::wait(const Action& action) {
   const auto found = flights_.find(action.steps[0]);
   Flight& flight = found->second;
@@ -300,8 +339,10 @@ void Executor::wait(const Action& action) {
   flight.handle.wait();
   if (flight.bundle) {
     std::vector<Tensor*> results;
-    for (const int s : action.steps) results.push_back(&at(step(s).results[0]));
-    unpack_bundle(*flight.bundle, results);
+    for (const int s : action.steps) {
+      for (const VersionId v : step(s).results) results.push_back(&at(v));
+    }
+    if (!results.empty()) unpack_bundle(*flight.bundle, results);
   }
   const Seconds waited = served_ + (now() - begin);
   served_ = Seconds();

@@ -32,7 +32,8 @@ class Executor {
   /// in the state by name, and leaves their updates there. Throws Error with both descriptions if
   /// program and state disagree on an array. Throws Error if the state lacks an array that is state
   /// of the program.
-  Executor(std::shared_ptr<const Compiled> compiled, State& state);
+  /// `moves`: for the program of a stage, an engine over the axis of the stages, on which no collective runs.
+  Executor(std::shared_ptr<const Compiled> compiled, State& state, collectives::Engine* moves = nullptr);
 
   /// Sets this rank's block of an input that is not in the state. Its storage is shared, and
   /// overwritten if the program updates this input, unless it must be copied to the arena.
@@ -74,7 +75,9 @@ class Executor {
     std::optional<Tensor> bundle;
   };
 
-  Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state);
+  Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state,
+           collectives::Engine* moves);
+  void check_place() const;
   const BoundInput* find_bound(ArrayId array) const;
   void take_state();
   void describe();
@@ -84,11 +87,13 @@ class Executor {
   Tensor arena_tensor(Index offset, DType dtype, Shape shape);
   void run_action(int number);
   void run_step(int number, bool polls);
-  std::vector<TimeRange> compute(int number, bool polls);
+  std::vector<TimeRange> compute(int number);
   void start(const Action& action, int number);
   void wait(const Action& action);
   Flight start_bundle(const std::vector<int>& steps, int action);
+  Flight start_move(int number);
   void fuse(const Action& action, int number);
+  void record_messages(Recording* recording);
   void enter(int label);
   void record(const Span& span, std::vector<TimeRange> parts = {});
   void record_wait(int label, Seconds begin);
@@ -105,7 +110,8 @@ class Executor {
   const Liveness& liveness_;
   const ArenaPlan& plan_;
   collectives::Engine& engine_;
-  State* state_;  ///< null: this executor keeps updated state
+  State* state_;                ///< null: this executor keeps updated state
+  collectives::Engine* moves_;  ///< null: no stages
   std::vector<BoundInput> bound_;
   std::vector<ArrayId> given_;  ///< inputs that set() must provide
   Index rank_;

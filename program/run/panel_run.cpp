@@ -9,14 +9,14 @@
 
 namespace shardline {
 
-TimeRange poll(collectives::Engine& engine) {
+TimeRange poll() {
   const Seconds begin = now();
-  engine.poll();
+  collectives::poll_all();
   return {begin, now()};
 }
 
-std::vector<TimeRange> run_panels(collectives::Engine& engine, const Program& program, const Operation& op,
-                                  std::size_t phase, const std::vector<Range>& rank_0, Flops panel,
+std::vector<TimeRange> run_panels(const Program& program, const Operation& op, std::size_t phase,
+                                  const std::vector<Range>& rank_0, Flops panel,
                                   const std::vector<const Tensor*>& operands, Tensor& result) {
   const Phase& einsum = op.phases[phase];
   const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
@@ -41,7 +41,7 @@ std::vector<TimeRange> run_panels(collectives::Engine& engine, const Program& pr
   const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
   std::vector<TimeRange> polls;
   for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
-    if (begin > 0) polls.push_back(poll(engine));
+    if (begin > 0) polls.push_back(poll());
     run_einsum(call, kernels::Window{*outer, {begin, std::min(begin + rows, extent)}});
   }
   return polls;

@@ -14,6 +14,7 @@
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
+#include "program/ops/squared_error.h"
 #include "program/ops/sum_squares.h"
 #include "runtime/base/counter_rng.h"
 #include "tests/program/programs.h"
@@ -158,6 +159,12 @@ TEST(Differentiate, CrossEntropy) {
   Program p = sized();
   const ArrayId logits = p.add_input("logits", {"B", "T", "V"}, Role::activation);
   expect_gradients(p, cross_entropy(p, "y", logits, p.add_input("labels", {"B", "T"}, Role::tokens)));
+}
+
+TEST(Differentiate, SquaredErrorInBothOperands) {
+  Program p = sized();
+  const ArrayId out = p.add_input("out", {"B", "D"}, Role::activation);
+  expect_gradients(p, squared_error(p, "y", out, p.add_input("target", {"B", "D"}, Role::activation), 3));
 }
 
 TEST(Differentiate, Mlp) {

@@ -75,12 +75,13 @@ class Writer {
     return static_cast<VersionId>(result_.program.versions.size()) - 1;
   }
 
-  /// The first micro-batch reads the tokens of the program itself; each later one gets arrays of its own.
-  void give_tokens(Index batch) {
-    std::map<ArrayId, ArrayId>& mine = result_.tokens.emplace_back();
+  /// The first micro-batch reads the samples of the program itself; each later one gets arrays of its own.
+  void give_samples(Index batch) {
+    std::map<ArrayId, ArrayId>& mine = result_.samples.emplace_back();
     RankProgram& out = result_.program;
     for (const auto& [input, version] : micro_.inputs) {
-      if (micro_.program.array(input).role != Role::tokens) continue;
+      const Role role = micro_.program.array(input).role;
+      if (role != Role::tokens && role != Role::stream) continue;
       mine[input] = input;
       if (batch == 0) continue;
       Array array = micro_.program.array(input);
@@ -99,7 +100,7 @@ class Writer {
 
   void write_batch(Index batch) {
     const std::map<VersionId, VersionId> before = std::exchange(current_, {});
-    give_tokens(batch);
+    give_samples(batch);
     for (const auto& [sum, updated] : sums_) {
       if (batch > 0) current_[sum] = before.at(updated);
     }

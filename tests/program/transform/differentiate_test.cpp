@@ -181,7 +181,7 @@ TEST(Differentiate, Mlp) {
 TEST(Differentiate, Transformer) {
   for (const bool tied : {false, true}) {
     const TrainingStep step = small_training_step(false, tied, 2);
-    const Transformer forward = make_evaluation(small_config(false, tied, 2), small_batch(false));
+    const Model forward = make_evaluation(small_config(false, tied, 2), small_batch(false));
     Values inputs = random_inputs(step.model.program, 3);
     Values values = run_unsharded(step.model.program, inputs);
     const Values own = random_inputs(forward.program, 3);

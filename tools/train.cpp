@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/training/training.h"
 #include "program/ir/print.h"
@@ -23,6 +22,7 @@
 #include "tools/report/report.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
+#include "tools/training/train_data.h"
 #include "tools/training/train_plan.h"
 #include "tools/training/train_report.h"
 
@@ -31,10 +31,12 @@ namespace {
 
 constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
+  mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
 Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
 every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
-fits. Text is read as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
+fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and its program is
+printed line by line with the times of every line. Other models read text as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
 struct Progress {
   std::vector<StepResult> steps;
@@ -53,19 +55,15 @@ Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
   return median(std::move(times));
 }
 
-double tokens_of(const BatchShape& batch) {
-  return static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
-}
-
 constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
 
 /// Without the sign of a NaN, which means nothing.
 std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
 
 /// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
-Progress run_steps(const Job& job, Trainer& trainer, const ByteData& data) {
+Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data) {
   Progress progress;
-  const double tokens = tokens_of(trainer.options().batch);
+  const double tokens = trainer.options().tokens();
   const Index steps = trainer.options().steps;
   const Index shown_every = steps <= 50 ? 1 : steps / 50;
   for (Index step = 0; step < steps; ++step) {
@@ -90,7 +88,7 @@ Progress run_steps(const Job& job, Trainer& trainer, const ByteData& data) {
 /// Collective over all ranks: trains and writes the trace. A request to stop ends the training after the current step.
 /// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
 /// diverged.
-std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const ByteData& data) {
+std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data) {
   Tracing tracing(job, trace, trainer.executor().trace());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
@@ -128,18 +126,39 @@ int runs_of(const Trace& trace) {
   return trace.labels().empty() ? 1 : static_cast<int>(trace.spans().size() / trace.labels().size());
 }
 
+/// Collective over all ranks: the loss on held-out samples, into the record.
+void evaluate(Trainer& trainer, const TrainData& data, TrainRecord& record) {
+  Index read = 0;
+  record.val_loss = trainer.evaluate(*data.samples, evaluation_batches(trainer.options().steps), read);
+  if (data.bigram_loss) record.bigram_loss = data.bigram_loss(read);
+  if (!std::isfinite(*record.val_loss)) {
+    throw ResultError(fmt::format("held-out loss {}{}", loss_number(*record.val_loss), kDiverged));
+  }
+}
+
+/// The lines of the program with their times over the kept steps.
+std::vector<ListedStep> listing_of(const Trainer& trainer, const std::vector<Measured>& measured) {
+  std::vector<ListedStep> listing;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    listing.push_back({trainer.program().steps[i].region, {trainer.executor().trace().labels()[i], measured[i]}});
+  }
+  return listing;
+}
+
 /// Collective over all ranks: the record of the run, after its last step.
-TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Progress& progress) {
+TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Progress& progress) {
   TrainRecord record;
   record.strategy = trainer.run().strategy;
-  record.tokens_per_step = tokens_of(trainer.options().batch);
+  record.tokens_per_step = trainer.options().tokens();
   record.form = trainer.options().form;
   record.steps = progress.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  record.comparison = {.kinds = summarise(trace.labels(), measure(trace, job.engine())),
+  const std::vector<Measured> measured = measure(trace, job.engine());
+  if (std::holds_alternative<MlpConfig>(trainer.run().config)) record.listing = listing_of(trainer, measured);
+  record.comparison = {.kinds = summarise(trace.labels(), measured),
                        .runs = runs_of(trace),
                        .ranks = job.mesh().ranks(),
                        .measured = median_time(progress.steps, trainer.options().steps),
@@ -148,17 +167,10 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Pro
                        .busiest = job.other_work().busiest()};
   record.overlap = measure_overlap(trace, job.engine());
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
-  if (!progress.interrupted) {
-    Index windows = 0;
-    record.val_loss = trainer.evaluate(data, evaluation_batches(trainer.options().steps), windows);
-    record.bigram_loss = data.bigram_loss(windows);
-    if (!std::isfinite(*record.val_loss)) {
-      throw ResultError(fmt::format("held-out loss {}{}", loss_number(*record.val_loss), kDiverged));
-    }
-  }
-  record.parameters = parameter_count(trainer.config());
+  if (!progress.interrupted) evaluate(trainer, data, record);
+  record.parameters = trainer.run().parameters();
   record.program = lines(trainer.program());
-  record.flops_per_step = training_flops(trainer.config(), trainer.options().batch);
+  record.flops_per_step = trainer.run().flops_of_step();
   const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
   record.mfu = (record.flops_per_step / record.comparison.measured) / peak;
   return record;
@@ -167,7 +179,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const ByteData& data, const Pro
 /// Saves the trained model.
 void save(const Job& job, const Trainer& trainer, const std::string& folder) {
   const TrainingNotes notes{trainer.options().batch.tokens, job.given_machine() ? job.given_machine()->hash : ""};
-  save_checkpoint(trainer.state(), folder, trainer.config(), trainer.model(), notes);
+  save_checkpoint(trainer.state(), folder, std::get<TransformerConfig>(trainer.run().config), trainer.model(), notes);
   job.print(fmt::format("saved to {}\n", folder));
 }
 
@@ -184,21 +196,19 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const s
 
 int train(Job& job, const TrainOptions& options) {
   ChosenPlan planned = plan_that_fits(job, options);
-  const ByteData data(options.texts, options.run.options.batch.tokens, job.seed(), [&](const std::string& path) {
-    return mpi::on_root(job.world(), 0, [&] { return read_file(path); });
-  });
+  const TrainData data = train_data(job, options);
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
   const std::string choice = choice_text(job, planned);
   Trainer trainer(job.engine(), std::move(planned.plan), hardware);
   job.print(choice);
-  job.print(describe_training(job, trainer.run(), data, hardware));
+  job.print(describe_training(job, trainer.run(), data.description, hardware));
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }
   reset_tensor_peak();
-  const auto [progress, traced] = run_traced(job, options.trace, trainer, data);
+  const auto [progress, traced] = run_traced(job, options.trace, trainer, *data.samples);
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
   report(job, record, trainer, options.report);
@@ -216,7 +226,8 @@ int read_and_train(const TrainFlags& flags) {
 }  // namespace
 
 void add_train(CLI::App& app, Command& run) {
-  CLI::App* command = app.add_subcommand("train", "Train a Transformer on text under a sharding strategy");
+  CLI::App* command =
+      app.add_subcommand("train", "Train a Transformer on text, or the book's MLP, under a sharding strategy");
   const auto flags = std::make_shared<TrainFlags>();
   add_train_options(*command, *flags);
   command->footer(kTrainFooter);

@@ -14,6 +14,8 @@ ParameterParts parameter_parts(const TransformerConfig& config) {
 
 Index parameter_count(const TransformerConfig& config) { return parameter_parts(config).total(); }
 
+Index parameter_count(const MlpConfig& config) { return 2 * config.layers * config.d_model * config.d_ff; }
+
 Flops training_flops(const TransformerConfig& config, const BatchShape& batch) {
   const auto sequences = static_cast<double>(batch.sequences);
   const auto tokens = static_cast<double>(batch.tokens);
@@ -21,6 +23,11 @@ Flops training_flops(const TransformerConfig& config, const BatchShape& batch) {
   const double attention =
       12.0 * static_cast<double>(config.layers) * sequences * tokens * tokens * static_cast<double>(config.d_model);
   return Flops(products + attention);
+}
+
+Flops training_flops(const MlpConfig& config, const BatchShape& batch) {
+  const auto tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
+  return Flops(6.0 * static_cast<double>(parameter_count(config)) * tokens);
 }
 
 TokenFlops token_flops(const TransformerConfig& config, Index sequence) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/architecture/config.h"
-#include "models/architecture/transformer.h"
+#include "models/architecture/mlp.h"
 #include "runtime/base/units.h"
 
 namespace shardline {
@@ -23,10 +23,13 @@ ParameterParts parameter_parts(const TransformerConfig& config);
 
 /// Number of weights; a tied embedding counts once.
 Index parameter_count(const TransformerConfig& config);
+Index parameter_count(const MlpConfig& config);
 
 /// FLOPs of one training step by the usual count: 6 N tokens + 12 L B T^2 d_model (book section 4). N is all
 /// parameters (a tied embedding once). The attention term ignores the causal half.
 Flops training_flops(const TransformerConfig& config, const BatchShape& batch);
+/// 12 B D F L: two products forward and four backward in each layer (book section 5.1).
+Flops training_flops(const MlpConfig& config, const BatchShape& batch);
 
 /// FLOPs of training on one token: forward pass and backward pass. The backward pass does twice the work.
 struct TokenFlops {

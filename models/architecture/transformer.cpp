@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "program/ops/adamw.h"
 #include "program/ops/add.h"
 #include "program/ops/attention.h"
 #include "program/ops/cross_entropy.h"
@@ -13,10 +12,6 @@
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
-#include "program/ops/sum_squares.h"
-#include "program/transform/accumulate.h"
-#include "program/transform/differentiate.h"
-#include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
@@ -34,18 +29,18 @@ class Forward {
                        {"H", config.head_dim},
                        {"F", config.d_ff},
                        {"V", config.vocab}};
-    model_.ids = program().add_input("ids", {"B", "T"}, Role::tokens);
+    model_.samples = {program().add_input("ids", {"B", "T"}, Role::tokens)};
   }
 
-  Transformer build() {
+  Model build() {
     const ArrayId table = parameter("E", "model.embed_tokens.weight", {"V", "D"});
-    ArrayId x = embed(program(), "x0", table, model_.ids, Role::stream);
+    ArrayId x = embed(program(), "x0", table, model_.samples[0], Role::stream);
     for (Index layer = 1; layer <= config_.layers; ++layer) x = add_layer(static_cast<int>(layer), x);
     program().region = {Pass::forward, static_cast<int>(config_.layers) + 1};
     const ArrayId w_final = parameter("w_final", "model.norm.weight", {"D"});
     const ArrayId z = rms_norm(program(), "z", x, w_final, config_.rms_eps);
     const ArrayId unembed = config_.tied ? table : parameter("U", "lm_head.weight", {"V", "D"});
-    model_.logits = einsum(program(), "logits", {z, unembed}, {"B", "T", "V"});
+    model_.result = einsum(program(), "logits", {z, unembed}, {"B", "T", "V"});
     return std::move(model_);
   }
 
@@ -55,7 +50,7 @@ class Forward {
   ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
                     int input_dims = 0) {
     const ArrayId array = program().add_input(name, dims, Role::parameter);
-    model_.parameters.push_back({array, checkpoint_name, input_dims});
+    model_.parameters.push_back({array, checkpoint_name, input_dims, config_.initializer_range});
     return array;
   }
 
@@ -106,94 +101,40 @@ class Forward {
   }
 
   const TransformerConfig& config_;
-  Transformer model_;
+  Model model_;
   std::string number_;  ///< layer number, from 1
   std::string prefix_;  ///< prefix of the layer's names in a checkpoint, from 0
 };
 
 }  // namespace
 
-Transformer make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
-  Transformer model = Forward(config, batch, dtype).build();
-  model.program.outputs = {model.logits};
+Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
+  Model model = Forward(config, batch, dtype).build();
+  model.program.outputs = {model.result};
   return model;
 }
 
 namespace {
 
 /// Forward pass to the loss, which is the mean over `parts` batches of this shape.
-Transformer make_part(const TransformerConfig& config, const BatchShape& batch, DType dtype, Index parts) {
-  Transformer model = Forward(config, batch, dtype).build();
-  model.labels = model.program.add_input("labels", {"B", "T"}, Role::tokens);
-  model.loss = cross_entropy(model.program, "loss", model.logits, model.labels, parts);
+Model make_part(const TransformerConfig& config, const BatchShape& batch, DType dtype, Index parts) {
+  Model model = Forward(config, batch, dtype).build();
+  model.samples.push_back(model.program.add_input("labels", {"B", "T"}, Role::tokens));
+  model.loss = cross_entropy(model.program, "loss", model.result, model.samples[1], parts);
   model.program.outputs = {model.loss};
   return model;
 }
 
-/// The gradients and the loss of the whole step, from those of one micro-batch.
-void sum_over_micro_batches(TrainingStep& step) {
-  std::vector<ArrayId> parts = step.gradients;
-  parts.push_back(step.model.loss);
-  std::vector<ArrayId> wholes = accumulate(step.model.program, parts);
-  step.model.loss = wholes.back();
-  wholes.pop_back();
-  step.gradients = std::move(wholes);
-  step.model.program.outputs = {step.model.loss};
-}
-
 }  // namespace
 
-Transformer make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
+Model make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
   return make_part(config, batch, dtype, 1);
 }
 
-TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch,
-                                const kernels::AdamWOptions& options, const TrainingTypes& types,
-                                const StepForm& form) {
-  const Index micro_batches = form.micro_batches;
-  require(micro_batches >= 1 && batch.sequences % micro_batches == 0,
-          "{} micro-batches do not divide the {} sequences of the batch", micro_batches, batch.sequences);
-  TrainingStep step;
-  step.model = make_part(config, {batch.sequences / micro_batches, batch.tokens}, types.model, micro_batches);
-  Program& p = step.model.program;
-  TrainingArrays& arrays = step.arrays;
-  arrays.loss_seed = p.add_input("one", {}, Role::whole);
-  std::vector<ArrayId> wanted;
-  for (const ModelParameter& parameter : step.model.parameters) wanted.push_back(parameter.array);
-  const std::map<ArrayId, ArrayId> gradients = differentiate(p, {{step.model.loss, arrays.loss_seed}}, wanted);
-
-  for (const ArrayId w : wanted) step.gradients.push_back(gradients.at(w));
-  if (micro_batches > 1) sum_over_micro_batches(step);
-  p.region = {Pass::update, 0};
-  std::vector<ArrayId> squares;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    squares.push_back(sum_squares(p, "d" + p.array(wanted[i]).name + ".squares", step.gradients[i]));
-  }
-  arrays.norm_squared = add(p, "norm.squares", squares, Role::whole);
-  arrays.learning_rate = p.add_input("learning_rate", {}, Role::whole);
-  arrays.step = p.add_input("step", {}, Role::whole);
-  p.outputs.push_back(arrays.norm_squared);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const Array w = p.array(wanted[i]);
-    const ArrayId m = p.add_input("m." + w.name, w.dims, Role::optimizer_state);
-    const ArrayId v = p.add_input("v." + w.name, w.dims, Role::optimizer_state);
-    p.array(m).dtype = p.array(v).dtype = types.moments;
-    kernels::AdamWOptions own = options;
-    if (w.dims.size() == 1) own.weight_decay = 0;
-    adamw(p,
-          {.parameter = wanted[i],
-           .gradient = step.gradients[i],
-           .first_moment = m,
-           .second_moment = v,
-           .norm_squared = arrays.norm_squared,
-           .learning_rate = arrays.learning_rate,
-           .step = arrays.step},
-          own);
-    for (std::size_t k = p.updates.size() - 3; k < p.updates.size(); ++k) p.outputs.push_back(p.updates[k].second);
-  }
-  rematerialise(p, form.remat);
-  prune(p);
-  return step;
+TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch, const Optimizer& optimizer,
+                                const TrainingTypes& types, const StepForm& form) {
+  return add_training(make_part(config, micro_batch_of(batch, form.micro_batches), types.model, form.micro_batches),
+                      {.optimizer = optimizer, .moments = types.moments, .form = form});
 }
 
 }  // namespace shardline

@@ -139,8 +139,8 @@ void load_parameter(const WeightFiles* files, const ModelParameter& parameter, c
 
 }  // namespace
 
-void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config,
-                     const Transformer& model, const TrainingNotes& notes) {
+void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config, const Model& model,
+                     const TrainingNotes& notes) {
   const mpi::Communicator& comm = state.engine().mesh().comm();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const ModelParameter& parameter : model.parameters) {
@@ -170,7 +170,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
       parse_config(mpi::on_root(comm, 0, [&] { return read_description(config_path(folder)); }), config_path(folder));
   checkpoint.config = read.config;
   checkpoint.remarks = std::move(read.remarks);
-  const Transformer model = make_inference(checkpoint.config, {1, 1});
+  const Model model = make_inference(checkpoint.config, {1, 1});
   const std::string sequence = mpi::on_root(comm, 0, [&] {
     checkpoint.files = std::make_shared<WeightFiles>(folder);
     checkpoint.files->require_tensors_of(checkpoint.config, model);
@@ -185,7 +185,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
 }
 
 void load_parameters(const Checkpoint& checkpoint, State& state) {
-  const Transformer model = make_inference(checkpoint.config, {1, 1});
+  const Model model = make_inference(checkpoint.config, {1, 1});
   for (const ModelParameter& parameter : model.parameters) {
     const StateArray& array = state.array(model.program.array(parameter.array).name);
     load_parameter(checkpoint.files.get(), parameter, array, state);

@@ -30,8 +30,8 @@ struct TrainingNotes {
 /// Collective over the mesh of `state`. Rank 0 writes the parameters of `model` from the state. Throws on every
 /// rank: UsageError if the folder or a file in it cannot be created, ResultError if a file cannot be written.
 /// Each file appears whole or not at all, the weights first.
-void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config,
-                     const Transformer& model, const TrainingNotes& notes);
+void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config, const Model& model,
+                     const TrainingNotes& notes);
 
 /// The files that save_checkpoint() writes.
 std::vector<std::string> saved_files(const std::string& folder);

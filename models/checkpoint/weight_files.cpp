@@ -142,7 +142,7 @@ std::string WeightFiles::metadata(const std::string& key) const {
   return "";
 }
 
-void WeightFiles::require_tensors_of(const TransformerConfig& config, const Transformer& model) const {
+void WeightFiles::require_tensors_of(const TransformerConfig& config, const Model& model) const {
   std::set<std::string> wanted;
   for (const ModelParameter& parameter : model.parameters) wanted.insert(parameter.checkpoint_name);
   std::vector<std::string> faults;

@@ -26,7 +26,7 @@ class WeightFiles {
   SafetensorsFile& file_of(const std::string& name) const;
   /// Throws UsageError with names if a tensor of the model is missing, or a tensor is not the model's. Tables
   /// of rotary positions may exist, and in a tied model an output projection equal to the embedding.
-  void require_tensors_of(const TransformerConfig& config, const Transformer& model) const;
+  void require_tensors_of(const TransformerConfig& config, const Model& model) const;
   /// Throws UsageError if a weight has another shape or no floating-point elements. The weight must exist.
   void require_weight(const std::string& name, const Shape& shape) const;
   /// A block of a weight in its own element type: one range per dim of `shape`, which has as many elements as

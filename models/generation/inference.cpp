@@ -31,7 +31,7 @@ Bytes InferencePlan::memory(Index rank) const {
     loading = std::max(loading, kLoadingBlocks * static_cast<double>(element_count(block)));
   }
   // The logits are gathered, then converted.
-  const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.logits).shape));
+  const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.result).shape));
   return compiled_->liveness().peak(rank) + Bytes(8 * std::max(loading, gathering));
 }
 
@@ -45,7 +45,7 @@ Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Chec
 
 std::vector<double> Inference::logits_after(const std::string& text) {
   SHARDLINE_CHECK(!text.empty(), "no text to continue");
-  const Transformer& model = plan_.model();
+  const Model& model = plan_.model();
   const RankProgram& program = plan_.compiled()->program();
   const Index seen = std::min<Index>(static_cast<Index>(text.size()), plan_.window());
   const std::string recent = text.substr(text.size() - static_cast<std::size_t>(seen));
@@ -54,18 +54,18 @@ std::vector<double> Inference::logits_after(const std::string& text) {
     ids.view<std::int32_t>()[i] = static_cast<unsigned char>(recent[static_cast<std::size_t>(i)]);
   }
   const Mesh& mesh = engine_.mesh();
-  const Sharding& sharding = program.version(program.inputs.at(model.ids)).sharding;
-  executor_.set(model.ids, ids.slice(box({1, plan_.window()}, sharding, mesh.axes(), mesh.rank())));
+  const Sharding& sharding = program.version(program.inputs.at(model.samples[0])).sharding;
+  executor_.set(model.samples[0], ids.slice(box({1, plan_.window()}, sharding, mesh.axes(), mesh.rank())));
   executor_.run();
   executor_.forget_times();
 
-  const Array& array = model.program.array(model.logits);
+  const Array& array = model.program.array(model.result);
   const ArraySpec spec{.name = array.name,
                        .dims = array.dims,
                        .shape = array.shape,
-                       .sharding = program.version(program.finals.at(model.logits)).sharding,
+                       .sharding = program.version(program.finals.at(model.result)).sharding,
                        .dtype = plan_.dtype()};
-  const Tensor whole = DistTensor::from_local(mesh, spec, executor_.get(model.logits)).gather();
+  const Tensor whole = DistTensor::from_local(mesh, spec, executor_.get(model.result)).gather();
   const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
   if (!non_finite(last).empty()) {
     throw ResultError(fmt::format("the logits after {} bytes hold {}: sums overflow in {}{}", text.size(),

@@ -21,7 +21,7 @@ class InferencePlan {
   InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh, Index window,
                 DType dtype);
 
-  const Transformer& model() const { return model_; }
+  const Model& model() const { return model_; }
   const std::shared_ptr<const Compiled>& compiled() const { return compiled_; }
   Index window() const { return window_; }
   DType dtype() const { return model_.program.dtype; }
@@ -30,7 +30,7 @@ class InferencePlan {
 
  private:
   Index window_;
-  Transformer model_;
+  Model model_;
   std::shared_ptr<const Compiled> compiled_;
 };
 

@@ -153,8 +153,8 @@ TrainingOptions parity_options(DType dtype, Index steps) {
   options.learning_rate = 1e-2;
   options.steps = steps;
   options.warmup = 2;
-  options.adamw.weight_decay = 0.1;
-  options.adamw.clip_norm = 0.5;  // so small that the norm matters in every step
+  // The norm is so small that it matters in every step.
+  options.optimizer = kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 0.5};
   options.dtype = dtype;
   options.seed = 3;
   return options;

@@ -6,6 +6,7 @@
 
 #include "models/parity/fault.h"
 #include "models/parity/layout.h"
+#include "models/training/data.h"
 #include "models/training/training.h"
 #include "runtime/mpi/communicator.h"
 

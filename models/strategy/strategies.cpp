@@ -87,13 +87,38 @@ Sharding layout_of(const Array& array, const std::vector<std::pair<Axis, const s
   return sharding;
 }
 
-/// The axes over which a sum of micro-batches stays owed: those that split tokens, but not the sum. They send nothing
-/// until the last micro-batch, and the sum takes no more memory.
-Axes owed_axes(const Sharding& sum, const std::vector<std::pair<Axis, const RoleRow*>>& rows) {
+/// The operation that makes `array`. Null if there is none.
+const Operation* maker_of(const Program& program, ArrayId array) {
+  for (const Operation& op : program.operations) {
+    if (std::find(op.results.begin(), op.results.end(), array) != op.results.end()) return &op;
+  }
+  return nullptr;
+}
+
+/// True if the parts of the loss, which `sum` adds up, are made from arrays that lie split by the axis.
+bool splits_loss(const Axis& axis, ArrayId sum, const Program& program, const Declaration& declaration) {
+  const auto is_split = [&](ArrayId array) {
+    const auto layout = declaration.layouts.find(array);
+    return layout != declaration.layouts.end() && layout->second.dim_of(axis) >= 0;
+  };
+  for (const Operation& add : program.operations) {  // of a part to the sum before it
+    if (add.operands.size() != 2 || (add.operands[0] != sum && add.results[0] != sum)) continue;
+    const Operation* loss = maker_of(program, add.operands[1]);
+    return loss != nullptr && std::any_of(loss->operands.begin(), loss->operands.end(), is_split);
+  }
+  return false;
+}
+
+/// The axes over which a sum of micro-batches stays owed: those that split tokens, or what the loss is made from, but
+/// not the sum. They send nothing until the last micro-batch, and the sum takes no more memory.
+Axes owed_axes(ArrayId sum, const std::vector<std::pair<Axis, const RoleRow*>>& rows, const Program& program,
+               const Declaration& declaration) {
   Axes owed;
+  const bool of_loss = program.array(sum).primal < 0;
   for (const auto& [axis, row] : rows) {
-    const bool tokens = splits_batch(*row) || splits_sequences(*row);
-    if (tokens && sum.dim_of(axis) < 0) owed.push_back(axis);
+    const bool parts =
+        splits_batch(*row) || splits_sequences(*row) || (of_loss && splits_loss(axis, sum, program, declaration));
+    if (parts && declaration.layouts.at(sum).dim_of(axis) < 0) owed.push_back(axis);
   }
   return owed;
 }
@@ -134,8 +159,10 @@ Declaration declare(const Program& program, const AbstractMesh& mesh, const Stra
     for (const auto& [axis, row] : rows) columns.emplace_back(axis, column(*row, program, array));
     const bool spoken_of = column(strategy_table()[0], program, array) != nullptr;
     if (!spoken_of) continue;
-    Sharding& layout = declaration.layouts[static_cast<ArrayId>(id)] = layout_of(array, columns);
-    if (array.role == Role::sum) layout.unreduced = owed_axes(layout, rows);
+    const auto array_id = static_cast<ArrayId>(id);
+    declaration.layouts[array_id] = layout_of(array, columns);
+    if (array.role != Role::sum) continue;
+    declaration.layouts[array_id].unreduced = owed_axes(array_id, rows, program, declaration);
   }
   return declaration;
 }

@@ -24,6 +24,15 @@ AxisRoles every_role(const AbstractMesh& mesh) {
   return roles;
 }
 
+AxisRoles roles_for(const Program& program, const AbstractMesh& mesh) {
+  AxisRoles roles = every_role(mesh);
+  if (program.sizes.contains("T")) return roles;
+  for (auto& [axis, of_axis] : roles) {
+    std::erase_if(of_axis, [](const AxisRole& role) { return splits_sequences(role.row()); });
+  }
+  return roles;
+}
+
 AxisRoles searched_roles(const AbstractMesh& mesh) {
   AxisRoles roles;
   for (const Axis& axis : mesh.axes()) {

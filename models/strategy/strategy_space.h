@@ -14,6 +14,9 @@ using AxisRoles = std::map<Axis, std::vector<AxisRole>>;
 /// Every role of the table for every axis.
 AxisRoles every_role(const AbstractMesh& mesh);
 
+/// The roles of the table that mean something for `program`, for every axis: without a dim T no sequence can be split.
+AxisRoles roles_for(const Program& program, const AbstractMesh& mesh);
+
 /// The roles that a search tries on the axes of a mesh: those of usual_roles() that split the batch or the
 /// products, but no sequences. An axis of one rank has only default_role(), because all roles are the same
 /// there.

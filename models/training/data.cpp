@@ -105,6 +105,19 @@ Sample ByteData::validation_sample(Index i) const {
   return cut(held_out_, i * sequence_, sequence_);
 }
 
+Tensor ByteData::block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const {
+  SHARDLINE_CHECK(input < 2 && dtype == DType::i32, "text has ids and labels of i32, no input {} of {}", input,
+                  name_of(dtype));
+  Tensor block(dtype, {samples.size(), columns.size()});
+  for (Index i = samples.begin; i < samples.end; ++i) {
+    const Sample sample = series == Series::training ? training_sample(i) : validation_sample(i % held_out());
+    const std::vector<std::int32_t>& row = input == 0 ? sample.ids : sample.labels;
+    std::copy_n(row.begin() + columns.begin, columns.size(),
+                block.view<std::int32_t>().begin() + (i - samples.begin) * columns.size());
+  }
+  return block;
+}
+
 double ByteData::bigram_loss(Index samples) const {
   SHARDLINE_CHECK(samples >= 1 && samples <= validation_samples(), "{} validation samples of {}", samples,
                   validation_samples());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/training/sample_source.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/shape.h"
 #include "runtime/host/files.h"
@@ -20,8 +21,8 @@ struct Sample {
 
 /// Text as bytes, one byte one token (256 ids). The last tenth of every file (rounded down) is held out. The
 /// training text joins the rest of the files in the given order. The held-out text joins their last tenths in
-/// the same order. Samples have an index, so every mesh sees the same samples for any batch per rank.
-class ByteData {
+/// the same order.
+class ByteData final : public SampleSource {
  public:
   /// Reads the bytes of a file. With several ranks, one rank reads and sends them to all.
   using Reader = std::function<std::string(const std::string& path)>;
@@ -41,6 +42,11 @@ class ByteData {
   Index validation_samples() const;
   /// Window `i` in [0, validation_samples()).
   Sample validation_sample(Index i) const;
+
+  /// Input 0 holds ids, input 1 labels, both i32. The held-out samples are the windows.
+  Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const override;
+  Index held_out() const override { return validation_samples(); }
+
   /// Loss of the bigram table on the labels of the first `samples` windows, in nats.
   double bigram_loss(Index samples) const;
 

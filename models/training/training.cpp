@@ -40,11 +40,11 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
 
 /// Each element depends on the seed and its place in the logical array. So a rank makes only its
 /// own block.
-void Trainer::fill_by_seed(const Array& parameter) {
-  const bool is_vector = parameter.dims.size() == 1;
-  const double deviation = plan_.run.config.initializer_range;
-  const CounterRng rng(plan_.run.options.seed, parameter.name);
-  state_->fill(parameter.name, [&](Index i) { return is_vector ? 1.0 : deviation * rng.normal(i); });
+void Trainer::fill_by_seed(const ModelParameter& parameter) {
+  const Array& array = program().program.array(parameter.array);
+  const bool is_vector = array.dims.size() == 1;
+  const CounterRng rng(plan_.run.options.seed, array.name);
+  state_->fill(array.name, [&](Index i) { return is_vector ? 1.0 : parameter.initial_deviation * rng.normal(i); });
 }
 
 void Trainer::initialise() {
@@ -52,7 +52,7 @@ void Trainer::initialise() {
   if (run().start) {
     run().start(*state_);
   } else {
-    for (const ModelParameter& parameter : model().parameters) fill_by_seed(p.array(parameter.array));
+    for (const ModelParameter& parameter : model().parameters) fill_by_seed(parameter);
   }
   for (const auto& [before, after] : p.updates) {
     if (p.array(before).role == Role::optimizer_state) state_->fill_zeros(p.array(before).name);
@@ -60,36 +60,29 @@ void Trainer::initialise() {
   step_->set_scalar(plan_.step_model.arrays.loss_seed, 1);
 }
 
-void Trainer::set_tokens(Executor& executor, const TokenInputs& inputs,
-                         const std::function<Sample(Index)>& sample_of) const {
+void Trainer::set_samples(Executor& executor, const SampleSource& data, const Batch& batch) const {
   const RankProgram& program = executor.compiled().program();
-  const Sharding& sharding = program.version(program.inputs.at(inputs.ids)).sharding;
-  const Shape& shape = program.program.array(inputs.ids).shape;
-  const std::vector<Range> mine = box(shape, sharding, program.mesh, engine_.mesh().rank());
-  const Range rows = mine[0];
-  const Range columns = mine[1];
-  Tensor ids(DType::i32, {rows.size(), columns.size()});
-  Tensor labels(DType::i32, {rows.size(), columns.size()});
-  for (Index row = rows.begin; row < rows.end; ++row) {
-    const Sample sample = sample_of(row);
-    const Index at = (row - rows.begin) * columns.size();
-    std::copy_n(sample.ids.begin() + columns.begin, columns.size(), ids.view<std::int32_t>().begin() + at);
-    std::copy_n(sample.labels.begin() + columns.begin, columns.size(), labels.view<std::int32_t>().begin() + at);
+  for (std::size_t k = 0; k < batch.inputs.size(); ++k) {
+    const Array& array = program.program.array(batch.inputs[k]);
+    const Sharding& sharding = program.version(program.inputs.at(batch.inputs[k])).sharding;
+    const std::vector<Range> mine = box(array.shape, sharding, program.mesh, engine_.mesh().rank());
+    const Range samples{batch.first + mine[0].begin, batch.first + mine[0].end};
+    executor.set(batch.inputs[k], data.block(batch.series, k, samples, mine[1], array.dtype));
   }
-  executor.set(inputs.ids, std::move(ids));
-  executor.set(inputs.labels, std::move(labels));
 }
 
-StepResult Trainer::step(const ByteData& data, Index step) {
+StepResult Trainer::step(const SampleSource& data, Index step) {
   const Axes& all = engine_.mesh().axes().axes();
   Index first = step * options().batch.sequences;
-  for (const std::map<ArrayId, ArrayId>& tokens : plan_.tokens) {
-    set_tokens(*step_, {tokens.at(model().ids), tokens.at(model().labels)},
-               [&](Index row) { return data.training_sample(first + row); });
+  for (const std::map<ArrayId, ArrayId>& own : plan_.samples) {
+    std::vector<ArrayId> inputs;
+    for (const ArrayId input : model().samples) inputs.push_back(own.at(input));
+    set_samples(*step_, data, {inputs, Series::training, first});
     first += options().micro_batch().sequences;
   }
   step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
-  step_->set_scalar(plan_.step_model.arrays.step, static_cast<double>(step + 1));
+  const ArrayId count = plan_.step_model.arrays.step;
+  if (count >= 0) step_->set_scalar(count, static_cast<double>(step + 1));
   // The engine handles interruptions while it waits. MPI does not.
   collectives::max_over(engine_, all, {0});
   const Seconds begin = now();
@@ -104,19 +97,18 @@ StepResult Trainer::step(const ByteData& data, Index step) {
   return result;
 }
 
-double Trainer::evaluate(const ByteData& data, Index most_batches, Index& windows) {
+double Trainer::evaluate(const SampleSource& data, Index most_batches, Index& read) {
   const Index sequences = options().micro_batch().sequences;
-  const Index there = data.validation_samples();
+  const Index there = data.held_out();
   const Index batches = std::max<Index>(1, std::min(most_batches * options().form.micro_batches, there / sequences));
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
-    set_tokens(*evaluation_, {plan_.evaluation_model.ids, plan_.evaluation_model.labels},
-               [&](Index row) { return data.validation_sample((b * sequences + row) % there); });
+    set_samples(*evaluation_, data, {plan_.evaluation_model.samples, Series::held_out, b * sequences});
     evaluation_->run();
     sum += evaluation_->get_scalar(plan_.evaluation_model.loss);
   }
   evaluation_->forget_times();
-  windows = std::min(there, batches * sequences);
+  read = std::min(there, batches * sequences);
   return sum / static_cast<double>(batches);
 }
 

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "collectives/run/progress.h"
-#include "models/architecture/config.h"
-#include "models/training/data.h"
+#include "models/training/sample_source.h"
 #include "models/training/training_plan.h"
 #include "program/run/execute.h"
 #include "program/run/state.h"
@@ -35,12 +34,12 @@ class Trainer {
   Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware);
 
   /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1. `step` counts from 0.
-  StepResult step(const ByteData& data, Index step);
+  StepResult step(const SampleSource& data, Index step);
 
-  /// Collective over the mesh: mean loss over whole batches of held-out windows, at most `most_batches` of
-  /// them. If the windows do not fill one batch, it reads them again until the batch is full. Sets `windows` to
-  /// the number of windows read.
-  double evaluate(const ByteData& data, Index most_batches, Index& windows);
+  /// Collective over the mesh: mean loss over whole batches of held-out samples, at most `most_batches` of
+  /// them. If the samples do not fill one batch, it reads them again until the batch is full. Sets `read` to
+  /// the number of different samples read.
+  double evaluate(const SampleSource& data, Index most_batches, Index& read);
 
   /// Collective over the mesh: a parameter with a non-finite element, by its checkpoint name, and the element:
   /// "lm_head.weight holds NaN". Empty if there is none. The same on every rank.
@@ -48,8 +47,7 @@ class Trainer {
 
   const TrainingRun& run() const { return plan_.run; }
   const TrainingOptions& options() const { return plan_.run.options; }
-  const TransformerConfig& config() const { return plan_.run.config; }
-  const Transformer& model() const { return plan_.step_model.model; }
+  const Model& model() const { return plan_.step_model.model; }
   const RankProgram& program() const { return plan_.step->program(); }
   /// Parameters and moments, by the names of their arrays in the program.
   const State& state() const { return *state_; }
@@ -70,14 +68,16 @@ class Trainer {
   Bytes predicted_memory() const;
 
  private:
-  /// The inputs of an executor that hold the tokens of one micro-batch.
-  struct TokenInputs {
-    ArrayId ids = -1;
-    ArrayId labels = -1;
+  /// Some inputs of an executor, in the order of Model::samples, and the samples that they hold: from number `first`
+  /// on.
+  struct Batch {
+    std::vector<ArrayId> inputs;
+    Series series;
+    Index first;
   };
-  void set_tokens(Executor& executor, const TokenInputs& inputs, const std::function<Sample(Index)>& sample_of) const;
+  void set_samples(Executor& executor, const SampleSource& data, const Batch& batch) const;
   void initialise();
-  void fill_by_seed(const Array& parameter);
+  void fill_by_seed(const ModelParameter& parameter);
   const std::string& name_of(const ModelParameter& parameter) const {
     return program().program.array(parameter.array).name;
   }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/architecture/accounting.h"
 #include "program/cut/write_out.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
@@ -24,17 +25,32 @@ std::shared_ptr<Compiled> compiled(RankProgram program, const TrainingOptions& o
 
 }  // namespace
 
+Index TrainingRun::parameters() const {
+  return std::visit([](const auto& model) { return parameter_count(model); }, config);
+}
+
+Flops TrainingRun::flops_of_step() const {
+  return std::visit([&](const auto& model) { return training_flops(model, options.batch); }, config);
+}
+
+TrainingStep TrainingRun::step_model() const {
+  const auto make = [&](const auto& model) {
+    return make_training_step(model, options.batch, options.optimizer, options.types(), options.form);
+  };
+  return std::visit(make, config);
+}
+
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
   const TrainingOptions& options = run.options;
-  TrainingPlan plan{
-      .run = run,
-      .step_model = make_training_step(run.config, options.batch, options.adamw, options.types(), options.form),
-      .evaluation_model = make_evaluation(run.config, options.micro_batch(), options.dtype),
-      .tokens = {},
-      .step = nullptr,
-      .evaluation = nullptr};
+  const auto evaluate = [&](const auto& model) { return make_evaluation(model, options.micro_batch(), options.dtype); };
+  TrainingPlan plan{.run = run,
+                    .step_model = run.step_model(),
+                    .evaluation_model = std::visit(evaluate, run.config),
+                    .samples = {},
+                    .step = nullptr,
+                    .evaluation = nullptr};
   WrittenOut step = write_out(checked(plan.step_model.model.program, run, mesh), options.form.micro_batches);
-  plan.tokens = std::move(step.tokens);
+  plan.samples = std::move(step.samples);
   plan.step = compiled(std::move(step.program), options);
   plan.evaluation = compiled(checked(plan.evaluation_model.program, run, mesh), options);
   return plan;

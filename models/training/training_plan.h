@@ -4,9 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <variant>
 #include <vector>
 
-#include "models/architecture/config.h"
+#include "models/architecture/mlp.h"
 #include "models/architecture/transformer.h"
 #include "models/strategy/strategies.h"
 #include "program/plan/compiled.h"
@@ -22,7 +23,7 @@ struct TrainingOptions {
   double learning_rate = 3e-3;  ///< after warm-up; a cosine lowers it to a tenth
   Index steps = 0;              ///< steps until it is a tenth
   Index warmup = 20;            ///< steps of its rise
-  kernels::AdamWOptions adamw;
+  Optimizer optimizer;
   Policy policy;
   ScheduleOptions schedule;
   roofline::Hardware prices;  ///< for decisions: equal on all ranks, and never measured at start
@@ -31,19 +32,29 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
 
   BatchShape micro_batch() const { return {batch.sequences / form.micro_batches, batch.tokens}; }
+  double tokens() const { return static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens); }
   TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
 };
 
 class State;  // its header needs MPI, a plan does not
 
+/// Which model a run trains.
+using ModelConfig = std::variant<TransformerConfig, MlpConfig>;
+
 /// What a training run is.
 struct TrainingRun {
-  TransformerConfig config;
+  ModelConfig config;
   TrainingOptions options;
   Strategy strategy;
-  /// Sets every parameter of a state; called on every rank. Without it the seed does: normal with the configuration's
-  /// standard deviation, ones for parameters of one dim, the same on every mesh.
+  /// Sets every parameter of a state; called on every rank. Without it the seed does: normal with the standard
+  /// deviation of each parameter, ones for parameters of one dim, the same on every mesh.
   std::function<void(State&)> start = {};
+
+  /// The number of weights, and the FLOPs of one training step by the usual count.
+  Index parameters() const;
+  Flops flops_of_step() const;
+  /// The program of a training step under `options`.
+  TrainingStep step_model() const;
 };
 
 /// A training run before it holds an array: its models, and their programs compiled for the ranks of the mesh. A
@@ -51,9 +62,9 @@ struct TrainingRun {
 struct TrainingPlan {
   TrainingRun run;
   TrainingStep step_model;
-  Transformer evaluation_model;
-  /// For each micro-batch of a step, its own array for each of step_model's inputs that hold tokens.
-  std::vector<std::map<ArrayId, ArrayId>> tokens;
+  Model evaluation_model;
+  /// For each micro-batch of a step, its own array for each of step_model's inputs that hold samples.
+  std::vector<std::map<ArrayId, ArrayId>> samples;
   std::shared_ptr<Compiled> step;
   std::shared_ptr<Compiled> evaluation;
 

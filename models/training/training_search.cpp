@@ -9,13 +9,11 @@
 namespace shardline {
 namespace {
 
-/// The fewest elements of a step, over all ranks: the parameters, and the logits or the widest
-/// array of a layer.
-double least_elements(const TransformerConfig& config, const BatchShape& batch) {
-  const double tokens = static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens);
-  const Index widest = std::max({config.vocab, config.d_ff, config.d_model, config.heads * config.head_dim});
-  return static_cast<double>(parameter_count(config)) + tokens * static_cast<double>(widest);
+/// The most elements of an array for each token: of the logits, or of the widest array of a layer.
+Index widest(const TransformerConfig& config) {
+  return std::max({config.vocab, config.d_ff, config.d_model, config.heads * config.head_dim});
 }
+Index widest(const MlpConfig& config) { return std::max(config.d_ff, config.d_model); }
 
 /// A smaller run, and the option that makes it.
 struct Way {
@@ -23,13 +21,20 @@ struct Way {
   TrainingRun run;
 };
 
+/// How the run's batch is typed.
+std::string batch_option(const TrainingRun& run) {
+  const Index sequences = run.options.batch.sequences;
+  return std::holds_alternative<MlpConfig>(run.config) ? fmt::format("--size B={}", sequences)
+                                                       : fmt::format("--batch {}", sequences);
+}
+
 /// The half, quarter, ... of the batch.
 std::vector<Way> smaller_batches(TrainingRun run) {
   std::vector<Way> ways;
   Index& sequences = run.options.batch.sequences;
   while (sequences > 1) {
     sequences /= 2;
-    if (sequences % run.options.form.micro_batches == 0) ways.push_back({fmt::format("--batch {}", sequences), run});
+    if (sequences % run.options.form.micro_batches == 0) ways.push_back({batch_option(run), run});
   }
   return ways;
 }
@@ -72,20 +77,21 @@ std::vector<Way> other_strategies(TrainingRun run, const AbstractMesh& mesh) {
 }  // namespace
 
 Bytes least_training_memory(const TrainingRun& run, const AbstractMesh& mesh) {
-  const double elements = least_elements(run.config, run.options.batch) / static_cast<double>(mesh.ranks());
-  return Bytes(elements * static_cast<double>(size_of(run.options.dtype)));
+  const auto width = static_cast<double>(std::visit([](const auto& config) { return widest(config); }, run.config));
+  // of all ranks: the parameters, and the widest array
+  const double elements = static_cast<double>(run.parameters()) + run.options.tokens() * width;
+  return Bytes(elements / static_cast<double>(mesh.ranks()) * static_cast<double>(size_of(run.options.dtype)));
 }
 
 std::vector<PricedStrategy> priced_strategies(const TrainingRun& run, const AbstractMesh& mesh,
                                               const std::vector<Remat>& remats) {
   const TrainingOptions& options = run.options;
-  StepForm form = options.form;
+  TrainingRun with = run;
   std::vector<PricedStrategy> priced;
   for (const Remat remat : remats) {
-    form.remat = remat;
-    const TrainingStep step = make_training_step(run.config, options.batch, options.adamw, options.types(), form);
-    for (PricedStrategy& each : price_strategies(step.model.program, mesh, options.policy, options.prices,
-                                                 options.schedule, form.micro_batches)) {
+    with.options.form.remat = remat;
+    for (PricedStrategy& each : price_strategies(with.step_model().model.program, mesh, options.policy, options.prices,
+                                                 options.schedule, options.form.micro_batches)) {
       each.remat = remat;
       priced.push_back(std::move(each));
     }
@@ -107,8 +113,9 @@ std::string what_would_fit(const TrainingRun& run, const AbstractMesh& mesh,
     }
   }
   if (found.empty()) {
-    return "no smaller --batch, no number of --micro-batches up to 16, no --remat and no --strategy would fit; more "
-           "nodes or a smaller model might";
+    return "no smaller batch, no number of --micro-batches up to 16, no --remat and no --strategy would fit; more "
+           "nodes "
+           "or a smaller model might";
   }
   return fmt::format("{} would fit", fmt::join(found, ", or "));
 }

@@ -30,7 +30,7 @@ class Writer {
     if (cut.stages() > 1) keep_what_is_here();
     remove_sums();
     find_closing();
-    for (Index batch = 0; batch < count_; ++batch) give_tokens(batch);
+    for (Index batch = 0; batch < count_; ++batch) give_samples(batch);
   }
 
   WrittenOut write(const std::vector<Event>& events) {
@@ -122,12 +122,14 @@ class Writer {
     return versions_of(batch)[version] = batch == 0 ? version : copy_of(version, batch);
   }
 
-  /// The first micro-batch reads the tokens of the program itself; each later one gets arrays of its own.
-  void give_tokens(Index batch) {
-    std::map<ArrayId, ArrayId>& mine = result_.tokens.emplace_back();
+  /// The first micro-batch reads the samples of the program itself; each later one gets arrays of its own.
+  void give_samples(Index batch) {
+    std::map<ArrayId, ArrayId>& mine = result_.samples.emplace_back();
     RankProgram& out = result_.program;
     for (const auto& [input, version] : micro_.inputs) {
-      if (micro_.program.array(input).role != Role::tokens || !out.inputs.contains(input)) continue;
+      const Role role = micro_.program.array(input).role;
+      const bool sample = role == Role::tokens || role == Role::stream;
+      if (!sample || !out.inputs.contains(input)) continue;
       mine[input] = input;
       if (batch == 0) continue;
       Array array = micro_.program.array(input);

@@ -12,8 +12,9 @@ namespace shardline {
 /// A program that runs several micro-batches and one update.
 struct WrittenOut {
   RankProgram program;
-  /// For each micro-batch: its own array for each input that holds tokens, if the stage reads it.
-  std::vector<std::map<ArrayId, ArrayId>> tokens;
+  /// For each micro-batch: its own array for each input that holds its samples, tokens or stream, if the stage reads
+  /// it.
+  std::vector<std::map<ArrayId, ArrayId>> samples;
 };
 
 /// Writes out a training step of `micro_batches` micro-batches from the checked program of one, made by accumulate():

@@ -7,6 +7,7 @@
 #include "program/ops/attention.h"
 #include "program/ops/cast.h"
 #include "program/ops/cross_entropy.h"
+#include "program/ops/descent.h"
 #include "program/ops/einsum.h"
 #include "program/ops/embed.h"
 #include "program/ops/gelu.h"
@@ -14,6 +15,7 @@
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
+#include "program/ops/squared_error.h"
 #include "program/ops/sum_squares.h"
 #include "runtime/base/check.h"
 
@@ -21,9 +23,9 @@ namespace shardline {
 
 const std::vector<OperationKind>& operation_kinds() {
   static const std::vector<OperationKind> kinds{
-      einsum_kind(),      add_kind(),   silu_mul_kind(),  gelu_kind(),  gelu_mul_kind(),
-      rms_norm_kind(),    rope_kind(),  attention_kind(), embed_kind(), cross_entropy_kind(),
-      sum_squares_kind(), adamw_kind(), cast_kind(),
+      einsum_kind(),      add_kind(),   silu_mul_kind(),  gelu_kind(),          gelu_mul_kind(),
+      rms_norm_kind(),    rope_kind(),  attention_kind(), embed_kind(),         cross_entropy_kind(),
+      sum_squares_kind(), adamw_kind(), cast_kind(),      squared_error_kind(), descent_kind(),
   };
   return kinds;
 }

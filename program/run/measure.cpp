@@ -8,6 +8,7 @@
 
 #include "collectives/all_reduce.h"
 #include "runtime/base/check.h"
+#include "runtime/base/statistics.h"
 
 namespace shardline {
 
@@ -87,14 +88,18 @@ std::vector<Measured> measure(const Trace& trace, collectives::Engine& engine) {
   exposed = max_over(engine, engine.mesh().axes().axes(), exposed);
   const std::vector<JointTime> joint = joint_times(trace.labels(), trace.spans(), trace.clock(), engine);
   std::vector<Measured> result(trace.labels().size());
+  std::vector<std::vector<Seconds>> taken(result.size());
   for (std::size_t i = 0; i < trace.spans().size(); ++i) {
     const Span& span = trace.spans()[i];
     Measured& sum = result[static_cast<std::size_t>(span.label)];
     ++sum.count;
-    sum.total += joint[i].taken / span.together;
+    const Seconds mine = joint[i].taken / span.together;
+    sum.total += mine;
+    taken[static_cast<std::size_t>(span.label)].push_back(mine);
   }
   std::vector<std::vector<Seconds>> of_ranks = times_of_ranks(trace, engine.mesh().comm());
   for (std::size_t label = 0; label < result.size(); ++label) {
+    if (!taken[label].empty()) result[label].median = median(std::move(taken[label]));
     result[label].exposed = Seconds(exposed[label]);
     result[label].of_rank = std::move(of_ranks[label]);
   }

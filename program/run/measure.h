@@ -27,6 +27,7 @@ std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::
 struct Measured {
   int count = 0;                      ///< spans
   Seconds total;                      ///< sum over all spans
+  Seconds median;                     ///< of the spans; 0 if there are none
   Seconds exposed;                    ///< of the rank that waited longest, sum over all spans
   std::vector<Seconds> of_rank = {};  ///< on each rank of the mesh, sum over all spans
 };

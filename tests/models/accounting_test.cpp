@@ -1,4 +1,5 @@
 #include "models/architecture/accounting.h"
+#include "models/architecture/transformer.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +39,7 @@ TEST(Accounting, CountsWhatTheProgramHolds) {
       TransformerConfig config{11, 6, 3, 4, 2, 2, 10};
       config.tied = tied;
       config.mlp = mlp;
-      const Transformer model = make_evaluation(config, {2, 3});
+      const Model model = make_evaluation(config, {2, 3});
       Index elements = 0;
       for (const ModelParameter& parameter : model.parameters) {
         Index size = 1;

@@ -26,7 +26,7 @@ struct Placed {
     options.prices = any_hardware(mesh);
     return plan_training({parity_config(tied), options, parse_strategy(strategy, mesh)}, mesh);
   }
-  const Transformer& model() const { return plan.step_model.model; }
+  const Model& model() const { return plan.step_model.model; }
   std::string name(const ModelParameter& parameter) const { return model().program.array(parameter.array).name; }
 
   Mesh mesh;

@@ -107,7 +107,7 @@ TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   TrainingOptions options = parity_options(DType::f32, kSteps);
   options.prices = any_hardware(mesh.axes());
   const Strategy strategy = parse_strategy("fsdp=X,tp=Y", mesh.axes());
-  const TrainingStep step = make_training_step(parity_config(false), options.batch, options.adamw);
+  const TrainingStep step = make_training_step(parity_config(false), options.batch, options.optimizer);
   const std::size_t last = step.model.parameters.size() - 1;
   const auto found = [&](std::size_t at, double value) {
     const auto start = [&](State& state) {

@@ -65,8 +65,8 @@ TEST(TransformerProgram, EveryFormOfTheMlpIsRight) {
 
 TEST(TransformerProgram, InferenceAndEvaluationAreRight) {
   for (const bool divides : {true, false}) {
-    for (const Transformer& model : {make_inference(small_config(divides), small_batch(divides)),
-                                     make_evaluation(small_config(divides, true), small_batch(divides))}) {
+    for (const Model& model : {make_inference(small_config(divides), small_batch(divides)),
+                               make_evaluation(small_config(divides, true), small_batch(divides))}) {
       const Values reference = run_unsharded(model.program, random_inputs(model.program, 1));
       for (const Setting& setting : kSettings)
         expect_right(model.program, reference, setting.meshes[0], setting.strategy);

@@ -25,8 +25,10 @@ struct Held<std::optional<Value>> {
   throw CLI::ValidationError(fmt::format("{} {}: {}", option, text, legal), CLI::ExitCodes::ValidationError);
 }
 
-std::string default_text(const std::optional<Index>&) { return ""; }
-std::string default_text(const std::optional<int>&) { return ""; }
+template <class Number>
+std::string default_text(const std::optional<Number>&) {
+  return "";
+}
 template <class Number>
 std::string default_text(const Number& number) {
   return fmt::format("{}", number);
@@ -66,7 +68,8 @@ template CLI::Option* add_whole_option(CLI::App&, const WholeOption&, std::uint6
 template CLI::Option* add_whole_option(CLI::App&, const WholeOption&, std::optional<Index>&);
 template CLI::Option* add_whole_option(CLI::App&, const WholeOption&, std::optional<int>&);
 
-CLI::Option* add_decimal_option(CLI::App& command, const DecimalOption& option, double& value) {
+template <class Value>
+CLI::Option* add_decimal_option(CLI::App& command, const DecimalOption& option, Value& value) {
   const bool open = option.most == std::numeric_limits<double>::max();
   const std::string legal =
       option.positive ? fmt::format("a positive number{}", open ? "" : fmt::format(", at most {}", option.most))
@@ -80,5 +83,8 @@ CLI::Option* add_decimal_option(CLI::App& command, const DecimalOption& option, 
   };
   return add_number(command, option.name, option.help, value, read)->type_name("FLOAT");
 }
+
+template CLI::Option* add_decimal_option(CLI::App&, const DecimalOption&, double&);
+template CLI::Option* add_decimal_option(CLI::App&, const DecimalOption&, std::optional<double>&);
 
 }  // namespace shardline::tools

@@ -37,7 +37,8 @@ struct DecimalOption {
   double most = std::numeric_limits<double>::max();
 };
 
-/// Adds the option as add_whole_option() does. Infinity and "nan" are refused.
-CLI::Option* add_decimal_option(CLI::App& command, const DecimalOption& option, double& value);
+/// Adds the option as add_whole_option() does. Infinity and "nan" are refused. `Value` is double or its std::optional.
+template <class Value>
+CLI::Option* add_decimal_option(CLI::App& command, const DecimalOption& option, Value& value);
 
 }  // namespace shardline::tools

@@ -1,5 +1,6 @@
 #include "tools/product/matmul_report.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -12,48 +13,17 @@
 #include "tools/report/run_page.h"
 #include "tools/trace/busy.h"
 #include "tools/trace/diagnosis.h"
+#include "tools/trace/timed_lines.h"
 
 namespace shardline::tools {
 namespace {
-
-Seconds mean(Seconds total, int count) { return total * (1.0 / std::max(count, 1)); }
-
-double ratio(const TimedStep& step) { return mean(step.measured.total, step.measured.count) / step.label.predicted; }
 
 /// Largest ratio first.
 std::string operations_table(std::vector<TimedStep> steps) {
   std::stable_sort(steps.begin(), steps.end(),
                    [](const TimedStep& a, const TimedStep& b) { return ratio(a) > ratio(b); });
-  std::size_t width = 9;
-  for (const TimedStep& step : steps) width = std::max(width, step.label.name.size());
-  std::string text = fmt::format("{:<{}} {:>9} {:>12} {:>10} {:>10} {:>10} {:>6}  {}\n", "operation", width, "wire",
-                                 "FLOPs", "measured", "exposed", "predicted", "ratio", "limiter");
-  for (const auto& [label, measured] : steps) {
-    const Seconds time = mean(measured.total, measured.count);
-    text += fmt::format("{:<{}} {:>9} {:>12} {:>10} {:>10} {:>10} {:>6.2f}  {}{}\n", label.name, width,
-                        to_string(label.wire_bytes), to_string(label.flops), to_string(time),
-                        to_string(mean(measured.exposed, measured.count)), to_string(label.predicted),
-                        time / label.predicted, label.limiter, label.fused ? ", fused" : "");
-  }
+  const std::string text = fmt::format("{}\n", fmt::join(timed_lines(steps), "\n"));
   return text + explained_words(text);
-}
-
-Json operation_json(const TimedStep& step) {
-  const auto& [label, measured] = step;
-  return {{"text", label.name},
-          {"kind", label.kind},
-          {"axis", to_string(label.axes)},
-          {"bytes", label.bytes.value},
-          {"wire_bytes", label.wire_bytes.value},
-          {"flops", label.flops.value},
-          {"predicted_s", label.predicted.value},
-          {"measured_s", mean(measured.total, measured.count).value},
-          {"exposed_s", mean(measured.exposed, measured.count).value},
-          {"t_math_s", label.math.value},
-          {"t_memory_s", label.memory.value},
-          {"t_comms_s", label.comms.value},
-          {"limiter", label.limiter},
-          {"fused", label.fused}};
 }
 
 Comparison comparison_of(const MatmulRecord& record) {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "models/architecture/accounting.h"
-
 namespace shardline::tools {
 
 std::string describe(const roofline::Hardware& hardware) {
@@ -15,19 +13,35 @@ std::string describe(const roofline::Hardware& hardware) {
   return text;
 }
 
-std::string describe_training(const Job& job, const TrainingRun& run, const ByteData& data,
+namespace {
+
+std::string model_text(const TransformerConfig& config) {
+  return fmt::format("{} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}",
+                     config.layers, config.d_model, config.d_ff, config.heads, config.head_dim, config.kv_heads,
+                     config.vocab, config.tied ? ", tied" : "");
+}
+
+std::string model_text(const MlpConfig& config) {
+  return fmt::format("mlp of {} layer{}, D {}, F {}, {}", config.layers, config.layers == 1 ? "" : "s", config.d_model,
+                     config.d_ff, config.activation == MlpActivation::gelu ? "gelu" : "no activation");
+}
+
+std::string batch_text(const TrainingRun& run) {
+  const BatchShape& batch = run.options.batch;
+  if (std::holds_alternative<MlpConfig>(run.config)) return fmt::format("{} rows a step", batch.sequences);
+  return fmt::format("{} sequences of {} tokens a step", batch.sequences, batch.tokens);
+}
+
+}  // namespace
+
+std::string describe_training(const Job& job, const TrainingRun& run, const std::string& samples,
                               const roofline::Hardware& hardware) {
-  const TransformerConfig& config = run.config;
   const StepForm& form = run.options.form;
   std::string text = fmt::format("mesh {}, strategy {}, {}\n", job.mesh().axes().to_string(),
                                  run.strategy.empty() ? "none" : to_string(run.strategy), name_of(run.options.dtype));
-  text += fmt::format(
-      "model: {} parameters, {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}\n",
-      parameter_count(config), config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
-      config.kv_heads, config.vocab, config.tied ? ", tied" : "");
-  text += fmt::format("text: {} bytes to train on, {} held out; {} sequences of {} tokens a step{}{}\n",
-                      data.training_text().size(), data.held_out_text().size(), run.options.batch.sequences,
-                      run.options.batch.tokens,
+  text += fmt::format("model: {} parameters, {}\n", run.parameters(),
+                      std::visit([](const auto& config) { return model_text(config); }, run.config));
+  text += fmt::format("{}; {}{}{}\n", samples, batch_text(run),
                       form.micro_batches > 1 ? fmt::format(", in {} micro-batches", form.micro_batches) : "",
                       form.remat != Remat::none ? fmt::format(", rematerialisation {}", name_of(form.remat)) : "");
   return text + fmt::format("{}, each of {} ranks: {}\n\n",

@@ -11,9 +11,9 @@
 
 namespace shardline::tools {
 
-/// Describes a training run before it starts: mesh, model, text and the measured figures of the
+/// Describes a training run before it starts: mesh, model, where its samples come from, and the measured figures of the
 /// machine.
-std::string describe_training(const Job& job, const TrainingRun& run, const ByteData& data,
+std::string describe_training(const Job& job, const TrainingRun& run, const std::string& samples,
                               const roofline::Hardware& hardware);
 
 /// "matmul 98.1 GFLOP/s, memory 12.0 GB/s; X: 1.50 us + 4.00 GB/s", all per rank.

@@ -9,11 +9,13 @@
 
 #include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/training/data.h"
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
 #include "tools/options/number_option.h"
 #include "tools/output/output.h"
 #include "tools/trace/tracing.h"
+#include "tools/training/mlp_options.h"
 
 namespace shardline::tools {
 namespace {
@@ -21,17 +23,21 @@ namespace {
 constexpr const char* kAuto = "auto";
 constexpr const char* kTiny = "tiny";
 
-/// Refuses numbers that do not fit together.
-void check_numbers(const TrainFlags& flags) {
+/// The batch of a model that reads text.
+BatchShape text_batch(const TrainFlags& flags) {
+  require(flags.size.empty(), "--size {}: only --model mlp has it; give --batch and --seq", flags.size);
+  require(flags.activation.empty(), "--activation {}: only --model mlp has it", flags.activation);
+  const BatchShape batch{flags.batch.value_or(8), flags.sequence.value_or(128)};
   constexpr double kMostTokens = 1e12;  // no product of sizes overflows
-  require(static_cast<double>(flags.batch) * static_cast<double>(flags.sequence) <= kMostTokens,
-          "--batch {}, --seq {}: at most {:.0f} tokens a step", flags.batch, flags.sequence, kMostTokens);
+  require(static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens) <= kMostTokens,
+          "--batch {}, --seq {}: at most {:.0f} tokens a step", batch.sequences, batch.tokens, kMostTokens);
+  return batch;
 }
 
 /// Micro-batches are equal.
-void check_micro_batches(const TrainFlags& flags) {
-  require(flags.batch % flags.micro_batches == 0, "--micro-batches {} does not divide --batch {}", flags.micro_batches,
-          flags.batch);
+void check_micro_batches(const TrainingOptions& options, bool mlp) {
+  require(options.batch.sequences % options.form.micro_batches == 0, "--micro-batches {} does not divide {}{}",
+          options.form.micro_batches, mlp ? "the rows of --size B=" : "--batch ", options.batch.sequences);
 }
 
 /// The project's own sources and documentation, found by rank 0.
@@ -55,27 +61,28 @@ std::vector<std::string> own_texts() {
 /// Collective over all ranks: the configuration of the model, and where its weights start.
 void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   std::vector<std::string> remarks;
+  TransformerConfig config;
   if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
     options.run.start = [checkpoint](State& state) { load_parameters(checkpoint, state); };
-    options.run.config = checkpoint.config;
+    config = checkpoint.config;
     remarks = checkpoint.remarks;
   } else if (flags.model == kTiny) {
-    options.run.config = tiny_config();
+    config = tiny_config();
   } else {
     const std::string text = mpi::on_root(job.world(), 0, [&] {
-      require(std::filesystem::exists(flags.model), "--model {}: no such file; tiny, or a Hugging Face config.json",
-              flags.model);
+      require(std::filesystem::exists(flags.model),
+              "--model {}: no such file; tiny, mlp, or a Hugging Face config.json", flags.model);
       return read_description(flags.model);
     });
     const ReadConfig read = parse_config(text, flags.model);
-    options.run.config = read.config;
+    config = read.config;
     remarks = read.remarks;
   }
   for (const std::string& remark : remarks) job.note(remark);
-  const Index vocab = options.run.config.vocab;
-  require(vocab >= 256, "{}: vocab_size {}: text is read as bytes, so at least 256",
-          flags.load.empty() ? flags.model : flags.load, vocab);
+  require(config.vocab >= 256, "{}: vocab_size {}: text is read as bytes, so at least 256",
+          flags.load.empty() ? flags.model : flags.load, config.vocab);
+  options.run.config = config;
 }
 
 /// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
@@ -95,27 +102,31 @@ Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>
 
 /// Collective over all ranks: refuses a model if the ranks together cannot hold its weights and moments. This comes
 /// before the program is built.
-void require_memory_for_weights(const Job& job, const TransformerConfig& config) {
-  constexpr double kWithMoments = 3;
-  const double elements = kWithMoments * static_cast<double>(parameter_count(config));
+void require_memory_for_weights(const Job& job, const TrainingRun& run) {
+  const double arrays = std::holds_alternative<PlainDescent>(run.options.optimizer) ? 1 : 3;  // with both moments
+  const double elements = arrays * static_cast<double>(run.parameters());
   const Bytes part(elements * static_cast<double>(size_of(job.dtype())) / static_cast<double>(job.mesh().ranks()));
   job.require_memory("train, for weights and their moments alone,", {.own = part, .shared = Bytes(0)},
                      [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
 
+Optimizer optimizer_of(const TrainFlags& flags) {
+  if (flags.optimizer == "descent") return PlainDescent{};
+  require(flags.optimizer == "adamw", "--optimizer {}: adamw or descent", flags.optimizer);
+  return kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 1.0};
+}
+
 /// The flags of the training itself.
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
-  training.batch = {flags.batch, flags.sequence};
   training.form.micro_batches = flags.micro_batches;
   if (!flags.remat.empty()) training.form.remat = remat_named(flags.remat);
-  training.learning_rate = flags.learning_rate;
-  training.steps = flags.steps;
-  training.warmup = std::min<Index>(20, std::max<Index>(1, flags.steps / 10));
-  training.adamw.weight_decay = 0.1;
-  training.adamw.clip_norm = 1.0;
-  training.policy = {flags.keep_parameters ? Reuse::keep : Reuse::regather,
-                     flags.regather_activations ? Reuse::regather : Reuse::keep};
+  training.optimizer = optimizer_of(flags);
+  training.steps = flags.steps.value_or(trains_mlp(flags) ? kMlpSteps : 400);
+  training.warmup = std::min<Index>(20, std::max<Index>(1, training.steps / 10));
+  // The book gathers the input of an MLP again in its backward pass.
+  const bool regathers = flags.regather_activations.value_or(trains_mlp(flags));
+  training.policy = {flags.keep_parameters ? Reuse::keep : Reuse::regather, regathers ? Reuse::regather : Reuse::keep};
   training.schedule = schedule_options(flags.schedule);
   return training;
 }
@@ -130,12 +141,12 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       .add_option("--strategy", flags.strategy,
                   "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis")
       ->check(not_empty());
-  CLI::Option* model = command.add_option("--model", flags.model, "tiny, or a Hugging Face config.json");
+  CLI::Option* model = command.add_option("--model", flags.model, "tiny, mlp, or a Hugging Face config.json");
   model->capture_default_str()->check(not_empty());
   command.add_option("--data", flags.data, "Text files; default this project's sources and documentation")
       ->check(not_empty());
-  add_whole_option(command, {.name = "--steps", .help = "Training steps"}, flags.steps);
-  add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks"}, flags.batch);
+  add_whole_option(command, {.name = "--steps", .help = "Training steps; default 400, of mlp 20"}, flags.steps);
+  add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks; default 8"}, flags.batch);
   add_whole_option(command,
                    {.name = "--micro-batches",
                     .help = "Equal parts of the batch, one after the other, before one update",
@@ -146,12 +157,24 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
                   "What stays of the forward pass: everything (none), products (matmuls), the residual stream (stream) "
                   "or each layer's input (block); default none, with --strategy auto the cheapest that fits")
       ->check(not_empty());
-  add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence"}, flags.sequence);
-  add_decimal_option(command, {.name = "--lr", .help = "Learning rate after warm-up", .positive = true},
-                     flags.learning_rate);
+  add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
+  add_mlp_options(command, flags);
+  command.add_option("--optimizer", flags.optimizer, "adamw, or descent: plain gradient descent")
+      ->capture_default_str()
+      ->check(not_empty());
+  add_decimal_option(
+      command,
+      {.name = "--lr", .help = "Learning rate after warm-up; default 3e-3, of mlp by its sizes", .positive = true},
+      flags.learning_rate);
   command.add_flag("--keep-parameters", flags.keep_parameters, "Keep gathered weights for the backward pass");
-  command.add_flag("--regather-activations", flags.regather_activations,
-                   "Gather activations again in the backward pass");
+  CLI::Option* regather = command.add_flag_callback(
+      "--regather-activations", [&flags] { flags.regather_activations = true; },
+      "Gather activations again in the backward pass, as the book does; default for mlp");
+  command
+      .add_flag_callback(
+          "--keep-activations", [&flags] { flags.regather_activations = false; },
+          "Keep gathered activations for the backward pass; default for other models")
+      ->excludes(regather);
   add_schedule_options(command, flags.schedule, true);
   command.add_option("--save", flags.save, "Folder for the trained model")->check(not_empty());
   command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model")
@@ -162,14 +185,20 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
 }
 
 TrainOptions typed_options(const TrainFlags& flags) {
-  check_numbers(flags);
-  check_micro_batches(flags);
+  const bool mlp = trains_mlp(flags);
   TrainOptions options;
   options.run.options = training_options(flags);
+  if (mlp) {
+    give_mlp(flags, options.run);
+  } else {
+    options.run.options.batch = text_batch(flags);
+    options.run.options.learning_rate = flags.learning_rate.value_or(3e-3);
+    options.texts = flags.data.empty() ? own_texts() : flags.data;
+  }
+  check_micro_batches(options.run.options, mlp);
   options.chooses = flags.strategy == kAuto;
   options.chooses_remat = options.chooses && flags.remat.empty();
   options.fits_memory = flags.common.memory_check;
-  options.texts = flags.data.empty() ? own_texts() : flags.data;
   options.save = flags.save;
   options.trace = flags.trace;
   options.report = flags.report;
@@ -178,7 +207,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
 
 CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& texts) {
   CommandFiles files = files_of(flags.common);
-  if (flags.model != kTiny) files.inputs.push_back({"--model", "model", flags.model});
+  if (flags.model != kTiny && !trains_mlp(flags)) files.inputs.push_back({"--model", "model", flags.model});
   for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
   if (!flags.load.empty()) files.input_folders.push_back({"--load", "model", flags.load});
   add_trace_files(files, flags.trace);
@@ -191,8 +220,12 @@ CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& t
 
 void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   if (!options.chooses) options.run.strategy = parse_strategy(flags.strategy, job.mesh().axes());
-  read_model(flags, job, options);
-  require_memory_for_weights(job, options.run.config);
+  if (trains_mlp(flags)) {
+    check_strategy_of_mlp(options.run.strategy);
+  } else {
+    read_model(flags, job, options);
+  }
+  require_memory_for_weights(job, options.run);
   options.run.options.prices = job.prices();
   options.run.options.dtype = job.dtype();
   options.run.options.seed = job.seed();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,20 +9,23 @@
 
 namespace shardline::tools {
 
-/// The command line.
+/// The command line. Values without a default depend on the model.
 struct TrainFlags {
   CommonOptions common;
   std::string strategy;
   std::string model = "tiny";
   std::vector<std::string> data;
-  Index steps = 400;
-  Index batch = 8;
+  std::optional<Index> steps;
+  std::optional<Index> batch;
   Index micro_batches = 1;
   std::string remat;  ///< empty: not given
-  Index sequence = 128;
-  double learning_rate = 3e-3;
+  std::optional<Index> sequence;
+  std::string size;
+  std::string activation;
+  std::string optimizer = "adamw";
+  std::optional<double> learning_rate;
   bool keep_parameters = false;
-  bool regather_activations = false;
+  std::optional<bool> regather_activations;
   ScheduleFlags schedule;
   std::string save;
   std::string load;
@@ -31,13 +35,13 @@ struct TrainFlags {
 
 /// A run of `train`: its flags and files, read and checked.
 struct TrainOptions {
-  TrainingRun run;             ///< without a strategy if prices choose it
-  bool chooses = false;        ///< prices choose the strategy
-  bool chooses_remat = false;  ///< and what the backward pass computes again
-  bool fits_memory = true;     ///< the choice must fit the machine
-  std::vector<std::string> texts;
-  Bytes text_memory;  ///< memory of the text on a rank, beside its arrays
-  std::string save;   ///< folder; empty for none, as the files below
+  TrainingRun run;                 ///< without a strategy if prices choose it
+  bool chooses = false;            ///< prices choose the strategy
+  bool chooses_remat = false;      ///< and what the backward pass computes again
+  bool fits_memory = true;         ///< the choice must fit the machine
+  std::vector<std::string> texts;  ///< none for a model that reads no text
+  Bytes text_memory;               ///< memory of the text on a rank, beside its arrays
+  std::string save;                ///< folder; empty for none, as the files below
   std::string trace;
   std::string report;
 };
@@ -45,8 +49,8 @@ struct TrainOptions {
 /// The options on the command line. `flags` must outlive the parsing.
 void add_train_options(CLI::App& command, TrainFlags& flags);
 
-/// Collective over all ranks: the options that need no file. Without --data rank 0 finds the project's own sources and
-/// documentation. Throws UsageError.
+/// Collective over all ranks: the options that need no file. A model that reads text has, without --data, the project's
+/// own sources and documentation, which rank 0 finds. Throws UsageError.
 TrainOptions typed_options(const TrainFlags& flags);
 
 /// All files of the command.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/architecture/accounting.h"
 #include "models/training/training_memory.h"
 #include "models/training/training_search.h"
 #include "runtime/base/check.h"
@@ -37,11 +36,12 @@ std::string remat_words(const std::string& before, Remat remat) {
 /// Refuses a run whose arrays on a rank, of `bytes` or more, cannot be counted in 64 bits.
 void require_countable(const TrainingRun& run, Bytes bytes) {
   const BatchShape& batch = run.options.batch;
-  require(
-      bytes <= kBeyondAnyMachine,
-      "train of {:.3g} parameters, --batch {}, --seq {}: each rank has {} of arrays or more; at most {} are counted",
-      static_cast<double>(parameter_count(run.config)), batch.sequences, batch.tokens, to_string(bytes),
-      to_string(kBeyondAnyMachine));
+  const std::string typed = std::holds_alternative<MlpConfig>(run.config)
+                                ? fmt::format("--size B={}", batch.sequences)
+                                : fmt::format("--batch {}, --seq {}", batch.sequences, batch.tokens);
+  require(bytes <= kBeyondAnyMachine,
+          "train of {:.3g} parameters, {}: each rank has {} of arrays or more; at most {} are counted",
+          static_cast<double>(run.parameters()), typed, to_string(bytes), to_string(kBeyondAnyMachine));
 }
 
 /// The most bytes of arrays on a rank in a step or an evaluation.

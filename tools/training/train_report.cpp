@@ -11,6 +11,7 @@
 #include "tools/report/report.h"
 #include "tools/report/run_page.h"
 #include "tools/trace/busy.h"
+#include "tools/trace/timed_lines.h"
 
 namespace shardline::tools {
 namespace {
@@ -31,8 +32,45 @@ std::string memory_text(const TrainRecord& record) {
 /// Empty if the run was interrupted.
 std::string loss_text(const TrainRecord& record) {
   if (!record.val_loss) return "";
+  if (!record.bigram_loss)
+    return fmt::format("held-out loss {:.4f}, {:.4f} in the first step", *record.val_loss, record.steps.front().loss);
   return fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}",
-                     *record.val_loss, record.bigram_loss, std::log(256.0));
+                     *record.val_loss, *record.bigram_loss, std::log(256.0));
+}
+
+std::string heading(const Region& region, bool of_several) {
+  const std::string pass = region.pass == Pass::forward    ? "forward pass"
+                           : region.pass == Pass::backward ? "backward pass"
+                                                           : "update";
+  return of_several && region.pass != Pass::update
+             ? fmt::format("{} of micro-batch {}:\n", pass, region.micro_batch + 1)
+             : pass + ":\n";
+}
+
+/// The program line by line, in the order in which it is written, with a heading for each pass. Empty if the record has
+/// no listing.
+std::string listing_text(const TrainRecord& record) {
+  if (record.listing.empty()) return "";
+  std::vector<TimedStep> steps;
+  for (const ListedStep& step : record.listing) steps.push_back(step.timed);
+  const std::vector<std::string> lines = timed_lines(steps);
+  std::string text =
+      "\nprogram of every rank, each line timed on the slowest; medians over the steps\n" + lines[0] + "\n";
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Region& region = record.listing[i].region;
+    const Region* before = i > 0 ? &record.listing[i - 1].region : nullptr;
+    const bool begins = before == nullptr || before->pass != region.pass || before->micro_batch != region.micro_batch;
+    if (begins) text += heading(region, record.form.micro_batches > 1);
+    text += lines[i + 1] + "\n";
+  }
+  return text;
+}
+
+Json operations_json(const TrainRecord& record) {
+  if (record.listing.empty()) return kinds_json(record.comparison.kinds);
+  Json operations = Json::array();
+  for (const ListedStep& step : record.listing) operations.push_back(operation_json(step.timed));
+  return operations;
 }
 
 Json steps_json(const TrainRecord& record) {
@@ -70,13 +108,17 @@ Plot loss_plot(const TrainRecord& record) {
   for (std::size_t i = 0; i < record.steps.size(); i += stride) {
     losses.points.emplace_back(static_cast<double>(i + 1), record.steps[i].loss);
   }
-  Plot plot{"", {"step", Scaling::linear, plain_number}, {"loss, nats", Scaling::linear, plain_number}, {losses}, {}};
+  Plot plot{"",
+            {"step", Scaling::linear, plain_number},
+            {record.bigram_loss ? "loss, nats" : "loss", Scaling::linear, plain_number},
+            {losses},
+            {}};
   const auto last = static_cast<double>(record.steps.size());
   const auto level = [&](const std::string& name, double loss) {
     plot.guides.push_back({fmt::format("{} {:.4f}", name, loss), {0, loss}, {last, loss}});
   };
   if (record.val_loss) level("held out, at the end", *record.val_loss);
-  if (record.val_loss) level("bigram table", record.bigram_loss);
+  if (record.bigram_loss) level("bigram table", *record.bigram_loss);
   return plot;
 }
 
@@ -96,10 +138,11 @@ std::string result_text(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
   const std::string loss = loss_text(record);
   const std::string operations = table(comparison.kinds);
-  return fmt::format("\n{}{}{}{}{}\n{}\n{}\n{}\n{}", operations, explained_words(operations),
+  return fmt::format("\n{}{}{}{}{}\n{}\n{}\n{}\n{}{}", operations, explained_words(operations),
                      impossible_rates(comparison, job.predictions()), busy_line(comparison.busiest),
                      overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, job.predictions()),
-                     step_text(job, record), memory_text(record), loss.empty() ? loss : loss + "\n");
+                     step_text(job, record), memory_text(record), loss.empty() ? loss : loss + "\n",
+                     listing_text(record));
 }
 
 void add_keys(Json& json, Job& job, const TrainRecord& record) {
@@ -109,13 +152,13 @@ void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
-  json["bigram_loss"] = record.val_loss ? Json(record.bigram_loss) : Json();
+  json["bigram_loss"] = record.bigram_loss ? Json(*record.bigram_loss) : Json();
   json["parameters"] = record.parameters;
   json["flops_per_step"] = record.flops_per_step.value;
   json["mfu"] = record.mfu;
   json["peak_memory_bytes"] = {{"predicted", record.predicted_memory.value},
                                {"measured", record.measured_memory.value}};
-  json["operations"] = kinds_json(record.comparison.kinds);
+  json["operations"] = operations_json(record);
   json["comparison"] = comparison_json(record.comparison, job.predictions());
   json["overlap"] = overlap_json(record.overlap);
   json["program"] = record.program;

@@ -7,11 +7,18 @@
 #include "models/strategy/auto_strategy.h"
 #include "models/training/training.h"
 #include "tools/job.h"
+#include "tools/report/operation_row.h"
 #include "tools/report/page.h"
 #include "tools/report/timeline_plot.h"
 #include "tools/trace/diagnosis.h"
 
 namespace shardline::tools {
+
+/// A line of the program.
+struct ListedStep {
+  Region region;
+  TimedStep timed;
+};
 
 /// The result of `shardline train`. It is equal on every rank.
 struct TrainRecord {
@@ -21,20 +28,22 @@ struct TrainRecord {
   double tokens_per_step = 0;
   Index parameters = 0;
   std::vector<std::string> program;  ///< in notation
+  std::vector<ListedStep> listing;   ///< the lines of the program with their times, if they are shown one by one
   std::vector<StepResult> steps;
   bool interrupted = false;
   Comparison comparison;  ///< `measured` is the median step
   Overlap overlap;
-  bool needs_the_cores = false;    ///< collectives cannot run beside computation
-  std::optional<double> val_loss;  ///< none if the run was interrupted
-  double bigram_loss = 0;
+  bool needs_the_cores = false;       ///< collectives cannot run beside computation
+  std::optional<double> val_loss;     ///< none if the run was interrupted
+  std::optional<double> bigram_loss;  ///< of text, beside val_loss
   Flops flops_per_step;
   double mfu = 0;
   Bytes predicted_memory;
   Bytes measured_memory;
 };
 
-/// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses.
+/// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses;
+/// the listing, if there is one.
 std::string result_text(Job& job, const TrainRecord& record);
 /// Adds the keys of a train record.
 void add_keys(Json& json, Job& job, const TrainRecord& record);

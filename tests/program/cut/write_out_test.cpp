@@ -35,8 +35,8 @@ TEST(WriteOut, OneMicroBatchIsTheProgramItself) {
     const RankProgram program = micro("X=2,Y=2", strategy, 1);
     const WrittenOut written = write_out(program, 1);
     EXPECT_EQ(lines(written.program), lines(program));
-    ASSERT_EQ(written.tokens.size(), 1U);
-    for (const auto& [input, own] : written.tokens[0]) EXPECT_EQ(own, input);
+    ASSERT_EQ(written.samples.size(), 1U);
+    for (const auto& [input, own] : written.samples[0]) EXPECT_EQ(own, input);
   }
 }
 
@@ -110,7 +110,7 @@ TEST(WriteOut, FsdpScattersEachPart) {
 TEST(WriteOut, EachMicroBatchHasItsOwnTokens) {
   const WrittenOut written = write_out(micro("X=2", "dp=X", 4), 4);
   std::set<ArrayId> tokens;
-  for (const auto& each : written.tokens) {
+  for (const auto& each : written.samples) {
     EXPECT_EQ(each.size(), 2U);
     for (const auto& [input, own] : each) {
       tokens.insert(own);

@@ -126,8 +126,8 @@ TEST(PrintedLines, OfConversionsParse) {
 TEST(PrintedLines, OfTransformersParseButForOtherKernels) {
   Seen seen;
   const TrainingStep step = small_training_step(false, true, 2);
-  const Transformer inference = make_inference(small_config(true), small_batch(true));
-  const Transformer evaluation = make_evaluation(small_config(true, true), small_batch(true));
+  const Model inference = make_inference(small_config(true), small_batch(true));
+  const Model evaluation = make_evaluation(small_config(true, true), small_batch(true));
   for (const Program* program : {&step.model.program, &inference.program, &evaluation.program}) {
     for (const char* strategy : {"dp", "zero1", "fsdp"}) expect_parses(partitioned(*program, "X=2", strategy), seen);
     for (const char* strategy : {"tp", "tp_seq", "tp_g"}) expect_parses(partitioned(*program, "Y=2", strategy), seen);

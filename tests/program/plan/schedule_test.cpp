@@ -261,7 +261,7 @@ TEST(Schedule, FusesLargeProductsOverLinksThatMoveBesideThem) {
   TransformerConfig config = small_config(true, false, 1);
   config.d_model = 2048;
   config.d_ff = 8192;
-  const Transformer model = make_evaluation(config, {8, 512});
+  const Model model = make_evaluation(config, {8, 512});
   const RankProgram program = partitioned(model.program, "Y=4", "tp_seq");
   const auto fused = [&](bool frees, double bandwidth) {
     const ProgramSchedule made = schedule(program, machine(program, frees, bandwidth), {});

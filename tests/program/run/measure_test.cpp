@@ -46,9 +46,24 @@ TEST_F(Measure, CollectivesGoFromTheLastEntryToTheLastExit) {
   ASSERT_EQ(measured.size(), 2U);
   EXPECT_EQ(measured[0].count, 2);
   EXPECT_DOUBLE_EQ(measured[0].total.value, (100.0 - last) + 2);
+  EXPECT_DOUBLE_EQ(measured[0].median.value, ((100.0 - last) + 2) / 2);  // the mean of the two in the middle
   EXPECT_DOUBLE_EQ(measured[0].exposed.value, 2.0 * last + 1);
   EXPECT_EQ(measured[1].count, 1);
   EXPECT_DOUBLE_EQ(measured[1].total.value, 1.0 + last);
+}
+
+TEST_F(Measure, TheMedianIsTheMiddleRunAndNotTheMean) {
+  const Mesh mesh(AbstractMesh({{"X", world.size()}}), world);
+  collectives::Engine engine(mesh);
+  Trace trace = aligned();
+  const int product = trace.describe({.name = "product", .kind = "einsum"});
+  trace.describe({.name = "never run", .kind = "einsum"});
+  record(trace, product, 1000, 1064);
+  record(trace, product, 1100, 1102);
+  record(trace, product, 1200, 1201, 0, 2);  // two operations as one: half of it each
+  const std::vector<Measured> measured = measure(trace, engine);
+  EXPECT_DOUBLE_EQ(measured[0].median.value, 2);
+  EXPECT_DOUBLE_EQ(measured[1].median.value, 0);
 }
 
 TEST_F(Measure, ALateEntryMakesACollectiveShortAndNeverNegative) {

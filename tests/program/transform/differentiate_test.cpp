@@ -14,6 +14,7 @@
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
+#include "program/ops/squared_error.h"
 #include "program/ops/sum_squares.h"
 #include "runtime/base/counter_rng.h"
 #include "tests/program/programs.h"
@@ -160,6 +161,12 @@ TEST(Differentiate, CrossEntropy) {
   expect_gradients(p, cross_entropy(p, "y", logits, p.add_input("labels", {"B", "T"}, Role::tokens)));
 }
 
+TEST(Differentiate, SquaredErrorInBothOperands) {
+  Program p = sized();
+  const ArrayId out = p.add_input("out", {"B", "D"}, Role::activation);
+  expect_gradients(p, squared_error(p, "y", out, p.add_input("target", {"B", "D"}, Role::activation), 3));
+}
+
 TEST(Differentiate, Mlp) {
   const Mlp mlp = make_mlp({3, 4, 5});
   Program p = mlp.program;
@@ -174,7 +181,7 @@ TEST(Differentiate, Mlp) {
 TEST(Differentiate, Transformer) {
   for (const bool tied : {false, true}) {
     const TrainingStep step = small_training_step(false, tied, 2);
-    const Transformer forward = make_evaluation(small_config(false, tied, 2), small_batch(false));
+    const Model forward = make_evaluation(small_config(false, tied, 2), small_batch(false));
     Values inputs = random_inputs(step.model.program, 3);
     Values values = run_unsharded(step.model.program, inputs);
     const Values own = random_inputs(forward.program, 3);

@@ -1,0 +1,46 @@
+#include "kernels/squared_error.h"
+
+#include "kernels/support/lanes.h"
+#include "kernels/support/rows.h"
+
+namespace shardline::kernels {
+
+template <class T>
+void squared_error(View<const T> out, View<const T> target, double scale, View<T> loss) {
+  check_elements("squared_error", "target", target.shape, out.size());
+  check_elements("squared_error", "the result", loss.shape, 1);
+  const double sum = sum_lanes<double>(out.size(), [&](Index begin, auto count) -> Lanes<double> {
+    const Lanes<T> difference = load(out.data + begin, count) - load(target.data + begin, count);
+    return difference.template cast<double>().square();
+  });
+  loss[0] = static_cast<T>(scale * sum);
+}
+
+template <class T>
+void squared_error_grad(View<const T> out, View<const T> target, double d_loss, double scale, View<T> d_out) {
+  check_elements("squared_error_grad", "target", target.shape, out.size());
+  check_elements("squared_error_grad", "d_out", d_out.shape, out.size());
+  const T factor = static_cast<T>(2 * scale * d_loss);
+  for_lanes(out.size(), [&](Index begin, auto count) {
+    const Lanes<T> difference = load(out.data + begin, count) - load(target.data + begin, count);
+    store<T>(factor * difference, d_out.data + begin, count);
+  });
+}
+
+Cost squared_error_cost(Index count, Index element_size) {
+  const auto elements = static_cast<double>(count);
+  return {Flops(3 * elements), Bytes(2 * elements * static_cast<double>(element_size))};
+}
+
+Cost squared_error_grad_cost(Index count, Index element_size) {
+  const auto elements = static_cast<double>(count);
+  return {Flops(2 * elements), Bytes(3 * elements * static_cast<double>(element_size))};
+}
+
+#define SHARDLINE_INSTANTIATE(T)                                              \
+  template void squared_error(View<const T>, View<const T>, double, View<T>); \
+  template void squared_error_grad(View<const T>, View<const T>, double, double, View<T>);
+SHARDLINE_INSTANTIATE(float)
+SHARDLINE_INSTANTIATE(double)
+
+}  // namespace shardline::kernels

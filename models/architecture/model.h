@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/ir/program.h"
+
+namespace shardline {
+
+/// Sequences and tokens per sequence of one run. For a model without sequences every token is a sequence of its own.
+struct BatchShape {
+  Index sequences = 0;  ///< B
+  Index tokens = 0;     ///< T
+};
+
+/// A parameter of a model in the program, its form in a Hugging Face checkpoint, and how it starts.
+struct ModelParameter {
+  ArrayId array = -1;
+  std::string checkpoint_name;
+  /// A checkpoint stores a projection as a matrix [out, in]. This many of our leading dims are its `in`. 0:
+  /// stored without a change.
+  int input_dims = 0;
+  double initial_deviation = 0;  ///< standard deviation of the first values; a parameter of one dim starts as ones
+};
+
+/// A model as a logical program.
+struct Model {
+  Program program;
+  std::vector<ModelParameter> parameters;
+  /// Inputs that a batch fills. Their first dim is B. A Transformer has ids[B,T] and, with a loss, labels[B,T]; an MLP
+  /// has In[B,D] and Target[B,D].
+  std::vector<ArrayId> samples;
+  ArrayId result = -1;  ///< logits[B,T,V], or Out[B,D]
+  ArrayId loss = -1;    ///< mean over the batch; -1 for inference
+};
+
+}  // namespace shardline

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "kernels/adamw.h"
+#include "models/architecture/model.h"
+#include "program/transform/rematerialise.h"
+
+namespace shardline {
+
+/// Plain gradient descent: w' = w - learning_rate * gradient, without clipping.
+struct PlainDescent {};
+
+/// How parameters follow their gradients. AdamW clips by the norm of all gradients together. Under it parameters of one
+/// dim have no weight decay.
+using Optimizer = std::variant<kernels::AdamWOptions, PlainDescent>;
+
+/// Element types of a training step.
+struct TrainingTypes {
+  DType model = DType::f32;    ///< of parameters, activations and gradients
+  DType moments = DType::f32;  ///< of the optimizer
+};
+
+/// How the step of a batch is computed. None of it changes the result beyond rounding.
+struct StepForm {
+  Index micro_batches = 1;    ///< equal parts of the batch that pass through the model one after the other
+  Remat remat = Remat::none;  ///< what stays of the forward pass
+};
+
+/// The arrays of the update of a training step, besides the gradients.
+struct TrainingArrays {
+  ArrayId loss_seed = -1;      ///< input: one
+  ArrayId learning_rate = -1;  ///< input
+  ArrayId step = -1;           ///< input, counts from 1; -1 if the optimizer does not count
+  ArrayId norm_squared = -1;   ///< output: of the whole gradient
+};
+
+/// The program of a training step, and its arrays.
+struct TrainingStep {
+  Model model;
+  TrainingArrays arrays;
+  std::vector<ArrayId> gradients;  ///< of model.parameters, in their order
+};
+
+/// What is added to a model with a loss.
+struct StepOptions {
+  Optimizer optimizer;
+  DType moments = DType::f32;
+  StepForm form;                       ///< the model is that of one micro-batch; its loss is its part of the mean
+  std::vector<ArrayId> also_wanted{};  ///< arrays whose gradients are made too, as outputs
+};
+
+/// Forward and backward pass and the update, in one program. Its state is the parameters and, under AdamW, their two
+/// moments. With several micro-batches: the program of one of them, whose sums write_out() carries on, and the update
+/// of the whole step.
+TrainingStep add_training(Model model, const StepOptions& options);
+
+/// The shape of one of so many equal parts of a batch. Throws UsageError unless they divide its sequences.
+BatchShape micro_batch_of(const BatchShape& batch, Index micro_batches);
+
+}  // namespace shardline

@@ -40,6 +40,7 @@ Json layout_json(const ParityLayout& layout, const ParityDifference& difference)
           {"grad_diff", number(difference.gradient)},
           {"norm_diff", number(difference.norm)},
           {"weight_diff", number(difference.weight)},
+          {"same_bits", difference.same_bits},
           {"planted", difference.planted},
           {"pass", difference.passes()}};
 }
@@ -49,7 +50,8 @@ std::string head() {
 }
 
 std::string row(const ParityLayout& layout, const ParityDifference& difference, bool breaks) {
-  const char* verdict = !difference.passes() ? "DIFFERS" : breaks && !difference.planted ? "no place" : "equal";
+  const char* verdict = difference.passes() ? "" : difference.same_bits ? "DIFFERS" : "BITS";
+  verdict = !difference.passes() ? verdict : breaks && !difference.planted ? "no place" : "equal";
   return fmt::format("{:<12} {:>8.1e} {:>8.1e} {:>8.1e} {:>8.1e} {:<8} {}\n", layout.mesh.to_string(), difference.loss,
                      difference.gradient, difference.norm, difference.weight, verdict, to_string(layout));
 }

@@ -179,7 +179,8 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
 /// Saves the trained model.
 void save(const Job& job, const Trainer& trainer, const std::string& folder) {
   const TrainingNotes notes{trainer.options().batch.tokens, job.given_machine() ? job.given_machine()->hash : ""};
-  save_checkpoint(trainer.state(), folder, std::get<TransformerConfig>(trainer.run().config), trainer.model(), notes);
+  save_checkpoint(trainer.state(), folder, std::get<TransformerConfig>(trainer.run().config), trainer.model(), notes,
+                  job.world());
   job.print(fmt::format("saved to {}\n", folder));
 }
 

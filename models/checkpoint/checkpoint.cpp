@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "runtime/base/check.h"
 #include "runtime/base/number.h"
@@ -12,6 +13,7 @@
 #include "runtime/host/files.h"
 #include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
+#include "runtime/mpi/request.h"
 
 namespace shardline {
 namespace {
@@ -125,27 +127,86 @@ std::vector<std::vector<Range>> distinct_blocks(const StateArray& array, const A
   return blocks;
 }
 
-/// Collective over the mesh of `state`: sends every block of a parameter from rank 0 to its
-/// holders.
-void load_parameter(const WeightFiles* files, const ModelParameter& parameter, const StateArray& array, State& state) {
-  const Mesh& mesh = state.engine().mesh();
-  const std::vector<Range> mine = box(array.shape, array.sharding, mesh.axes(), mesh.rank());
-  for (const std::vector<Range>& block : distinct_blocks(array, mesh.axes())) {
-    const std::string bytes =
-        mpi::on_root(mesh.comm(), 0, [&] { return packed(read_block(*files, parameter, array, block)); });
-    if (block == mine) state.set(array.name, unpacked(bytes, array.dtype, shape_of(block)));
+/// The array of a parameter as its holders have it. Other ranks learn its type and blocks from them.
+struct Held {
+  int home = 0;  ///< the first rank that has it
+  StateArray array;
+  std::vector<std::vector<Range>> blocks;  ///< the different ones
+};
+
+/// Type and boxes as text: numbers in order.
+std::string text_of(DType dtype, const std::vector<std::vector<Range>>& boxes) {
+  std::string text = std::to_string(static_cast<int>(dtype));
+  for (const std::vector<Range>& box : boxes) {
+    for (const Range& range : box) text += fmt::format(" {} {}", range.begin, range.end);
   }
+  return text;
+}
+
+/// Collective over `comm`: who has the array of a parameter, and how. Throws Error if nobody has it.
+Held held_array(const State& state, const Program& program, const ModelParameter& parameter,
+                const mpi::Communicator& comm) {
+  const Array& array = program.array(parameter.array);
+  const double first = comm.min(state.contains(array.name) ? comm.rank() : comm.size());
+  SHARDLINE_CHECK(first < comm.size(), "no rank of {} has {}", comm.size(), array.name);
+  Held held{.home = static_cast<int>(first), .array = {}, .blocks = {}};
+  held.array.name = array.name;
+  held.array.shape = array.shape;
+  std::string text;
+  if (state.contains(array.name)) {
+    const StateArray& mine = state.array(array.name);
+    text = text_of(mine.dtype, distinct_blocks(mine, state.engine().mesh().axes()));
+  }
+  std::istringstream numbers(comm.broadcast(text, held.home));
+  int dtype = 0;
+  numbers >> dtype;
+  held.array.dtype = static_cast<DType>(dtype);
+  for (Range range; numbers >> range.begin >> range.end;) {
+    if (held.blocks.empty() || held.blocks.back().size() == array.shape.size()) held.blocks.emplace_back();
+    held.blocks.back().push_back(range);
+  }
+  return held;
+}
+
+/// Collective over `comm`: sends every block of a parameter from rank 0 to its holders.
+void load_parameter(const WeightFiles* files, const ModelParameter& parameter, const Held& held, State& state,
+                    const mpi::Communicator& comm) {
+  const StateArray& array = held.array;
+  const bool here = state.contains(array.name);
+  std::vector<Range> mine;
+  if (here) {
+    const Mesh& mesh = state.engine().mesh();
+    mine = box(array.shape, state.array(array.name).sharding, mesh.axes(), mesh.rank());
+  }
+  for (const std::vector<Range>& block : held.blocks) {
+    const std::string bytes =
+        mpi::on_root(comm, 0, [&] { return packed(read_block(*files, parameter, array, block)); });
+    if (here && block == mine) state.set(array.name, unpacked(bytes, array.dtype, shape_of(block)));
+  }
+}
+
+/// Collective over `comm`: the whole array on rank 0; empty on the others.
+std::optional<Tensor> whole_on_root(const State& state, const Held& held, const mpi::Communicator& comm) {
+  constexpr int kTag = 0;
+  std::optional<Tensor> whole;
+  if (state.contains(held.array.name)) whole = state.gather(held.array.name);
+  const bool sends = comm.rank() == held.home && held.home != 0;
+  if (sends) mpi::isend(comm, {whole->data(), whole->bytes(), nullptr}, {0, kTag}).wait();
+  if (comm.rank() != 0) return std::nullopt;
+  if (held.home == 0) return whole;
+  whole.emplace(held.array.dtype, held.array.shape);
+  mpi::irecv(comm, {whole->data(), whole->bytes(), nullptr}, {held.home, kTag}).wait();
+  return whole;
 }
 
 }  // namespace
 
 void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config, const Model& model,
-                     const TrainingNotes& notes) {
-  const mpi::Communicator& comm = state.engine().mesh().comm();
+                     const TrainingNotes& notes, const mpi::Communicator& comm) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const ModelParameter& parameter : model.parameters) {
-    const Tensor whole = state.gather(model.program.array(parameter.array).name);
-    if (comm.rank() == 0) tensors.emplace_back(parameter.checkpoint_name, to_stored(parameter, whole));
+    const std::optional<Tensor> whole = whole_on_root(state, held_array(state, model.program, parameter, comm), comm);
+    if (whole) tensors.emplace_back(parameter.checkpoint_name, to_stored(parameter, *whole));
   }
   mpi::on_root(comm, 0, [&] {
     std::error_code failure;
@@ -184,11 +245,11 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
   return checkpoint;
 }
 
-void load_parameters(const Checkpoint& checkpoint, State& state) {
+void load_parameters(const Checkpoint& checkpoint, State& state, const mpi::Communicator& comm) {
   const Model model = make_inference(checkpoint.config, {1, 1});
   for (const ModelParameter& parameter : model.parameters) {
-    const StateArray& array = state.array(model.program.array(parameter.array).name);
-    load_parameter(checkpoint.files.get(), parameter, array, state);
+    const Held held = held_array(state, model.program, parameter, comm);
+    load_parameter(checkpoint.files.get(), parameter, held, state, comm);
   }
 }
 

@@ -27,11 +27,12 @@ struct TrainingNotes {
   std::string machine_hash;  ///< of the machine file that decided; empty for built-in values
 };
 
-/// Collective over the mesh of `state`. Rank 0 writes the parameters of `model` from the state. Throws on every
+/// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. Rank 0 writes
+/// the parameters of `model` from the states. Throws on every
 /// rank: UsageError if the folder or a file in it cannot be created, ResultError if a file cannot be written.
 /// Each file appears whole or not at all, the weights first.
 void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config, const Model& model,
-                     const TrainingNotes& notes);
+                     const TrainingNotes& notes, const mpi::Communicator& comm);
 
 /// The files that save_checkpoint() writes.
 std::vector<std::string> saved_files(const std::string& folder);
@@ -42,11 +43,11 @@ std::vector<std::string> saved_files(const std::string& folder);
 /// projection equal to the embedding.
 Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder);
 
-/// Collective over the mesh of `state`: loads every parameter of the model in the dims and the element type of
-/// the state. Rank 0 of the mesh must be rank 0 of the checkpoint. It reads block by block. No rank holds a
+/// Collective over `comm`, as save_checkpoint(): loads every parameter of the model in the dims and the element type of
+/// the states. Rank 0 of `comm` must be rank 0 of the checkpoint. It reads block by block. No rank holds a
 /// whole array unless its block is a whole array. Throws ResultError on every rank if a tensor holds NaN or
 /// infinity, or a number too large for the element type.
-void load_parameters(const Checkpoint& checkpoint, State& state);
+void load_parameters(const Checkpoint& checkpoint, State& state, const mpi::Communicator& comm);
 
 /// The most copies of a block that a rank holds while it loads one, besides the state's.
 inline constexpr double kLoadingBlocks = 5;

@@ -40,7 +40,7 @@ Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Chec
       plan_(std::move(plan)),
       state_(engine, plan_state({plan_.compiled().get()})),
       executor_(plan_.compiled(), state_) {
-  load_parameters(checkpoint, state_);
+  load_parameters(checkpoint, state_, engine.mesh().comm());
 }
 
 std::vector<double> Inference::logits_after(const std::string& text) {

@@ -48,6 +48,12 @@ const std::vector<std::vector<Choice>>& factors() {
        {"remat=matmuls", [](ParityLayout& l) { l.form.remat = Remat::matmuls; }},
        {"remat=stream", [](ParityLayout& l) { l.form.remat = Remat::stream; }},
        {"remat=block", [](ParityLayout& l) { l.form.remat = Remat::block; }}},
+      {{"", usual},
+       {"timetable=gpipe", [](ParityLayout& l) { l.pipeline.timetable = "gpipe"; }},
+       {"timetable=zb_h1", [](ParityLayout& l) { l.pipeline.timetable = "zb_h1"; }},
+       {"timetable=interleaved", [](ParityLayout& l) { l.pipeline.timetable = "interleaved"; }},
+       {"timetable=interleaved_zb", [](ParityLayout& l) { l.pipeline.timetable = "interleaved_zb"; }},
+       {"timetable=zb_v", [](ParityLayout& l) { l.pipeline.timetable = "zb_v"; }}},
       {{"", usual}, {"by-price", [](ParityLayout& l) { l.by_price = true; }}},
       {{"", usual}, {"messages", [](ParityLayout& l) { l.shared_memory = false; }}},
       {{"", usual}, {"tied", [](ParityLayout& l) { l.tied = true; }}},
@@ -76,6 +82,23 @@ class Space {
 
   /// The number of axes of mesh `number`.
   std::size_t axes(int number) const { return meshes_[static_cast<std::size_t>(number)].axes().size(); }
+
+  /// True if value `a` of factor `f` and value `b` of factor `g` cannot stand together: only one axis makes stages.
+  bool clash(std::size_t f, int a, std::size_t g, int b) const {
+    const auto stages = [&](std::size_t factor, int value) {
+      return is_role(factor) && value >= 0 && makes_stages(AxisRole::all()[static_cast<std::size_t>(value)].row());
+    };
+    return f != g && stages(f, a) && stages(g, b);
+  }
+
+  bool stands(const Case& made) const {
+    for (std::size_t f = 0; f < made.size(); ++f) {
+      for (std::size_t g = f + 1; g < made.size(); ++g) {
+        if (clash(f, made[f], g, made[g])) return false;
+      }
+    }
+    return true;
+  }
 
   /// True if the mesh of `made` has the axis whose role `factor` is.
   bool has(const Case& made, std::size_t factor) const { return !is_role(factor) || factor <= axes(made[0]); }
@@ -117,7 +140,8 @@ std::set<Pair> pairs_of(const Space& space) {
       for (int a = 0; a < space.size(f); ++a) {
         for (int b = 0; b < space.size(g); ++b) {
           const std::size_t axis = space.is_role(g) ? g : space.is_role(f) ? f : 0;
-          if (axis <= (f == 0 ? space.axes(a) : most_axes)) pairs.insert(pair_of(f, a, g, b));
+          if (axis > (f == 0 ? space.axes(a) : most_axes) || space.clash(f, a, g, b)) continue;
+          pairs.insert(pair_of(f, a, g, b));
         }
       }
     }
@@ -148,6 +172,7 @@ void complete(const Space& space, Case& made, const std::set<Pair>& open) {
       // A mesh must have the axes whose roles are decided already.
       const auto axes = g == 0 ? space.axes(b) : kMostAxes;
       bool fits = true;
+      for (std::size_t f = 0; f < made.size(); ++f) fits = fits && !space.clash(f, made[f], g, b);
       for (std::size_t axis = axes + 1; axis <= kMostAxes; ++axis) fits = fits && made[axis] < 0;
       const int gained = fits ? gain(made, g, b, open) : -1;
       const bool larger = g == 0 && gained == most;  // a mesh of more ranks finds more
@@ -190,6 +215,17 @@ void append_meshes(std::vector<Index>& sizes, Index product, Index ranks, std::v
 }
 
 }  // namespace
+
+std::optional<ParityLayout> plain_layout(const ParityLayout& layout) {
+  const Axis axis = stage_axis(layout.strategy, layout.mesh);
+  if (axis.empty() && layout.form.remat == Remat::none) return std::nullopt;
+  ParityLayout plain = layout;
+  plain.form.remat = Remat::none;
+  if (axis.empty()) return plain;
+  plain.strategy = within_stage(layout.strategy);
+  plain.mesh = layout.mesh.without(axis);
+  return plain;
+}
 
 std::string to_string(const ParityLayout& layout) {
   std::vector<std::string> words = {to_string(layout.strategy)};
@@ -239,7 +275,7 @@ std::vector<ParityLayout> all_layouts(Index ranks) {
   std::vector<ParityLayout> layouts;
   Case made = usual_case(space);
   do {
-    layouts.push_back(space.layout(made));
+    if (space.stands(made)) layouts.push_back(space.layout(made));
   } while (advance(space, made));
   return layouts;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/architecture/transformer.h"
 #include "models/strategy/strategies.h"
+#include "models/training/pipeline_plan.h"
 #include "program/plan/schedule.h"
 #include "runtime/layout/abstract_mesh.h"
 
@@ -19,9 +21,13 @@ struct ParityLayout {
   bool by_price = false;                  ///< prices assign every operation, not the strategy's table
   bool shared_memory = true;              ///< false: every collective goes by messages, as between nodes
   StepForm form = {};                     ///< micro-batches, rematerialisation
+  PipelineOptions pipeline = {};          ///< if the strategy makes stages
   bool tied = false;                      ///< the output projection is the embedding; the model is another one then
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };
+
+/// The layout without stages and without rematerialisation, which change no bit. Empty if it has neither.
+std::optional<ParityLayout> plain_layout(const ParityLayout& layout);
 
 /// "fsdp=X,tp=Y fuse=always tied"
 std::string to_string(const ParityLayout& layout);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -60,6 +61,7 @@ class Run {
     run_.options.schedule = layout.schedule;
     run_.options.by_price = layout.by_price;
     run_.options.form = layout.form;
+    run_.options.pipeline = layout.pipeline;
     run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
     if (!layout.shared_memory) {
       constexpr Index kNoRoom = 64;  // bytes: too small for any array
@@ -72,9 +74,11 @@ class Run {
     TrainingPlan plan = plan_training(run_, mesh_.axes());
     bool planted = false;
     if (fault != nullptr && fault->in_program != nullptr) {
-      RankProgram program = plan.step->program();
-      planted = fault->in_program(program);
-      plan.step = compile(std::move(program), {.scheduling = run_.options.schedule, .prices = run_.options.prices});
+      for (StagePrograms& stage : plan.stages) {
+        RankProgram program = stage.step->program();
+        planted = fault->in_program(program) || planted;
+        stage.step = compile(std::move(program), {.scheduling = run_.options.schedule, .prices = run_.options.prices});
+      }
     }
     trainer_ = std::make_unique<Trainer>(engine_, std::move(plan), run_.options.prices);
     for (Index step = 0; step < kSteps; ++step) {
@@ -96,6 +100,23 @@ class Run {
     return run;
   }
 
+  /// Collective over the mesh: true if all numbers of all ranks have the bits of the other run.
+  bool has_bits_of(const ParityRun& other) const {
+    bool same = validation_ == other.validation;
+    for (std::size_t i = 0; i < other.steps.size(); ++i) {
+      same = same && steps_[i].loss == other.steps[i].loss && steps_[i].grad_norm == other.steps[i].grad_norm;
+    }
+    for (const auto& [name, whole] : other.state) {
+      if (!trainer_->state().contains(name)) continue;
+      const Mesh& mesh = trainer_->state().engine().mesh();
+      const Sharding& sharding = trainer_->state().array(name).sharding;
+      const Tensor wanted = whole.slice(box(whole.shape(), sharding, mesh.axes(), mesh.rank()));
+      const Tensor& block = trainer_->state().block(name);
+      same = same && std::equal(wanted.data(), wanted.data() + wanted.bytes(), block.data());
+    }
+    return mesh_.comm().min(same ? 1 : 0) > 0;
+  }
+
   /// Collective over the mesh.
   ParityDifference difference(const ParityRun& reference) const {
     ParityDifference result;
@@ -107,6 +128,9 @@ class Run {
     result.loss = std::max(result.loss, relative(validation_, reference.validation, reference.validation));
     const Program& program = trainer_->program().program;
     for (const auto& [name, want] : reference.state) {
+      const bool here = trainer_->state().contains(name);
+      SHARDLINE_CHECK(mesh_.comm().max(here ? 1 : 0) > 0, "no rank has {}", name);
+      if (!here) continue;
       const bool moment = program.array(program.find(name)).role == Role::optimizer_state;
       double& most = moment ? result.gradient : result.weight;
       most = std::max(most, distance(trainer_->state(), name, want));
@@ -168,7 +192,9 @@ ByteData parity_data() {
   });
 }
 
-bool ParityDifference::passes() const { return std::max({loss, gradient, norm, weight}) <= kParityTolerance; }
+bool ParityDifference::passes() const {
+  return same_bits && std::max({loss, gradient, norm, weight}) <= kParityTolerance;
+}
 
 ParityRun parity_reference(bool tied) {
   const mpi::Communicator world = mpi::Communicator::world();
@@ -179,11 +205,57 @@ ParityRun parity_reference(bool tied) {
   return run.whole();
 }
 
+namespace {
+
+/// Collective over `comm`: gives the run of the first rank to all ranks. All need its form.
+void share(const mpi::Communicator& comm, ParityRun& run) {
+  const auto bytes_of = [](const auto& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+  };
+  std::vector<double> numbers = {run.validation};
+  for (const StepResult& step : run.steps) numbers.insert(numbers.end(), {step.loss, step.grad_norm});
+  const std::string shared = comm.broadcast(bytes_of(numbers), 0);
+  numbers.resize(shared.size() / sizeof(double));
+  std::memcpy(numbers.data(), shared.data(), shared.size());
+  run.validation = numbers[0];
+  run.steps.resize(numbers.size() / 2);
+  for (std::size_t i = 0; i < run.steps.size(); ++i) {
+    run.steps[i].loss = numbers[1 + 2 * i];
+    run.steps[i].grad_norm = numbers[2 + 2 * i];
+  }
+  for (auto& [name, array] : run.state) {
+    const std::string bytes =
+        comm.broadcast({reinterpret_cast<const char*>(array.data()), static_cast<std::size_t>(array.bytes())}, 0);
+    array = Tensor(DType::f64, array.shape());
+    std::memcpy(array.data(), bytes.data(), bytes.size());
+  }
+}
+
+/// Collective over `comm`: the plain layout, trained by the first ranks, on all ranks. `form` has the names and shapes
+/// of its arrays.
+ParityRun run_plain(const mpi::Communicator& comm, const ParityLayout& plain, const ParityRun& form) {
+  const bool trains = comm.rank() < plain.mesh.ranks();
+  const mpi::Communicator part = comm.split(trains ? 0 : 1, comm.rank());
+  ParityRun made = form;
+  if (trains) {
+    Run run(part, plain);
+    run.train(nullptr);
+    made = run.whole();
+  }
+  share(comm, made);
+  return made;
+}
+
+}  // namespace
+
 ParityDifference compare_with_reference(const mpi::Communicator& comm, const ParityLayout& layout,
                                         const ParityRun& reference, const Fault* fault) {
   Run run(comm, layout);
   const bool planted = run.train(fault);
   ParityDifference result = run.difference(reference);
+  if (const std::optional<ParityLayout> plain = plain_layout(layout)) {
+    result.same_bits = run.has_bits_of(run_plain(comm, *plain, reference));
+  }
   result.planted = comm.max(planted ? 1 : 0) > 0;
   return result;
 }

@@ -36,17 +36,19 @@ ParityRun parity_reference(bool tied);
 /// The distance of a layout from the reference. Loss and norm are relative to the reference. Arrays are relative to the
 /// largest magnitude of the reference array. Infinity: not a number.
 struct ParityDifference {
-  double loss = 0;       ///< of all steps and of the evaluation
-  double gradient = 0;   ///< of the moments of gradients, which are their means
-  double norm = 0;       ///< of the gradient, before clipping, in all steps
-  double weight = 0;     ///< of the parameters after the last step
-  bool planted = false;  ///< the layout had a place for the fault
+  double loss = 0;        ///< of all steps and of the evaluation
+  double gradient = 0;    ///< of the moments of gradients, which are their means
+  double norm = 0;        ///< of the gradient, before clipping, in all steps
+  double weight = 0;      ///< of the parameters after the last step
+  bool same_bits = true;  ///< as plain_layout(), if there is one
+  bool planted = false;   ///< the layout had a place for the fault
 
   bool passes() const;
 };
 
 /// Collective over `comm`, which has as many ranks as the mesh of `layout`: trains under the layout, with a fault or
-/// none, and compares each rank's blocks with the reference. The same on all ranks.
+/// none, and compares each rank's blocks with the reference. Its first ranks also train the plain layout, if there is
+/// one, and all compare bits with it. The same on all ranks.
 ParityDifference compare_with_reference(const mpi::Communicator& comm, const ParityLayout& layout,
                                         const ParityRun& reference, const Fault* fault = nullptr);
 

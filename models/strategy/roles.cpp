@@ -30,6 +30,7 @@ const std::vector<RoleRow>& strategy_table() {
       {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
       {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
       {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
+      {"pp", {}, {}, {}, {}, {}},  // splits the layers, and no array
   };
   return kTable;
 }
@@ -47,6 +48,11 @@ bool splits_state(const RoleRow& row) { return !row.gradients.empty(); }
 bool splits_products(const RoleRow& row) {
   return std::any_of(row.parameters.begin(), row.parameters.end(),
                      [&](const std::string& dim) { return has_dim(row.work, dim); });
+}
+
+bool makes_stages(const RoleRow& row) {
+  return row.parameters.empty() && row.gradients.empty() && row.stream.empty() && row.tokens.empty() &&
+         row.work.empty();
 }
 
 AxisRole AxisRole::parse(const std::string& name) {

@@ -34,6 +34,8 @@ bool splits_state(const RoleRow& row);
 /// A rank of the axis multiplies by its own part of a weight: it splits the work by a dim of the weights'
 /// split.
 bool splits_products(const RoleRow& row);
+/// The ranks of the axis are stages of a pipeline: each has some of the layers, and the axis splits no array.
+bool makes_stages(const RoleRow& row);
 
 /// A row of the strategy table as a value. Roles have the order of their rows.
 class AxisRole {

@@ -143,6 +143,25 @@ std::string to_string(const Strategy& strategy) {
   return fmt::format("{}", fmt::join(items, ","));
 }
 
+Axis stage_axis(const Strategy& strategy, const AbstractMesh& mesh) {
+  Axis found;
+  for (const auto& [axis, role] : strategy) {
+    if (!makes_stages(role.row())) continue;
+    require(found.empty(), "strategy \"{}\": role {} is on axes {} and {}; only one axis can make stages",
+            to_string(strategy), role.name(), found, axis);
+    found = axis;
+  }
+  return found.empty() || mesh.size(found) == 1 ? Axis() : found;
+}
+
+Strategy within_stage(const Strategy& strategy) {
+  Strategy within;
+  for (const auto& [axis, role] : strategy) {
+    if (!makes_stages(role.row())) within.emplace_back(axis, role);
+  }
+  return within;
+}
+
 Declaration declare(const Program& program, const AbstractMesh& mesh, const Strategy& strategy, const Policy& policy) {
   Declaration declaration;
   declaration.policy = policy;

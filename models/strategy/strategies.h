@@ -20,8 +20,14 @@ Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh);
 /// "fsdp=X,tp=Y"
 std::string to_string(const Strategy& strategy);
 
+/// The axis of the stages of a pipeline; empty if the strategy makes no stages, or if the axis has one rank. Throws
+/// UsageError if two axes make stages.
+Axis stage_axis(const Strategy& strategy, const AbstractMesh& mesh);
+/// The strategy of a stage on its own mesh: without the roles that make stages.
+Strategy within_stage(const Strategy& strategy);
+
 /// Layouts and work of every array of `program` under a strategy. If several axes shard one dim, they have mesh
-/// order.
+/// order. A role that makes stages leaves every array whole.
 Declaration declare(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                     const Policy& policy = {});
 

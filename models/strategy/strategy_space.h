@@ -11,7 +11,7 @@ namespace shardline {
 /// The possible roles of each axis of a mesh.
 using AxisRoles = std::map<Axis, std::vector<AxisRole>>;
 
-/// Every role of the table for every axis.
+/// Every role of the table that splits arrays, for every axis.
 AxisRoles every_role(const AbstractMesh& mesh);
 
 /// The roles of the table that mean something for `program`, for every axis: without a dim T no sequence can be split.

@@ -7,7 +7,11 @@ const Axes& usual_axes() {
   return kAxes;
 }
 
-const Axis& usual_axis(const AxisRole& role) { return usual_axes()[splits_batch(role.row()) ? 0 : 1]; }
+const Axis& usual_axis(const AxisRole& role) {
+  static const Axis kStages = "Z";
+  if (makes_stages(role.row())) return kStages;
+  return usual_axes()[splits_batch(role.row()) ? 0 : 1];
+}
 
 std::vector<AxisRole> usual_roles(const Axis& axis) {
   if (axis == kPodAxis) return {role_between_pods()};

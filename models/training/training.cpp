@@ -7,6 +7,7 @@
 
 #include "collectives/all_reduce.h"
 #include "collectives/shared/arena.h"
+#include "program/price/estimate.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/host/interrupt.h"
@@ -25,16 +26,18 @@ double learning_rate(const TrainingOptions& options, Index step) {
 }
 
 Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware)
-    : engine_(engine), plan_(std::move(plan)) {
-  plan_.step->predict_by(hardware);
-  plan_.evaluation->predict_by(hardware);
-  const StatePlan shared = plan_.state();
-  if (engine.arena() == nullptr && shared.shared_bytes() > 0) {
-    arena_obstacle_ = collectives::give_arena(engine, shared.shared_bytes());
-  }
-  state_ = std::make_unique<State>(engine, shared);
-  step_ = std::make_unique<Executor>(plan_.step, *state_);
-  evaluation_ = std::make_unique<Executor>(plan_.evaluation, *state_);
+    : engine_(engine), plan_(std::move(plan)), stage_(plan_.stage_of(engine.mesh().axes(), engine.mesh().rank())) {
+  if (plan_.pipeline) ranks_ = std::make_unique<StageRanks>(engine.mesh(), plan_.pipeline->axis);
+  collectives::Engine& own = ranks_ ? ranks_->engine() : engine;
+  collectives::Engine* moves = ranks_ ? &ranks_->moves() : nullptr;
+  programs().step->predict_by(hardware);
+  programs().evaluation->predict_by(hardware);
+  const StatePlan shared = programs().state();
+  const Index room = engine.arena() != nullptr ? engine.arena()->capacity() : shared.shared_bytes();
+  if (own.arena() == nullptr && room > 0) arena_obstacle_ = collectives::give_arena(own, room);
+  state_ = std::make_unique<State>(own, shared);
+  step_ = std::make_unique<Executor>(programs().step, *state_, moves);
+  evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, moves);
   initialise();
 }
 
@@ -52,20 +55,28 @@ void Trainer::initialise() {
   if (run().start) {
     run().start(*state_);
   } else {
-    for (const ModelParameter& parameter : model().parameters) fill_by_seed(parameter);
+    for (const ModelParameter& parameter : model().parameters) {
+      if (state_->contains(name_of(parameter))) fill_by_seed(parameter);
+    }
   }
   for (const auto& [before, after] : p.updates) {
     if (p.array(before).role == Role::optimizer_state) state_->fill_zeros(p.array(before).name);
   }
-  step_->set_scalar(plan_.step_model.arrays.loss_seed, 1);
+  set_scalar(plan_.step_model.arrays.loss_seed, 1);
+}
+
+/// Not every stage reads every scalar.
+void Trainer::set_scalar(ArrayId input, double value) {
+  if (program().inputs.contains(input)) step_->set_scalar(input, value);
 }
 
 void Trainer::set_samples(Executor& executor, const SampleSource& data, const Batch& batch) const {
   const RankProgram& program = executor.compiled().program();
   for (std::size_t k = 0; k < batch.inputs.size(); ++k) {
+    if (!program.inputs.contains(batch.inputs[k])) continue;  // another stage reads it
     const Array& array = program.program.array(batch.inputs[k]);
     const Sharding& sharding = program.version(program.inputs.at(batch.inputs[k])).sharding;
-    const std::vector<Range> mine = box(array.shape, sharding, program.mesh, engine_.mesh().rank());
+    const std::vector<Range> mine = box(array.shape, sharding, program.mesh, state_->engine().mesh().rank());
     const Range samples{batch.first + mine[0].begin, batch.first + mine[0].end};
     executor.set(batch.inputs[k], data.block(batch.series, k, samples, mine[1], array.dtype));
   }
@@ -74,15 +85,15 @@ void Trainer::set_samples(Executor& executor, const SampleSource& data, const Ba
 StepResult Trainer::step(const SampleSource& data, Index step) {
   const Axes& all = engine_.mesh().axes().axes();
   Index first = step * options().batch.sequences;
-  for (const std::map<ArrayId, ArrayId>& own : plan_.samples) {
+  for (const std::map<ArrayId, ArrayId>& own : programs().samples) {
     std::vector<ArrayId> inputs;
-    for (const ArrayId input : model().samples) inputs.push_back(own.at(input));
+    for (const ArrayId input : model().samples) inputs.push_back(own.contains(input) ? own.at(input) : ArrayId{-1});
     set_samples(*step_, data, {inputs, Series::training, first});
     first += options().micro_batch().sequences;
   }
-  step_->set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
+  set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
   const ArrayId count = plan_.step_model.arrays.step;
-  if (count >= 0) step_->set_scalar(count, static_cast<double>(step + 1));
+  if (count >= 0) set_scalar(count, static_cast<double>(step + 1));
   // The engine handles interruptions while it waits. MPI does not.
   collectives::max_over(engine_, all, {0});
   const Seconds begin = now();
@@ -118,6 +129,7 @@ std::string Trainer::non_finite_parameter() const {
   // place, plus one for infinity.
   std::size_t mine = 2 * parameters.size();
   for (std::size_t i = 0; i < parameters.size() && mine == 2 * parameters.size(); ++i) {
+    if (!state_->contains(name_of(parameters[i]))) continue;
     const std::string_view wrong = non_finite(state_->block(name_of(parameters[i])));
     if (!wrong.empty()) mine = 2 * i + (wrong == "NaN" ? 0 : 1);
   }
@@ -128,6 +140,21 @@ std::string Trainer::non_finite_parameter() const {
   return fmt::format("{} holds {}", parameters[found / 2].checkpoint_name, found % 2 == 0 ? "NaN" : "infinity");
 }
 
-Bytes Trainer::predicted_memory() const { return plan_.step->liveness().peak(engine_.mesh().rank()); }
+Seconds Trainer::predicted_step() const {
+  if (!plan_.pipeline) return programs().step->time().total;
+  const roofline::Hardware& hardware = programs().step->predictions();
+  Seconds longest;
+  for (const StagePrograms& stage : plan_.stages) {
+    const RankProgram& program = stage.step->program();
+    Seconds update;
+    for (const Step& step : program.steps) {
+      if (step.region.pass == Pass::update) update += estimate(program, step, hardware).price.time;
+    }
+    longest = std::max(longest, update);
+  }
+  return plan_.pipeline->timing(hardware).makespan + longest;
+}
+
+Bytes Trainer::predicted_memory() const { return programs().step->liveness().peak(state_->engine().mesh().rank()); }
 
 }  // namespace shardline

@@ -9,6 +9,7 @@
 #include "models/training/sample_source.h"
 #include "models/training/training_plan.h"
 #include "program/run/execute.h"
+#include "program/run/stage_ranks.h"
 #include "program/run/state.h"
 #include "roofline/price/hardware.h"
 
@@ -48,7 +49,8 @@ class Trainer {
   const TrainingRun& run() const { return plan_.run; }
   const TrainingOptions& options() const { return plan_.run.options; }
   const Model& model() const { return plan_.step_model.model; }
-  const RankProgram& program() const { return plan_.step->program(); }
+  /// Of this rank's stage.
+  const RankProgram& program() const { return programs().step->program(); }
   /// Parameters and moments, by the names of their arrays in the program.
   const State& state() const { return *state_; }
   /// The same, to change an array between two steps.
@@ -63,11 +65,17 @@ class Trainer {
   /// need not.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
   /// The predicted time of a step, by the prices of its operations and its schedule.
-  Seconds predicted_step() const { return plan_.step->time().total; }
+  /// With stages: the simulated time of the timetable, and the longest update of a stage.
+  Seconds predicted_step() const;
   /// The most bytes of arrays on this rank during a step, from liveness.
   Bytes predicted_memory() const;
 
+  const TrainingPlan& plan() const { return plan_; }
+  /// The stage of this rank; 0 without a pipeline.
+  int stage() const { return stage_; }
+
  private:
+  const StagePrograms& programs() const { return plan_.stages[static_cast<std::size_t>(stage_)]; }
   /// Some inputs of an executor, in the order of Model::samples, and the samples that they hold: from number `first`
   /// on.
   struct Batch {
@@ -77,13 +85,16 @@ class Trainer {
   };
   void set_samples(Executor& executor, const SampleSource& data, const Batch& batch) const;
   void initialise();
+  void set_scalar(ArrayId input, double value);
   void fill_by_seed(const ModelParameter& parameter);
   const std::string& name_of(const ModelParameter& parameter) const {
     return program().program.array(parameter.array).name;
   }
 
-  collectives::Engine& engine_;
+  collectives::Engine& engine_;  ///< of all ranks
   TrainingPlan plan_;
+  int stage_ = 0;
+  std::unique_ptr<StageRanks> ranks_;  ///< null without a pipeline
   std::unique_ptr<State> state_;
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;

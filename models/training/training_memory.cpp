@@ -41,9 +41,10 @@ double to_gather(const Elements& of, double item, double ranks) { return item * 
 
 }  // namespace
 
-TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves) {
-  const Compiled& step = *plan.step;
-  const Compiled& evaluation = *plan.evaluation;
+TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank, bool saves) {
+  const StagePrograms& programs = plan.stages.at(static_cast<std::size_t>(stage));
+  const Compiled& step = *programs.step;
+  const Compiled& evaluation = *programs.evaluation;
   const auto item = static_cast<double>(size_of(plan.run.options.dtype));
   const Index ranks = step.program().mesh.ranks();
   const Bytes moments(item * on_heap(step, Role::optimizer_state, rank));
@@ -52,6 +53,14 @@ TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves)
   double initialising = 0;
   double gathering = 0;
   for (const ModelParameter& parameter : plan.step_model.model.parameters) {
+    const bool here = step.program().inputs.contains(parameter.array);
+    if (!here && stage > 0) continue;
+    if (!here) {  // rank 0 of the first stage assembles what others send
+      const auto whole = static_cast<double>(element_count(step.program().program.array(parameter.array).shape));
+      all_weights += item * whole;
+      gathering = std::max(gathering, rank == 0 ? 3 * item * whole : 0.0);
+      continue;
+    }
     const Elements of = elements(step.program(), parameter.array, rank);
     all_weights += item * of.whole;
     initialising = std::max(initialising, to_initialise(elements(step.program(), parameter.array, 0).block, item));
@@ -61,7 +70,7 @@ TrainingMemory training_memory(const TrainingPlan& plan, Index rank, bool saves)
   TrainingMemory memory;
   memory.own = std::max({heap_peak(step, rank), heap_peak(evaluation, rank) + moments, state + Bytes(initialising)});
   if (saves) memory.own = std::max(memory.own, state + Bytes(gathering + (rank == 0 ? all_weights : 0)));
-  memory.arena = Bytes(static_cast<double>(plan.state().shared_bytes()));
+  memory.arena = Bytes(static_cast<double>(programs.state().shared_bytes()));
   return memory;
 }
 

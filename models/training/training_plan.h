@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "models/architecture/mlp.h"
 #include "models/architecture/transformer.h"
 #include "models/strategy/strategies.h"
+#include "models/training/pipeline_plan.h"
 #include "program/plan/compiled.h"
 #include "program/plan/state_plan.h"
 #include "roofline/price/hardware.h"
@@ -30,6 +32,7 @@ struct TrainingOptions {
   bool by_price = false;      ///< prices assign every operation (partition_by_price()), not the strategy's table
   DType dtype = DType::f32;   ///< f32 or f64
   std::uint64_t seed = 0;
+  PipelineOptions pipeline;  ///< if the strategy makes stages
 
   BatchShape micro_batch() const { return {batch.sequences / form.micro_batches, batch.tokens}; }
   double tokens() const { return static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens); }
@@ -57,13 +60,10 @@ struct TrainingRun {
   TrainingStep step_model() const;
 };
 
-/// A training run before it holds an array: its models, and their programs compiled for the ranks of the mesh. A
-/// Trainer runs exactly these programs, so all counts agree.
-struct TrainingPlan {
-  TrainingRun run;
-  TrainingStep step_model;
-  Model evaluation_model;
-  /// For each micro-batch of a step, its own array for each of step_model's inputs that hold samples.
+/// The programs of the ranks of a stage.
+struct StagePrograms {
+  /// For each micro-batch of a step, its own array for each of step_model's inputs that hold samples, if the stage
+  /// reads it.
   std::vector<std::map<ArrayId, ArrayId>> samples;
   std::shared_ptr<Compiled> step;
   std::shared_ptr<Compiled> evaluation;
@@ -72,8 +72,22 @@ struct TrainingPlan {
   StatePlan state() const { return plan_state({step.get(), evaluation.get()}); }
 };
 
+/// A training run before it holds an array: its models, and their programs compiled for the ranks of the mesh. A
+/// Trainer runs exactly these programs, so all counts agree.
+struct TrainingPlan {
+  TrainingRun run;
+  TrainingStep step_model;
+  Model evaluation_model;
+  std::optional<PipelinePlan> pipeline;  ///< if the strategy makes stages
+  std::vector<StagePrograms> stages;     ///< one, if it makes none
+
+  /// The stage of a rank of `mesh`, the mesh of the plan; 0 without a pipeline. And its rank on the mesh of the stage.
+  int stage_of(const AbstractMesh& mesh, Index rank) const;
+  Index rank_in_stage(const AbstractMesh& mesh, Index rank) const;
+};
+
 /// Derives the programs of every rank and checks them. Pure; does not allocate the arrays. Throws UsageError as
-/// declare().
+/// declare(), stage_axis() and plan_pipeline().
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh);
 
 }  // namespace shardline

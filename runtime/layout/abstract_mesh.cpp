@@ -115,6 +115,14 @@ Axes AbstractMesh::axes_that_move() const {
   return result;
 }
 
+AbstractMesh AbstractMesh::without(const Axis& axis) const {
+  std::vector<std::pair<Axis, Index>> others;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (i != position(axis)) others.emplace_back(names_[i], sizes_[i]);
+  }
+  return AbstractMesh(others);
+}
+
 std::string AbstractMesh::to_string() const {
   std::vector<std::string> items;
   for (std::size_t i = 0; i < names_.size(); ++i) items.push_back(fmt::format("{}:{}", names_[i], sizes_[i]));

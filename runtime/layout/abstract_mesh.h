@@ -47,6 +47,9 @@ class AbstractMesh {
   /// The axes of size larger than 1, in mesh order.
   Axes axes_that_move() const;
 
+  /// The mesh of the ranks with one coordinate on `axis`: the other axes. Throws UsageError if there is no such axis.
+  AbstractMesh without(const Axis& axis) const;
+
   /// "{X:2, Y:4}"
   std::string to_string() const;
   bool operator==(const AbstractMesh&) const = default;

@@ -41,6 +41,10 @@ Mesh::Mesh(AbstractMesh axes, const mpi::Communicator& parent)
   crowded_ = node.size() > mpi::cores_of(node);
 }
 
+Mesh::Mesh(AbstractMesh axes, const mpi::Communicator& parent, const Mesh& whole) : Mesh(std::move(axes), parent) {
+  crowded_ = whole.crowded();
+}
+
 const Group& Mesh::group(const Axes& axes) const {
   if (const auto known = groups_.find(axes); known != groups_.end()) return known->second;
   require_distinct(axes, axes_);

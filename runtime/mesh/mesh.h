@@ -28,6 +28,8 @@ class Mesh {
   /// Collective over `parent`, which is duplicated. Throws UsageError with both numbers if the
   /// product of the axes is not the number of ranks.
   Mesh(AbstractMesh axes, const mpi::Communicator& parent);
+  /// The same for some ranks of `whole`: they share the cores of a node with all ranks of `whole`.
+  Mesh(AbstractMesh axes, const mpi::Communicator& parent, const Mesh& whole);
 
   const AbstractMesh& axes() const { return axes_; }
   Index rank() const { return comm_.rank(); }

@@ -85,13 +85,14 @@ TEST_F(Checkpoints, ComeBackInEveryLayout) {
       for (std::size_t p = 0; p < parameters.size(); ++p) {
         saved.state.fill(saved.name(parameters[p]), [p](Index i) { return element(p, i); });
       }
-      save_checkpoint(saved.state, folder(), parity_config(tied), saved.model(), kNotes);
+      save_checkpoint(saved.state, folder(), parity_config(tied), saved.model(), kNotes,
+                      saved.state.engine().mesh().comm());
       const Checkpoint checkpoint = open_checkpoint(world_, folder());
       EXPECT_EQ(checkpoint.sequence, kNotes.sequence);
       for (const auto& [other_axes, other_strategy] : layouts()) {
         SCOPED_TRACE("loaded as " + other_axes + " " + other_strategy);
         Placed loaded(world_, other_axes, other_strategy, dtype, tied);
-        load_parameters(checkpoint, loaded.state);
+        load_parameters(checkpoint, loaded.state, loaded.state.engine().mesh().comm());
         expect_elements(loaded);
       }
     }
@@ -107,11 +108,12 @@ TEST_F(Checkpoints, WhatCannotBeHeldIsRefusedOnEveryRank) {
     const ModelParameter& last = saved.model().parameters.back();
     const Index end = element_count(saved.model().program.array(last.array).shape) - 1;
     saved.state.fill(saved.name(last), [&](Index i) { return i == end ? value : 0; });
-    save_checkpoint(saved.state, folder(), parity_config(false), saved.model(), kNotes);
+    save_checkpoint(saved.state, folder(), parity_config(false), saved.model(), kNotes,
+                    saved.state.engine().mesh().comm());
     const Checkpoint checkpoint = open_checkpoint(world_, folder());
     Placed loaded(world_, axes, strategy, dtype, false);
     try {
-      load_parameters(checkpoint, loaded.state);
+      load_parameters(checkpoint, loaded.state, loaded.state.engine().mesh().comm());
     } catch (const ResultError& error) {
       return std::string(error.what());
     }

@@ -10,7 +10,10 @@
 #include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/training/data.h"
+#include "program/timetable/named.h"
 #include "runtime/base/check.h"
+#include "runtime/base/lists.h"
+#include "runtime/base/number.h"
 #include "runtime/host/files.h"
 #include "tools/options/number_option.h"
 #include "tools/output/output.h"
@@ -64,7 +67,7 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
   TransformerConfig config;
   if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
-    options.run.start = [checkpoint](State& state) { load_parameters(checkpoint, state); };
+    options.run.start = [checkpoint, &world = job.world()](State& state) { load_parameters(checkpoint, state, world); };
     config = checkpoint.config;
     remarks = checkpoint.remarks;
   } else if (flags.model == kTiny) {
@@ -116,11 +119,25 @@ Optimizer optimizer_of(const TrainFlags& flags) {
   return kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 1.0};
 }
 
+/// The numbers of --stage-layers.
+std::vector<int> layers_of(const std::string& text) {
+  std::vector<int> layers;
+  if (text.empty()) return layers;
+  for (const std::string& item : split(text, ',')) {
+    const std::optional<int> count = whole_number<int>(item);
+    require(count && *count >= 0, "--stage-layers {}: \"{}\" is no number of layers; as in 5,4,4,3", text, item);
+    layers.push_back(*count);
+  }
+  return layers;
+}
+
 /// The flags of the training itself.
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
   training.form.micro_batches = flags.micro_batches;
   if (!flags.remat.empty()) training.form.remat = remat_named(flags.remat);
+  training.pipeline.timetable = timetable_row(flags.timetable).name;
+  training.pipeline.layers = layers_of(flags.stage_layers);
   training.optimizer = optimizer_of(flags);
   training.steps = flags.steps.value_or(trains_mlp(flags) ? kMlpSteps : 400);
   training.warmup = std::min<Index>(20, std::max<Index>(1, training.steps / 10));
@@ -156,6 +173,17 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       .add_option("--remat", flags.remat,
                   "What stays of the forward pass: everything (none), products (matmuls), the residual stream (stream) "
                   "or each layer's input (block); default none, with --strategy auto the cheapest that fits")
+      ->check(not_empty());
+  command
+      .add_option("--timetable", flags.timetable,
+                  "In which order the stages of a pipeline (role pp) do their work: " + timetable_names())
+      ->capture_default_str()
+      ->check(not_empty());
+  command
+      .add_option(
+          "--stage-layers", flags.stage_layers,
+          "Layers of each stage, as in 5,4,4,3; of each chunk of layers, where a stage has several. Default: by "
+          "the predicted time of a step")
       ->check(not_empty());
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
   add_mlp_options(command, flags);

@@ -19,6 +19,8 @@ struct TrainFlags {
   std::optional<Index> batch;
   Index micro_batches = 1;
   std::string remat;  ///< empty: not given
+  std::string timetable = "1f1b";
+  std::string stage_layers;
   std::optional<Index> sequence;
   std::string size;
   std::string activation;

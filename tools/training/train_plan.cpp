@@ -46,7 +46,11 @@ void require_countable(const TrainingRun& run, Bytes bytes) {
 
 /// The most bytes of arrays on a rank in a step or an evaluation.
 Bytes most_arrays(const TrainingPlan& plan) {
-  return std::max(plan.step->liveness().peak(0), plan.evaluation->liveness().peak(0));  // rank 0 has the largest blocks
+  Bytes most;
+  for (const StagePrograms& stage : plan.stages) {  // rank 0 of a stage has the largest blocks
+    most = std::max({most, stage.step->liveness().peak(0), stage.evaluation->liveness().peak(0)});
+  }
+  return most;
 }
 
 }  // namespace
@@ -58,18 +62,27 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   require_countable(run, least_training_memory(run, mesh));
   std::vector<PricedStrategy> priced;
   if (options.chooses) priced = choose(job, options, run);
-  const auto need_of = [&](const TrainingPlan& plan, Index rank) {
-    const TrainingMemory memory = training_memory(plan, rank, saves);
+  const auto need_of = [&](const TrainingPlan& plan, int stage, Index rank) {
+    const TrainingMemory memory = training_memory(plan, stage, rank, saves);
     return MemoryNeed{.own = memory.own + options.text_memory, .shared = memory.arena};
   };
   const auto advice = [&](const std::function<bool(const MemoryNeed&)>& fits) {
-    return what_would_fit(run, mesh, [&](const TrainingPlan& plan) { return fits(need_of(plan, 0)); });
+    return what_would_fit(run, mesh, [&](const TrainingPlan& plan) {
+      bool all = true;
+      for (int stage = 0; stage < static_cast<int>(plan.stages.size()); ++stage) {
+        all = all && fits(need_of(plan, stage, 0));
+      }
+      return all;
+    });
   };
   const std::string what =
       fmt::format("train --strategy {}{}", to_string(run.strategy), remat_words(" --remat ", run.options.form.remat));
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
   require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
-  job.require_memory(what, need_of(planned.plan, job.mesh().rank()), advice);
+  job.require_memory(what,
+                     need_of(planned.plan, planned.plan.stage_of(mesh, job.mesh().rank()),
+                             planned.plan.rank_in_stage(mesh, job.mesh().rank())),
+                     advice);
   return planned;
 }
 

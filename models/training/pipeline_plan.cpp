@@ -1,0 +1,85 @@
+#include "models/training/pipeline_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "program/cut/check_stages.h"
+#include "program/cut/spread.h"
+#include "program/cut/task_prices.h"
+#include "program/cut/write_out.h"
+#include "program/timetable/named.h"
+#include "program/timetable/prove.h"
+
+namespace shardline {
+namespace {
+
+/// The layers between embedding and output projection.
+int layers_between(const RankProgram& micro) {
+  int last = 0;
+  for (const Step& step : micro.steps) last = std::max(last, step.region.layer);
+  return last - 1;
+}
+
+/// The costs of each layer, as if it were a stage.
+TaskCosts costs_by_layer(const RankProgram& micro, const Axis& axis, const roofline::Hardware& prices) {
+  StageLayers apart;
+  for (int layer = 0; layer < layers_between(micro) + 2; ++layer) {
+    apart.place.push_back(layer);
+    apart.chunk_of.push_back(layer);
+  }
+  return task_prices(Cut(micro, apart), axis, prices);
+}
+
+/// The events of all stages, proven.
+StageEvents proven_events(const Cut& cut, const Timetable& timetable, const TaskCosts& costs) {
+  const Sends sends = cut.sends(timetable.kinds);
+  StageEvents events = with_moves(timetable, timed(timetable, costs), sends);
+  prove(timetable, events, sends,
+        {.needs = [&](const ChunkTask& task) { return cut.needs(task, is_split(timetable)); }});
+  return events;
+}
+
+}  // namespace
+
+Cut PipelinePlan::cut() const { return {*micro, stage_layers(layers, timetable.place, layers_between(*micro))}; }
+
+Timing PipelinePlan::timing(const roofline::Hardware& hardware) const {
+  return timed(timetable, task_prices(cut(), axis, hardware));
+}
+
+PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, const Axis& axis, int stages,
+                           Index micro_batches, const roofline::Hardware& prices) {
+  const TimetableRequest request{options.timetable, stages, micro_batches};
+  const TaskCosts by_layer = costs_by_layer(micro, axis, prices);
+  PipelinePlan plan{.axis = axis, .timetable = {}, .layers = options.layers, .events = {}, .micro = nullptr};
+  if (plan.layers.empty()) plan.layers = spread_layers(request, by_layer);
+  const std::vector<Seconds> none(static_cast<std::size_t>(stages * timetable_row(options.timetable).chunks_per_stage));
+  const std::vector<int> place = make_timetable(request, {none, none, none, none}).place;
+  const TaskCosts costs = costs_of_chunks(by_layer, stage_layers(plan.layers, place, layers_between(micro)));
+  plan.timetable = make_timetable(request, costs);
+  plan.micro = std::make_shared<const RankProgram>(std::move(micro));
+  plan.events = proven_events(plan.cut(), plan.timetable, costs);
+  return plan;
+}
+
+std::vector<RankProgram> evaluation_stages(const RankProgram& micro, const PipelinePlan& plan) {
+  const std::vector<Seconds> one(plan.timetable.place.size(), Seconds(1));
+  const TaskCosts costs{one, one, one, one};
+  Timetable timetable = forward_only(plan.timetable);
+  timetable.micro_batches = 1;
+  for (std::vector<Task>& order : timetable.orders) {
+    std::erase_if(order, [](const Task& task) { return task.micro_batch > 0; });
+  }
+  const Cut cut(micro, plan.cut().layers());
+  const StageEvents events = proven_events(cut, timetable, costs);
+  std::vector<RankProgram> stages;
+  for (int stage = 0; stage < cut.stages(); ++stage) {
+    stages.push_back(write_out(cut, {.axis = plan.axis, .stage = stage, .micro_batches = 1, .events = events}).program);
+  }
+  std::vector<const RankProgram*> all;
+  for (const RankProgram& stage : stages) all.push_back(&stage);
+  check_stages(micro, all);
+  return stages;
+}
+
+}  // namespace shardline

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/cut/cut.h"
+#include "program/timetable/moves.h"
+#include "program/timetable/timetable.h"
+#include "program/timetable/timing.h"
+#include "roofline/price/hardware.h"
+
+namespace shardline {
+
+/// What is asked of the stages of a run.
+struct PipelineOptions {
+  std::string timetable = "1f1b";
+  std::vector<int> layers = {};  ///< by chunk; empty: spread by the simulated time of a step
+};
+
+/// How the step of a run is cut into stages. Pure data, equal on all ranks.
+struct PipelinePlan {
+  Axis axis;  ///< of the stages
+  Timetable timetable;
+  std::vector<int> layers;                   ///< by chunk, without embedding and output projection
+  StageEvents events;                        ///< proven
+  std::shared_ptr<const RankProgram> micro;  ///< the program of a micro-batch on the mesh of a stage, uncut
+
+  Cut cut() const;
+  /// The time of the tasks, without the update, by the prices of `hardware`.
+  Timing timing(const roofline::Hardware& hardware) const;
+};
+
+/// Cuts the step of `micro_batches` micro-batches over an axis of `stages` stages. `prices` decide where layers lie.
+/// Throws UsageError for an unknown timetable, and for numbers of layers that do not fit.
+PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, const Axis& axis, int stages,
+                           Index micro_batches, const roofline::Hardware& prices);
+
+/// The stages of an evaluation of one micro-batch, with the layers of `plan`: by stage, its program. The forward tasks
+/// alone, one stage after the other.
+std::vector<RankProgram> evaluation_stages(const RankProgram& micro, const PipelinePlan& plan);
+
+}  // namespace shardline

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "program/cut/cut.h"
+#include "program/timetable/task_costs.h"
+#include "roofline/price/hardware.h"
+
+namespace shardline {
+
+/// What the tasks of a cut take: the prices of their steps, one after the other, on the busiest rank. A move has the
+/// price of the largest array that one task sends over the axis of the stages. Throws Error if an axis has no link in
+/// `hardware`.
+TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware);
+
+}  // namespace shardline

@@ -8,6 +8,7 @@
 
 #include "benchmarks/command_line.h"
 #include "kernels/einsum/gemm.h"
+#include "models/training/data.h"
 #include "models/training/training.h"
 #include "program/run/conversion_run.h"
 #include "program/run/measure.h"

@@ -51,6 +51,21 @@ TEST(Accounting, CountsWhatTheProgramHolds) {
   }
 }
 
+/// Six products of 2 B D F in each layer, by the program itself too.
+TEST(Accounting, CountsWhatAnMlpHolds) {
+  const MlpConfig config{.d_model = 4, .d_ff = 6, .layers = 3, .activation = MlpActivation::gelu};
+  const Model model = make_evaluation(config, {5, 1});
+  Index elements = 0;
+  for (const ModelParameter& parameter : model.parameters) {
+    elements += element_count(model.program.array(parameter.array).shape);
+  }
+  EXPECT_EQ(parameter_count(config), elements);
+  const TrainingStep step = make_training_step(config, {5, 1}, PlainDescent{});
+  const auto products = std::count_if(step.model.program.operations.begin(), step.model.program.operations.end(),
+                                      [](const Operation& op) { return op.kind == "einsum"; });
+  EXPECT_DOUBLE_EQ(training_flops(config, {5, 1}).value, static_cast<double>(products) * 2 * 5 * 4 * 6);
+}
+
 TEST(Accounting, CountsFlopsOfATokenWithAttentionApart) {
   const TransformerConfig config = sizes_of_model("llama3-70b");
   const TokenFlops flops = token_flops(config, 8192);

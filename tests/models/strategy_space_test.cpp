@@ -55,6 +55,16 @@ TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   EXPECT_EQ(texts({.mesh = mesh, .roles = every_role(mesh), .alike = a_and_b}), ordered);
 }
 
+/// A program without sequences has none to split.
+TEST(StrategySpace, RolesForAProgram) {
+  const AbstractMesh mesh = AbstractMesh::parse("A=2");
+  Program program;
+  program.sizes = {{"B", 4}, {"D", 4}};
+  EXPECT_EQ(texts({.mesh = mesh, .roles = roles_for(program, mesh)}), (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A"}));
+  program.sizes["T"] = 3;
+  EXPECT_EQ(roles_for(program, mesh), every_role(mesh));
+}
+
 /// The only strategy is tp on A and dp on B, alike or not.
 TEST(StrategySpace, AxesOfOtherRolesAreNotAlike) {
   const auto always = [](const Axis&, const Axis&) { return true; };

@@ -52,10 +52,11 @@ void refuse_options_of_text(const TrainFlags& flags) {
 }
 
 /// AdamW moves every weight by about the rate, and D or F such moves add up in an element of a product. Plain descent
-/// moves by the gradient. That of a mean over D columns has a D in its denominator.
+/// moves by the gradient. That of a mean over D columns has a D in its denominator, and every layer adds its own move.
 double usual_rate(const MlpConfig& config, const Optimizer& optimizer) {
-  const auto width = static_cast<double>(config.d_model);
-  if (std::holds_alternative<PlainDescent>(optimizer)) return 0.02 * width;
+  if (std::holds_alternative<PlainDescent>(optimizer)) {
+    return 0.01 * static_cast<double>(config.d_model) / static_cast<double>(config.layers);
+  }
   return 0.5 / static_cast<double>(std::max(config.d_model, config.d_ff));
 }
 

@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "models/training/data.h"
 #include "models/training/training.h"
 #include "runtime/host/interrupt.h"
 #include "tests/models/temporary_folder.h"

@@ -69,7 +69,7 @@ TEST(MlpTraining, ValuesAreRightOnAllMeshes) {
 /// after the last micro-batch.
 TEST(MlpTraining, TheLossOfSeveralMicroBatchesIsReducedOnce) {
   for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp=Y", "dp=X,dp=Y"}) {
-    const TrainingStep step = make_training_step(kTwoLayers, {12, 1}, PlainDescent{}, {}, 3);
+    const TrainingStep step = make_training_step(kTwoLayers, {12, 1}, PlainDescent{}, {}, {.micro_batches = 3});
     const RankProgram micro = partitioned(step.model.program, "X=2,Y=2", strategy);
     ASSERT_NO_THROW(check(micro)) << strategy;
     std::vector<std::string> reductions;
@@ -83,7 +83,7 @@ TEST(MlpTraining, TheLossOfSeveralMicroBatchesIsReducedOnce) {
 }
 
 TEST(MlpTraining, EachMicroBatchHasItsOwnRows) {
-  const TrainingStep step = make_training_step(kTwoLayers, {12, 1}, PlainDescent{}, {}, 3);
+  const TrainingStep step = make_training_step(kTwoLayers, {12, 1}, PlainDescent{}, {}, {.micro_batches = 3});
   EXPECT_EQ(step.model.program.sizes.at("B"), 4);
   const WrittenOut written = write_out(partitioned(step.model.program, "X=2", "dp=X"), 3);
   ASSERT_EQ(written.samples.size(), 3U);
@@ -92,7 +92,7 @@ TEST(MlpTraining, EachMicroBatchHasItsOwnRows) {
     for (const ArrayId input : step.model.samples) own.insert(each.at(input));
   }
   EXPECT_EQ(own.size(), 6U);
-  EXPECT_THROW(make_training_step(kTwoLayers, {12, 1}, PlainDescent{}, {}, 5), UsageError);
+  EXPECT_THROW(make_training_step(kTwoLayers, {12, 1}, PlainDescent{}, {}, {.micro_batches = 5}), UsageError);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ const std::vector<Case>& training_cases() {
 TrainingRun run_of(const Case& trained, const AbstractMesh& mesh, const std::string& strategy, Index micro_batches) {
   TrainingRun run{.config = trained.config, .options = {}, .strategy = parse_strategy(strategy, mesh)};
   run.options.batch = {kRows, 1};
-  run.options.micro_batches = micro_batches;
+  run.options.form = {.micro_batches = micro_batches, .remat = micro_batches == 3 ? Remat::block : Remat::none};
   run.options.learning_rate = kRate;
   run.options.steps = kSteps;
   run.options.warmup = 1;

@@ -32,7 +32,7 @@ refused "--strategy: it is empty" sample --load "$folder" --prompt x --strategy 
 refused "--dtype: it is empty" explain "$good" --size $sizes --mesh X=2 --dtype ""
 refused "--dtype: it is empty" plan --model tiny --chips 2 --dtype ""
 refused "--no-memory-check: a switch, it takes no value" matmul "$good" --size $sizes --no-memory-check=false
-refused "--model llama3-70b: no such file; tiny, or a Hugging Face config.json" train --model llama3-70b
+refused "--model llama3-70b: no such file; tiny, mlp, or a Hugging Face config.json" train --model llama3-70b
 refused "--show: a switch, it takes no value; see shardline matmul --help" matmul "$good" --size $sizes --show=5
 refused "--choose" matmul "$good" --size $sizes --choose first
 

@@ -12,25 +12,25 @@ namespace shardline::tools {
 namespace {
 
 /// A size of the model: its name, its value without --size, and the largest that is counted without overflow.
-struct Size {
+struct MlpSize {
   const char* name;
   Index value;
   Index most;
 };
 
-constexpr std::array<Size, 4> kSizes{
+constexpr std::array<MlpSize, 4> kSizes{
     {{"B", 512, 1'000'000'000}, {"D", 256, 1'000'000}, {"F", 1024, 1'000'000}, {"L", 1, 1000}}};
 
 /// All sizes by name.
-std::map<std::string, Index> sizes_of(const std::string& text) {
+std::map<std::string, Index> mlp_sizes(const std::string& text) {
   std::map<std::string, Index> sizes = parse_sizes(text);
   for (const auto& [name, value] : sizes) {
-    const auto same = [&name = name](const Size& size) { return name == size.name; };
+    const auto same = [&name = name](const MlpSize& size) { return name == size.name; };
     const auto* known = std::find_if(kSizes.begin(), kSizes.end(), same);
     require(known != kSizes.end(), "--size {}={}: sizes of --model mlp are B, D, F and L", name, value);
     require(value <= known->most, "--size {}={}: at most {}", name, value, known->most);
   }
-  for (const Size& size : kSizes) sizes.try_emplace(size.name, size.value);
+  for (const MlpSize& size : kSizes) sizes.try_emplace(size.name, size.value);
   return sizes;
 }
 
@@ -64,7 +64,7 @@ double usual_rate(const MlpConfig& config, const Optimizer& optimizer) {
 
 void add_mlp_options(CLI::App& command, TrainFlags& flags) {
   std::vector<std::string> defaults;
-  for (const Size& size : kSizes) defaults.push_back(fmt::format("{}={}", size.name, size.value));
+  for (const MlpSize& size : kSizes) defaults.push_back(fmt::format("{}={}", size.name, size.value));
   command
       .add_option("--size", flags.size,
                   fmt::format("Sizes of mlp: B rows a step over all ranks, L layers of In[B, D] *_D W_in[D, F] and "
@@ -79,7 +79,7 @@ bool trains_mlp(const TrainFlags& flags) { return flags.load.empty() && flags.mo
 
 void give_mlp(const TrainFlags& flags, TrainingRun& run) {
   refuse_options_of_text(flags);
-  const std::map<std::string, Index> sizes = sizes_of(flags.size);
+  const std::map<std::string, Index> sizes = mlp_sizes(flags.size);
   const MlpConfig config{
       .d_model = sizes.at("D"), .d_ff = sizes.at("F"), .layers = sizes.at("L"), .activation = activation_of(flags)};
   run.config = config;

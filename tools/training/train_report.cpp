@@ -38,7 +38,7 @@ std::string loss_text(const TrainRecord& record) {
                      *record.val_loss, *record.bigram_loss, std::log(256.0));
 }
 
-std::string heading(const Region& region, bool of_several) {
+std::string pass_heading(const Region& region, bool of_several) {
   const std::string pass = region.pass == Pass::forward    ? "forward pass"
                            : region.pass == Pass::backward ? "backward pass"
                                                            : "update";
@@ -60,7 +60,7 @@ std::string listing_text(const TrainRecord& record) {
     const Region& region = record.listing[i].region;
     const Region* before = i > 0 ? &record.listing[i - 1].region : nullptr;
     const bool begins = before == nullptr || before->pass != region.pass || before->micro_batch != region.micro_batch;
-    if (begins) text += heading(region, record.form.micro_batches > 1);
+    if (begins) text += pass_heading(region, record.form.micro_batches > 1);
     text += lines[i + 1] + "\n";
   }
   return text;

@@ -154,23 +154,45 @@ class Writer {
   }
 
   void write_step(const Step& step, Index batch) {
-    const auto sum = std::find_if(step.operands.begin(), step.operands.end(),
-                                  [&](VersionId operand) { return sums_.contains(operand); });
-    if (sum != step.operands.end()) {
-      SHARDLINE_CHECK(step.operands.size() == 2, "a sum is read by {} operands", step.operands.size());
-      const auto before = running_.find(*sum);
-      if (before == running_.end()) {  // the part itself
-        running_[*sum] = versions_of(batch)[step.results[0]] = now(step.operands[1], batch);
-        return;
-      }
-      versions_of(batch)[*sum] = before->second;
+    for (const VersionId operand : step.operands) {
+      const auto before = running_.find(operand);
+      if (before != running_.end()) versions_of(batch)[operand] = before->second;
     }
-    Step copy = step;
-    copy.region.micro_batch = static_cast<int>(batch);
-    for (VersionId& operand : copy.operands) operand = now(operand, batch);
-    for (VersionId& result : copy.results) result = make(result, batch);
-    if (sum != step.operands.end()) running_[*sum] = copy.results[0];
-    result_.program.steps.push_back(std::move(copy));
+    if (reads_nothing_yet(step)) return;
+    if (const VersionId part = first_part(step); part >= 0) {
+      versions_of(batch)[step.results[0]] = now(part, batch);
+    } else {
+      Step copy = step;
+      copy.region.micro_batch = static_cast<int>(batch);
+      for (VersionId& operand : copy.operands) operand = now(operand, batch);
+      for (VersionId& result : copy.results) result = make(result, batch);
+      result_.program.steps.push_back(std::move(copy));
+    }
+    for (const VersionId result : step.results) {
+      unset_.erase(result);
+      for (const auto& [sum, updated] : sums_) {
+        if (updated == result) running_[sum] = now(result, batch);
+      }
+    }
+  }
+
+  /// True if the version is a sum to which nothing has been added yet, or a copy of one.
+  bool is_unset(VersionId version) const {
+    return unset_.contains(version) || (sums_.contains(version) && !running_.contains(version));
+  }
+
+  /// A conversion of a sum that is not there yet: nothing is to be done.
+  bool reads_nothing_yet(const Step& step) {
+    if (step.operands.size() != 1 || !is_unset(step.operands[0])) return false;
+    unset_.insert(step.results[0]);
+    return true;
+  }
+
+  /// The part that is the sum, because nothing was added before it; -1 if the step does not add it.
+  VersionId first_part(const Step& step) const {
+    if (step.operands.size() != 2) return -1;
+    if (is_unset(step.operands[0])) return step.operands[1];
+    return is_unset(step.operands[1]) ? step.operands[0] : VersionId{-1};
   }
 
   std::vector<VersionId> shipped(const ChunkTask& task, int to) const {
@@ -274,6 +296,7 @@ class Writer {
   WrittenOut result_;
   std::map<VersionId, VersionId> sums_;     ///< as it arrives -> as it is after the part is added
   std::map<VersionId, VersionId> running_;  ///< by sum as it arrives: what the micro-batches so far have added up
+  std::set<VersionId> unset_;               ///< copies of sums to which nothing has been added yet
   std::set<int> closing_;                   ///< steps of the update, by number, that are not written yet
   std::set<VersionId> whole_;               ///< versions of `micro_` that are whole: of the last micro-batch
   std::vector<std::map<VersionId, VersionId>> current_;  ///< by micro-batch, and version of `micro_`

@@ -39,6 +39,7 @@ struct Array {
   DType dtype = DType::f32;
   ArrayId primal = -1;              ///< the array whose gradient, or sum of gradients, this is; or -1
   ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
+  ArrayId repeats = -1;             ///< the array that this one is computed again from (see rematerialise()), or -1
 };
 
 /// One kernel call of an operation. Between phases, small arrays may need a reduction.

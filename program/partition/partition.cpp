@@ -223,6 +223,22 @@ class Partitioner {
   int operation_ = -1;  ///< in progress; -1 at the end
 };
 
+/// Assignments of the operations so far, by their first results. An operation that is computed again is assigned as the
+/// first time: it must have the same bits on every rank.
+class Repetitions {
+ public:
+  void note(const Operation& op, const Assignment& assignment) { first_[op.results.at(0)] = assignment; }
+
+  /// Null if `op` is not computed again.
+  const Assignment* of(const Program& program, const Operation& op) const {
+    const auto found = first_.find(program.array(op.results.at(0)).repeats);
+    return found == first_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<ArrayId, Assignment> first_;
+};
+
 /// The search over a chain of operations.
 class ChainSearch {
  public:
@@ -337,9 +353,13 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
   Converter converter(mesh);
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const std::size_t count = partitioner.program().program.operations.size();
+  Repetitions repetitions;
   for (std::size_t i = 0; i < count; ++i) {
     const Operation& op = partitioner.program().program.operations[i];
-    const Assignment assignment = assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
+    const Assignment* first = repetitions.of(partitioner.program().program, op);
+    const Assignment assignment =
+        first != nullptr ? *first : assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
+    repetitions.note(op, assignment);
     SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), assignment), "operation {} cannot be partitioned over {}",
                     op.kind, mesh.to_string());
   }
@@ -352,12 +372,15 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const RankProgram& made = partitioner.program();
   ReshardMemo reshards;
+  Repetitions repetitions;
   for (int i = 0; i < static_cast<int>(made.program.operations.size()); ++i) {
     const Operation& op = made.program.operations[static_cast<std::size_t>(i)];
     const Partitioner::Mark before = partitioner.mark(i);
     std::optional<Assignment> best;
     ProgramPrice lowest;
-    for (const Assignment& assignment : all_assignments(op, partitioner.layouts(), made)) {
+    const Assignment* first = repetitions.of(made.program, op);
+    for (const Assignment& assignment :
+         first != nullptr ? std::vector{*first} : all_assignments(op, partitioner.layouts(), made)) {
       if (partitioner.emit(i, assignment)) {
         ProgramPrice its = price(made, hardware, before.steps, &reshards);
         if (!best || cheaper(its, lowest)) best = assignment, lowest = std::move(its);
@@ -366,6 +389,7 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
     }
     SHARDLINE_CHECK(best && partitioner.emit(i, *best), "operation {} cannot be partitioned over {}", op.kind,
                     mesh.to_string());
+    repetitions.note(op, *best);
   }
   return partitioner.finish();
 }

@@ -123,6 +123,7 @@ class Rematerialiser {
   ArrayId twin(ArrayId array) {
     Array copy = program_.array(array);
     copy.name += "~";
+    copy.repeats = array;
     program_.arrays.push_back(std::move(copy));
     return static_cast<ArrayId>(program_.arrays.size()) - 1;
   }

@@ -71,8 +71,9 @@ std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const 
   };
   const auto bundled = [&](const Action& action) {  // the buffer of all_reduces that travel as one
     double sum = 0;
+    if (action.steps.size() < 2) return sum;  // a step alone has no buffer, and one that receives has no operand
     for (const int number : action.steps) sum += bytes(program_.steps[static_cast<std::size_t>(number)].operands[0]);
-    return action.steps.size() > 1 ? sum : 0.0;
+    return sum;
   };
   double live = 0;  // a double: 64 bits would overflow for arrays that no machine can hold
   for (const auto& [array, version] : program_.inputs) live += bytes(version);

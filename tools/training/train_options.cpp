@@ -148,20 +148,21 @@ TrainingOptions training_options(const TrainFlags& flags) {
   return training;
 }
 
-}  // namespace
-
-void add_train_options(CLI::App& command, TrainFlags& flags) {
-  flags.common.dtypes = {DType::f32, DType::f64};
-  add_common_options(command, flags.common);
-  add_machine_options(command, flags.common.machine);
-  command
-      .add_option("--strategy", flags.strategy,
-                  "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis")
-      ->check(not_empty());
+/// What is trained, on what, and where it comes from and goes to.
+void add_model_options(CLI::App& command, TrainFlags& flags) {
   CLI::Option* model = command.add_option("--model", flags.model, "tiny, mlp, or a Hugging Face config.json");
   model->capture_default_str()->check(not_empty());
   command.add_option("--data", flags.data, "Text files; default this project's sources and documentation")
       ->check(not_empty());
+  add_mlp_options(command, flags);
+  command.add_option("--save", flags.save, "Folder for the trained model")->check(not_empty());
+  command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model")
+      ->excludes(model)
+      ->check(not_empty());
+}
+
+/// How long and in what parts.
+void add_step_options(CLI::App& command, TrainFlags& flags) {
   add_whole_option(command, {.name = "--steps", .help = "Training steps; default 400, of mlp 20"}, flags.steps);
   add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks; default 8"}, flags.batch);
   add_whole_option(command,
@@ -169,11 +170,35 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
                     .help = "Equal parts of the batch, one after the other, before one update",
                     .most = 512},
                    flags.micro_batches);
+  add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
+  command.add_option("--optimizer", flags.optimizer, "adamw, or descent: plain gradient descent")
+      ->capture_default_str()
+      ->check(not_empty());
+  add_decimal_option(
+      command,
+      {.name = "--lr", .help = "Learning rate after warm-up; default 3e-3, of mlp by its sizes", .positive = true},
+      flags.learning_rate);
+}
+
+/// What stays for the backward pass.
+void add_keeping_options(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--remat", flags.remat,
                   "What stays of the forward pass: everything (none), products (matmuls), the residual stream (stream) "
                   "or each layer's input (block); default none, with --strategy auto the cheapest that fits")
       ->check(not_empty());
+  command.add_flag("--keep-parameters", flags.keep_parameters, "Keep gathered weights for the backward pass");
+  CLI::Option* regather = command.add_flag_callback(
+      "--regather-activations", [&flags] { flags.regather_activations = true; },
+      "Gather activations again in the backward pass, as the book does; default for mlp");
+  command
+      .add_flag_callback(
+          "--keep-activations", [&flags] { flags.regather_activations = false; },
+          "Keep gathered activations for the backward pass; default for other models")
+      ->excludes(regather);
+}
+
+void add_pipeline_options(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--timetable", flags.timetable,
                   "In which order the stages of a pipeline (role pp) do their work: " + timetable_names())
@@ -185,29 +210,23 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
           "Layers of each stage, as in 5,4,4,3; of each chunk of layers, where a stage has several. Default: by "
           "the predicted time of a step")
       ->check(not_empty());
-  add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
-  add_mlp_options(command, flags);
-  command.add_option("--optimizer", flags.optimizer, "adamw, or descent: plain gradient descent")
-      ->capture_default_str()
-      ->check(not_empty());
-  add_decimal_option(
-      command,
-      {.name = "--lr", .help = "Learning rate after warm-up; default 3e-3, of mlp by its sizes", .positive = true},
-      flags.learning_rate);
-  command.add_flag("--keep-parameters", flags.keep_parameters, "Keep gathered weights for the backward pass");
-  CLI::Option* regather = command.add_flag_callback(
-      "--regather-activations", [&flags] { flags.regather_activations = true; },
-      "Gather activations again in the backward pass, as the book does; default for mlp");
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& command, TrainFlags& flags) {
+  flags.common.dtypes = {DType::f32, DType::f64};
+  add_common_options(command, flags.common);
+  add_machine_options(command, flags.common.machine);
   command
-      .add_flag_callback(
-          "--keep-activations", [&flags] { flags.regather_activations = false; },
-          "Keep gathered activations for the backward pass; default for other models")
-      ->excludes(regather);
-  add_schedule_options(command, flags.schedule, true);
-  command.add_option("--save", flags.save, "Folder for the trained model")->check(not_empty());
-  command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model")
-      ->excludes(model)
+      .add_option("--strategy", flags.strategy,
+                  "Roles on mesh axes, fsdp=X,tp=Y, or auto for the cheapest; default fsdp on the only axis")
       ->check(not_empty());
+  add_model_options(command, flags);
+  add_step_options(command, flags);
+  add_keeping_options(command, flags);
+  add_pipeline_options(command, flags);
+  add_schedule_options(command, flags.schedule, true);
   add_trace_option(command, flags.trace);
   add_report_option(command, flags.report, "the run");
 }

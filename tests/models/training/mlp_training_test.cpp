@@ -249,7 +249,7 @@ TEST_F(MlpTrainer, WhatARunTakesIsKnownBefore) {
     run.start = {};
     collectives::Engine engine(mesh);
     TrainingPlan plan = plan_training(run, axes);
-    const TrainingMemory known = training_memory(plan, mesh.rank(), false);
+    const TrainingMemory known = training_memory(plan, 0, mesh.rank(), false);
     const Index before = tensor_memory().now;
     reset_tensor_peak();
     Trainer trainer(engine, std::move(plan), run.options.prices);

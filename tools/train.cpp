@@ -33,7 +33,7 @@ constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
   mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
-Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
+Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
 every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
 fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and its program is
 printed line by line with the times of every line. Other models read text as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
@@ -156,7 +156,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  const std::vector<Measured> measured = measure(trace, job.engine());
+  const std::vector<Measured> measured = measure(trace, trainer.engine());
   if (std::holds_alternative<MlpConfig>(trainer.run().config)) record.listing = listing_of(trainer, measured);
   record.comparison = {.kinds = summarise(trace.labels(), measured),
                        .runs = runs_of(trace),
@@ -165,7 +165,9 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
                        .predicted = trainer.predicted_step(),
                        .warnings = job.machine_warnings(),
                        .busiest = job.other_work().busiest()};
-  record.overlap = measure_overlap(trace, job.engine());
+  if (trainer.plan().pipeline) record.timetable = trainer.options().pipeline.timetable;
+  record.stages = stage_records(job, trainer, measured, record.comparison.runs, record.comparison.measured);
+  record.overlap = measure_overlap(trace, trainer.engine());
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
   if (!progress.interrupted) evaluate(trainer, data, record);
   record.parameters = trainer.run().parameters();
@@ -191,7 +193,7 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const s
   add_keys(json, job, record);
   job.write_json(json);
   if (page.empty()) return;
-  const TimelineFigure timeline = last_run(trainer.executor().trace(), job.engine());
+  const TimelineFigure timeline = last_run(trainer.executor().trace(), trainer.engine());
   job.write_file(page, to_html(page_of(job, record, timeline)));
 }
 

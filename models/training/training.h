@@ -70,6 +70,8 @@ class Trainer {
   /// The most bytes of arrays on this rank during a step, from liveness.
   Bytes predicted_memory() const;
 
+  /// The engine of this rank's stage: that of the constructor without a pipeline.
+  collectives::Engine& engine() const { return state_->engine(); }
   const TrainingPlan& plan() const { return plan_; }
   /// The stage of this rank; 0 without a pipeline.
   int stage() const { return stage_; }

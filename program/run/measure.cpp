@@ -21,7 +21,10 @@ std::vector<JointTime> joint_times(const std::vector<Label>& labels, const std::
   std::map<Axes, std::vector<std::size_t>> collectives;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const Label& label = labels[static_cast<std::size_t>(spans[i].label)];
-    if (label.communicates) collectives[label.axes].push_back(i);
+    // A move between stages has its other end on another mesh.
+    const bool within = std::all_of(label.axes.begin(), label.axes.end(),
+                                    [&](const Axis& axis) { return engine.mesh().axes().has(axis); });
+    if (label.communicates && within) collectives[label.axes].push_back(i);
     taken[i] = (spans[i].end - spans[i].begin).value;
   }
   const auto rank = static_cast<double>(engine.mesh().rank());

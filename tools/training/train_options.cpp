@@ -131,6 +131,17 @@ std::vector<int> layers_of(const std::string& text) {
   return layers;
 }
 
+/// Options that need stages, and options that stages do not have.
+void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const AbstractMesh& mesh) {
+  const bool stages = !stage_axis(strategy, mesh).empty();
+  require(stages || flags.stage_layers.empty(), "--stage-layers {}: only a strategy with role pp has stages",
+          flags.stage_layers);
+  for (const auto& [name, given] : {std::pair{"--trace", &flags.trace}, std::pair{"--report", &flags.report}}) {
+    require(!stages || given->empty(), "{} {}: the stages of a pipeline (role pp) cannot be shown in one yet", name,
+            *given);
+  }
+}
+
 /// The flags of the training itself.
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
@@ -267,6 +278,7 @@ CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& t
 
 void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   if (!options.chooses) options.run.strategy = parse_strategy(flags.strategy, job.mesh().axes());
+  check_stages_of(flags, options.run.strategy, job.mesh().axes());
   if (trains_mlp(flags)) {
     check_strategy_of_mlp(options.run.strategy);
   } else {

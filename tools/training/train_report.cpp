@@ -138,17 +138,21 @@ std::string result_text(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
   const std::string loss = loss_text(record);
   const std::string operations = table(comparison.kinds);
-  return fmt::format("\n{}{}{}{}{}\n{}\n{}\n{}\n{}{}", operations, explained_words(operations),
-                     impossible_rates(comparison, job.predictions()), busy_line(comparison.busiest),
-                     overlap_text(record.overlap, record.needs_the_cores), diagnosis(comparison, job.predictions()),
-                     step_text(job, record), memory_text(record), loss.empty() ? loss : loss + "\n",
-                     listing_text(record));
+  return fmt::format("\n{}{}{}{}{}{}\n{}\n{}\n{}\n{}{}", operations, stages_text(record.stages),
+                     explained_words(operations), impossible_rates(comparison, job.predictions()),
+                     busy_line(comparison.busiest), overlap_text(record.overlap, record.needs_the_cores),
+                     diagnosis(comparison, job.predictions()), step_text(job, record), memory_text(record),
+                     loss.empty() ? loss : loss + "\n", listing_text(record));
 }
 
 void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["strategy"] = to_string(record.strategy);
   json["micro_batches"] = record.form.micro_batches;
   json["remat"] = name_of(record.form.remat);
+  if (!record.stages.empty()) {
+    json["timetable"] = record.timetable;
+    json["stages"] = stages_json(record.stages);
+  }
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();

@@ -11,6 +11,7 @@
 #include "tools/report/page.h"
 #include "tools/report/timeline_plot.h"
 #include "tools/trace/diagnosis.h"
+#include "tools/training/stage_record.h"
 
 namespace shardline::tools {
 
@@ -40,6 +41,8 @@ struct TrainRecord {
   double mfu = 0;
   Bytes predicted_memory;
   Bytes measured_memory;
+  std::string timetable;            ///< of the stages; empty without a pipeline
+  std::vector<StageRecord> stages;  ///< none without a pipeline
 };
 
 /// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses;

@@ -22,6 +22,7 @@
 #include "tools/report/report.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
+#include "tools/training/schedule_text.h"
 #include "tools/training/train_data.h"
 #include "tools/training/train_plan.h"
 #include "tools/training/train_report.h"
@@ -207,6 +208,7 @@ int train(Job& job, const TrainOptions& options) {
   Trainer trainer(job.engine(), std::move(planned.plan), hardware);
   job.print(choice);
   job.print(describe_training(job, trainer.run(), data.description, hardware));
+  if (options.shows_schedule) job.print(schedule_text(*trainer.plan().pipeline, trainer.options().prices));
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }

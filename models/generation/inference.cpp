@@ -16,6 +16,10 @@ namespace shardline {
 InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh,
                              Index window, DType dtype)
     : window_(window), model_(make_inference(config, {1, window}, dtype)) {
+  for (const auto& [axis, role] : strategy) {
+    require(!makes_stages(role.row()),
+            "role {} on axis {}: text is generated without stages; other roles split the work", role.name(), axis);
+  }
   SHARDLINE_CHECK(window >= 1, "a window of {} bytes", window);
   SHARDLINE_CHECK(config.vocab >= 256, "text is bytes, which a vocabulary of {} cannot name", config.vocab);
   SHARDLINE_CHECK(dtype == DType::f32 || dtype == DType::f64, "inference in {}", name_of(dtype));

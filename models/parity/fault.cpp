@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/parity/step_faults.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -147,8 +148,9 @@ bool tied_gradient_twice(RankProgram& program) {
 /// The last rank serves its block of a gathered parameter as it was before the first step.
 bool stale_gather(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) {
   for (const Step& step : program.steps) {
+    if (step.kind != StepKind::all_gather) continue;
     const Array& array = program.array_of(step.operands.at(0));
-    if (step.kind != StepKind::all_gather || array.role != Role::parameter || !before.contains(array.name)) continue;
+    if (array.role != Role::parameter || !before.contains(array.name)) continue;
     const Mesh& mesh = state.engine().mesh();
     if (mesh.rank() + 1 == mesh.ranks()) state.set(array.name, before.at(array.name).clone());
     return true;
@@ -175,6 +177,27 @@ const std::vector<Fault>& faults() {
       {.name = "tied-gradient-twice",
        .meaning = "the gradient of a tied embedding has the part of one reader twice",
        .in_program = tied_gradient_twice},
+      {.name = "norm-of-a-stage-missing",
+       .meaning = "a stage leaves out what the others found of the squared norm of the gradient",
+       .in_program = norm_of_a_stage_missing},
+      {.name = "loss-per-micro-batch",
+       .meaning = "the loss of a micro-batch is not scaled by the tokens of the whole step",
+       .in_program = loss_per_micro_batch},
+      {.name = "last-micro-batch-only",
+       .meaning = "the sum of a gradient starts again in the second micro-batch",
+       .in_program = last_micro_batch_only},
+      {.name = "sum-not-cleared",
+       .meaning = "the sum of a gradient begins with something that is there already",
+       .in_program = sum_not_cleared},
+      {.name = "send-order",
+       .meaning = "a stage sends one micro-batch in the place of the next",
+       .in_program = send_order},
+      {.name = "wrong-micro-batch",
+       .meaning = "the second micro-batch reads the labels of the first",
+       .in_program = wrong_micro_batch},
+      {.name = "recomputed-differently",
+       .meaning = "what the backward pass computes again is not what the forward pass computed",
+       .in_program = recomputed_differently},
       {.name = "stale-gather",
        .meaning = "in the second step a gathered weight has a block from before the first",
        .in_state = stale_gather},
@@ -184,7 +207,7 @@ const std::vector<Fault>& faults() {
 
 std::string fault_list() {
   std::string text;
-  for (const Fault& fault : faults()) text += fmt::format("  {:<22} {}\n", fault.name, fault.meaning);
+  for (const Fault& fault : faults()) text += fmt::format("  {:<24} {}\n", fault.name, fault.meaning);
   return text;
 }
 

@@ -61,9 +61,10 @@ roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
   return found == shares.end() ? roofline::Limiter::latency : found->first;
 }
 
-/// Throws UsageError for a role that splits sequences. If it splits products, the message names the role that
-/// splits the same products but no sequences.
-void refuse_split_sequences(const Axis& axis, const AxisRole& role) {
+/// Throws UsageError for a role that makes stages, and for one that splits sequences. If it splits products, the
+/// message names the role that splits the same products but no sequences.
+void refuse_unpriced(const Axis& axis, const AxisRole& role) {
+  require(!makes_stages(role.row()), "role {} on axis {} makes stages, which are not priced here", role.name(), axis);
   if (!splits_sequences(role.row())) return;
   usage_error("role {} on axis {} splits sequences, which is not priced here{}", role.name(), axis,
               splits_products(role.row()) ? fmt::format("; {} splits the same products", tensor_role().name()) : "");
@@ -193,7 +194,7 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
 
 StepPlanner::Priced StepPlanner::price(const Program& step, const AbstractMesh& mesh, const Strategy& strategy,
                                        const roofline::Hardware& hardware) const {
-  for (const auto& [axis, role] : strategy) refuse_split_sequences(axis, role);
+  for (const auto& [axis, role] : strategy) refuse_unpriced(axis, role);
   RankProgram program = partition(step, mesh, declare(step, mesh, strategy));
   name_wires(program, hardware.bf16_wire);
   const auto compiled =

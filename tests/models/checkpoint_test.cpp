@@ -19,7 +19,7 @@ struct Placed {
       : mesh(AbstractMesh::parse(axes), comm),
         engine(mesh),
         plan(planned(mesh.axes(), strategy, dtype, tied)),
-        state(engine, plan.state()) {}
+        state(engine, plan.stages[0].state()) {}
 
   static TrainingPlan planned(const AbstractMesh& mesh, const std::string& strategy, DType dtype, bool tied) {
     TrainingOptions options = parity_options(dtype, 1);

@@ -14,7 +14,7 @@ namespace {
 
 using Dims = std::vector<std::string>;
 
-/// The letters of the facts that a row has: batch, sequences, weights, state, products.
+/// The letters of the facts that a row has: batch, sequences, weights, state, products, layers.
 std::string facts(const RoleRow& row) {
   std::string letters;
   if (splits_batch(row)) letters += 'b';
@@ -22,12 +22,13 @@ std::string facts(const RoleRow& row) {
   if (splits_weights(row)) letters += 'w';
   if (splits_state(row)) letters += 'o';
   if (splits_products(row)) letters += 'p';
+  if (makes_stages(row)) letters += 'l';
   return letters;
 }
 
 TEST(Roles, FactsFollowFromTheRows) {
-  const std::map<std::string, std::string> expected = {{"dp", "b"},   {"zero1", "bo"},    {"fsdp", "bwo"},
-                                                       {"tp", "wop"}, {"tp_seq", "swop"}, {"tp_g", "swop"}};
+  const std::map<std::string, std::string> expected = {
+      {"dp", "b"}, {"zero1", "bo"}, {"fsdp", "bwo"}, {"tp", "wop"}, {"tp_seq", "swop"}, {"tp_g", "swop"}, {"pp", "l"}};
   ASSERT_EQ(AxisRole::all().size(), expected.size());
   for (const AxisRole& role : AxisRole::all()) EXPECT_EQ(facts(role.row()), expected.at(role.name())) << role.name();
 }
@@ -39,7 +40,7 @@ TEST(Roles, FactsOfOtherRows) {
   EXPECT_EQ(facts({"a", {"D"}, {"D"}, {"T"}, {"T"}, {"T"}}), "swo") << "context with sharded weights";
   EXPECT_EQ(facts({"a", {"E"}, {"E"}, {"B"}, {"B"}, {"E", "B"}}), "bwop") << "experts";
   EXPECT_EQ(facts({"a", heads, heads, {}, {}, heads}), "wop") << "tensor parallelism with a whole stream";
-  EXPECT_EQ(facts({"tp_seq", {}, {}, {}, {}, {}}), "") << "a pipeline splits no work";
+  EXPECT_EQ(facts({"tp_seq", {}, {}, {}, {}, {}}), "l") << "a pipeline splits no array";
 }
 
 TEST(Roles, AreParsedByNameAndOrderedAsTheTable) {
@@ -48,7 +49,7 @@ TEST(Roles, AreParsedByNameAndOrderedAsTheTable) {
   EXPECT_LT(AxisRole::parse("dp"), AxisRole::parse("fsdp"));
   EXPECT_EQ(AxisRole::parse("tp"), AxisRole::parse("tp"));
   EXPECT_EQ(usage_message([] { AxisRole::parse("TP"); }),
-            "unknown role \"TP\" in a strategy; roles are dp, zero1, fsdp, tp, tp_seq, tp_g");
+            "unknown role \"TP\" in a strategy; roles are dp, zero1, fsdp, tp, tp_seq, tp_g, pp");
   EXPECT_EQ(default_role().name(), "fsdp");
   EXPECT_EQ(role_between_pods().name(), "dp");
   EXPECT_EQ(tensor_role().name(), "tp");

@@ -134,6 +134,7 @@ std::vector<int> layers_of(const std::string& text) {
 /// Options that need stages, and options that stages do not have.
 void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const AbstractMesh& mesh) {
   const bool stages = !stage_axis(strategy, mesh).empty();
+  require(stages || !flags.show_schedule, "--show-schedule: only a strategy with role pp has stages");
   require(stages || flags.stage_layers.empty(), "--stage-layers {}: only a strategy with role pp has stages",
           flags.stage_layers);
   for (const auto& [name, given] : {std::pair{"--trace", &flags.trace}, std::pair{"--report", &flags.report}}) {
@@ -181,6 +182,8 @@ void add_step_options(CLI::App& command, TrainFlags& flags) {
                     .help = "Equal parts of the batch, one after the other, before one update",
                     .most = 512},
                    flags.micro_batches);
+  command.add_flag("--show-schedule", flags.show_schedule,
+                   "Print the timetable of the stages, and the steps of their tasks");
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
   command.add_option("--optimizer", flags.optimizer, "adamw, or descent: plain gradient descent")
       ->capture_default_str()
@@ -255,6 +258,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   }
   check_micro_batches(options.run.options, mlp);
   options.chooses = flags.strategy == kAuto;
+  options.shows_schedule = flags.show_schedule;
   options.chooses_remat = options.chooses && flags.remat.empty();
   options.fits_memory = flags.common.memory_check;
   options.save = flags.save;

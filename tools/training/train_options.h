@@ -21,6 +21,7 @@ struct TrainFlags {
   std::string remat;  ///< empty: not given
   std::string timetable = "1f1b";
   std::string stage_layers;
+  bool show_schedule = false;
   std::optional<Index> sequence;
   std::string size;
   std::string activation;
@@ -39,6 +40,7 @@ struct TrainFlags {
 struct TrainOptions {
   TrainingRun run;                 ///< without a strategy if prices choose it
   bool chooses = false;            ///< prices choose the strategy
+  bool shows_schedule = false;     ///< of the stages, before the first step
   bool chooses_remat = false;      ///< and what the backward pass computes again
   bool fits_memory = true;         ///< the choice must fit the machine
   std::vector<std::string> texts;  ///< none for a model that reads no text

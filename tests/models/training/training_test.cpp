@@ -132,7 +132,7 @@ TEST_F(Training, WhatARunTakesIsKnownBefore) {
   const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
   const ByteData data = parity_data();
   for (const Index sequences : {Index{5}, Index{40}}) {
-    for (const char* strategy : {"dp", "zero1", "fsdp"}) {
+    for (const char* strategy : {"dp", "zero1", "fsdp", "pp"}) {
       SCOPED_TRACE(strategy);
       collectives::Engine engine(mesh);
       TrainingOptions options = parity_options(DType::f64, kSteps);
@@ -140,7 +140,8 @@ TEST_F(Training, WhatARunTakesIsKnownBefore) {
       options.prices = any_hardware(mesh.axes());
       const Strategy chosen = parse_strategy(strategy, mesh.axes());
       TrainingPlan plan = plan_training({parity_config(false), options, chosen}, mesh.axes());
-      const TrainingMemory known = training_memory(plan, mesh.rank(), false);
+      const TrainingMemory known = training_memory(plan, plan.stage_of(mesh.axes(), mesh.rank()),
+                                                   plan.rank_in_stage(mesh.axes(), mesh.rank()), false);
       const Index before = tensor_memory().now;
       reset_tensor_peak();
       Trainer trainer(engine, std::move(plan), options.prices);

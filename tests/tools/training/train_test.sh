@@ -41,10 +41,28 @@ grep -q '"micro_batches": 5' "$folder/record.json" || complain "the record does 
 trains --remat block
 expect_lines out 1 "7 tokens a step, rematerialisation block"
 grep -q '"remat": "block"' "$folder/record.json" || complain "the record does not name the rematerialisation"
+if ((ranks > 1)); then
+  trains --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --save "$folder/stages"
+  expect_lines out 1 "stage 0: layers 0.*idle .*% predicted; arrays at most"
+  grep -q '"timetable": "1f1b"' "$folder/record.json" || complain "the record does not name the timetable"
+  trains --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --timetable zb_h1 --show-schedule --save "$folder/other_stages"
+  expect_lines out 1 "Z=0  F0"
+  cmp -s "$folder/stages/model.safetensors" "$folder/other_stages/model.safetensors" || complain "timetables gave other bits"
+fi
 trains --mesh "A=$ranks" --strategy auto --micro-batches 5
 run train "${text[@]}" "${shape[@]}" --steps 2 --load "$folder/model" --json "$folder/record.json"
 expect_code 0
 "$record_check" "$folder/record.json" 2 || complain "the record is not right"
+
+# What stages saved, any mesh loads: the first loss is the same.
+if ((ranks > 1)); then
+  for way in "X=$ranks fsdp=X" "Z=$ranks pp=Z"; do
+    run train "${text[@]}" "${shape[@]}" --steps 1 --dtype f64 --load "$folder/stages" --mesh "${way% *}" --strategy "${way#* }"
+    expect_code 0
+    grep -o "step     1  loss [0-9.]*" "$folder/out" >>"$folder/losses"
+  done
+  [[ $(sort -u "$folder/losses" | wc -l) == 1 ]] || complain "the loaded models differ: $(cat "$folder/losses")"
+fi
 
 # If the last update diverges, the run reports it once, on any mesh, and does not change the saved model.
 cp -r "$folder/model" "$folder/before"
@@ -66,6 +84,16 @@ refused "gives axis X of mesh" train "${small[@]}" --mesh "X=$ranks,Y=1" --strat
 refused "does not have" train "${small[@]}" --strategy "fsdp=Q"
 refused "--micro-batches 2 does not divide --batch 5" train "${small[@]}" --micro-batches 2
 refused 'unknown rematerialisation "all"; it is one of none, matmuls, stream, block' train "${small[@]}" --remat all
+refused 'role pp is on axes X and Y; only one axis can make stages' train "${small[@]}" --mesh "X=$ranks,Y=1" --strategy pp=X,pp=Y
+refused "--timetable" train "${small[@]}" --timetable
+refused "gpipe, " train "${small[@]}" --timetable fast
+refused "--stage-layers 1: only a strategy with role pp has stages" train "${small[@]}" --stage-layers 1
+if ((ranks > 1)); then
+  refused "\"x\" is no number of layers" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 1,x
+  refused "numbers of layers are needed that add up to" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 77
+  refused "cannot be shown in one yet" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --trace "$folder/trace.json"
+  refused "text is generated without stages" sample --load "$folder/model" --prompt x --mesh "Z=$ranks" --strategy pp=Z
+fi
 refused "--micro-batches 0: a whole number from 1 to 512" train "${small[@]}" --micro-batches 0
 refused "two roles" train "${small[@]}" --strategy "fsdp=X,dp=X"
 refused "mesh {X:7}" train "${small[@]}" --mesh X=7

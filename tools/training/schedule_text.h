@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "models/training/pipeline_plan.h"
+
+namespace shardline::tools {
+
+/// What --show-schedule prints: the timetable of a pipeline as a picture, by the prices of `hardware`, and the steps of
+/// each stage's tasks in notation, with what they send.
+std::string schedule_text(const PipelinePlan& pipeline, const roofline::Hardware& hardware);
+
+}  // namespace shardline::tools

@@ -12,6 +12,19 @@ bool is_sum(const RankProgram& program, const Step& step) {
   return step.kind == StepKind::compute && program.phase_of(step).kernel->form == KernelForm::sum;
 }
 
+/// Gives a sum other terms.
+void set_terms(RankProgram& program, Step& step, const std::vector<VersionId>& terms) {
+  Operation op = program.operation_of(step);
+  Phase& phase = op.phases.at(static_cast<std::size_t>(step.phase));
+  phase.operands.clear();
+  for (const VersionId term : terms) phase.operands.push_back(program.version(term).array);
+  phase.operand_subscripts.resize(terms.size(), phase.operand_subscripts.front());
+  op.operands = phase.operands;
+  program.program.operations.push_back(std::move(op));
+  step.operation = static_cast<int>(program.program.operations.size()) - 1;
+  step.operands = terms;
+}
+
 /// The first step that adds a part to the sum of a parameter's gradient over micro-batches, or the number of steps.
 std::size_t first_addition(const RankProgram& program) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
@@ -30,9 +43,11 @@ bool norm_of_a_stage_missing(RankProgram& program) {
   for (Step& step : program.steps) {
     if (step.kind == StepKind::receive) received.insert(step.results.begin(), step.results.end());
     if (!is_sum(program, step) || !program.array_of(step.results[0]).name.starts_with("norm.squares")) continue;
-    const std::size_t before = step.operands.size();
-    std::erase_if(step.operands, [&](VersionId v) { return received.contains(v); });
-    return step.operands.size() < before && !step.operands.empty();
+    std::vector<VersionId> own = step.operands;
+    std::erase_if(own, [&](VersionId v) { return received.contains(v); });
+    if (own.size() == step.operands.size() || own.empty()) return false;
+    set_terms(program, step, own);
+    return true;
   }
   return false;
 }
@@ -56,15 +71,15 @@ bool loss_per_micro_batch(RankProgram& program) {
 bool last_micro_batch_only(RankProgram& program) {
   const std::size_t at = first_addition(program);
   if (at == program.steps.size()) return false;
-  program.steps[at].operands.erase(program.steps[at].operands.begin());
+  set_terms(program, program.steps[at], {program.steps[at].operands[1]});
   return true;
 }
 
 bool sum_not_cleared(RankProgram& program) {
   const std::size_t at = first_addition(program);
   if (at == program.steps.size()) return false;
-  std::vector<VersionId>& operands = program.steps[at].operands;
-  operands.push_back(operands[0]);
+  const std::vector<VersionId>& terms = program.steps[at].operands;
+  set_terms(program, program.steps[at], {terms[0], terms[0], terms[1]});
   return true;
 }
 

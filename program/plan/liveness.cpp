@@ -69,11 +69,18 @@ std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const 
     if (counted && !counted(v)) return 0.0;
     return local_bytes(program_, v, rank).value;
   };
-  const auto bundled = [&](const Action& action) {  // the buffer of all_reduces that travel as one
+  const auto bundled = [&](const Action& action) {  // the buffer of arrays that travel as one
+    std::vector<VersionId> together;
+    for (const int number : action.steps) {
+      const Step& step = program_.steps[static_cast<std::size_t>(number)];
+      const bool receives = step.kind == StepKind::receive;
+      const bool moves = changes_stage(step.kind);
+      if (!moves) together.push_back(step.operands[0]);
+      if (moves) together = receives ? step.results : step.operands;
+    }
     double sum = 0;
-    if (action.steps.size() < 2) return sum;  // a step alone has no buffer, and one that receives has no operand
-    for (const int number : action.steps) sum += bytes(program_.steps[static_cast<std::size_t>(number)].operands[0]);
-    return sum;
+    for (const VersionId v : together) sum += bytes(v);
+    return together.size() > 1 ? sum : 0.0;
   };
   double live = 0;  // a double: 64 bits would overflow for arrays that no machine can hold
   for (const auto& [array, version] : program_.inputs) live += bytes(version);

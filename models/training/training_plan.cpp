@@ -84,6 +84,10 @@ Index TrainingPlan::rank_in_stage(const AbstractMesh& mesh, Index rank) const {
   return mesh.without(pipeline->axis).rank(coordinates);
 }
 
+RankProgram micro_step(const TrainingRun& run, const AbstractMesh& within) {
+  return checked(run.step_model().model.program, run.options, within_stage(run.strategy), within);
+}
+
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
   const TrainingOptions& options = run.options;
   const auto evaluate = [&](const auto& model) { return make_evaluation(model, options.micro_batch(), options.dtype); };

@@ -86,6 +86,10 @@ struct TrainingPlan {
   Index rank_in_stage(const AbstractMesh& mesh, Index rank) const;
 };
 
+/// The checked program of one micro-batch of a step, on the mesh of a stage: `within` lacks the axis of the stages.
+/// Pure. Throws UsageError as declare().
+RankProgram micro_step(const TrainingRun& run, const AbstractMesh& within);
+
 /// Derives the programs of every rank and checks them. Pure; does not allocate the arrays. Throws UsageError as
 /// declare(), stage_axis() and plan_pipeline().
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh);

@@ -44,6 +44,10 @@ std::string describe_training(const Job& job, const TrainingRun& run, const std:
   text += fmt::format("{}; {}{}{}\n", samples, batch_text(run),
                       form.micro_batches > 1 ? fmt::format(", in {} micro-batches", form.micro_batches) : "",
                       form.remat != Remat::none ? fmt::format(", rematerialisation {}", name_of(form.remat)) : "");
+  const Axis stages = stage_axis(run.strategy, job.mesh().axes());
+  if (!stages.empty()) {
+    text += fmt::format("{} stages, timetable {}\n", job.mesh().axes().size(stages), run.options.pipeline.timetable);
+  }
   return text + fmt::format("{}, each of {} ranks: {}\n\n",
                             job.given_machine() ? "machine " + job.given_machine()->machine.name : "measured",
                             job.mesh().ranks(), describe(hardware));

@@ -146,9 +146,9 @@ void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const Ab
 /// The flags of the training itself.
 TrainingOptions training_options(const TrainFlags& flags) {
   TrainingOptions training;
-  training.form.micro_batches = flags.micro_batches;
+  training.form.micro_batches = flags.micro_batches.value_or(1);
   if (!flags.remat.empty()) training.form.remat = remat_named(flags.remat);
-  training.pipeline.timetable = timetable_row(flags.timetable).name;
+  if (flags.timetable != kAuto) training.pipeline.timetable = timetable_row(flags.timetable).name;
   training.pipeline.layers = layers_of(flags.stage_layers);
   training.optimizer = optimizer_of(flags);
   training.steps = flags.steps.value_or(trains_mlp(flags) ? kMlpSteps : 400);
@@ -179,7 +179,8 @@ void add_step_options(CLI::App& command, TrainFlags& flags) {
   add_whole_option(command, {.name = "--batch", .help = "Sequences per step over all ranks; default 8"}, flags.batch);
   add_whole_option(command,
                    {.name = "--micro-batches",
-                    .help = "Equal parts of the batch, one after the other, before one update",
+                    .help = "Equal parts of the batch, one after the other, before one update; default 1, with stages "
+                            "the number that is fastest by prediction",
                     .most = 512},
                    flags.micro_batches);
   command.add_flag("--show-schedule", flags.show_schedule,
@@ -215,7 +216,8 @@ void add_keeping_options(CLI::App& command, TrainFlags& flags) {
 void add_pipeline_options(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--timetable", flags.timetable,
-                  "In which order the stages of a pipeline (role pp) do their work: " + timetable_names())
+                  "In which order the stages of a pipeline (role pp) do their work: " + timetable_names() +
+                      ", or auto for the fastest by prediction that fits")
       ->capture_default_str()
       ->check(not_empty());
   command
@@ -259,6 +261,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   check_micro_batches(options.run.options, mlp);
   options.chooses = flags.strategy == kAuto;
   options.shows_schedule = flags.show_schedule;
+  options.pipeline = {.timetable = flags.timetable == kAuto, .micro_batches = !flags.micro_batches, .memory = {}};
   options.chooses_remat = options.chooses && flags.remat.empty();
   options.fits_memory = flags.common.memory_check;
   options.save = flags.save;

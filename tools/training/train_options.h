@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/training/pipeline_search.h"
 #include "models/training/training.h"
 #include "tools/job.h"
 
@@ -17,9 +18,9 @@ struct TrainFlags {
   std::vector<std::string> data;
   std::optional<Index> steps;
   std::optional<Index> batch;
-  Index micro_batches = 1;
+  std::optional<Index> micro_batches;
   std::string remat;  ///< empty: not given
-  std::string timetable = "1f1b";
+  std::string timetable = "auto";
   std::string stage_layers;
   bool show_schedule = false;
   std::optional<Index> sequence;
@@ -41,6 +42,7 @@ struct TrainOptions {
   TrainingRun run;                 ///< without a strategy if prices choose it
   bool chooses = false;            ///< prices choose the strategy
   bool shows_schedule = false;     ///< of the stages, before the first step
+  PipelineSearch pipeline = {};    ///< what of the stages the prices choose
   bool chooses_remat = false;      ///< and what the backward pass computes again
   bool fits_memory = true;         ///< the choice must fit the machine
   std::vector<std::string> texts;  ///< none for a model that reads no text

@@ -28,6 +28,21 @@ std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, 
   return priced;
 }
 
+/// Gives a run with stages the timetable and the number of micro-batches that the options leave open.
+void choose_pipeline(const Job& job, const TrainOptions& options, TrainingRun& run) {
+  const AbstractMesh& mesh = job.mesh().axes();
+  const Axis axis = stage_axis(run.strategy, mesh);
+  if (axis.empty()) return;
+  PipelineSearch search = options.pipeline;
+  if (options.fits_memory) search.memory = job.machine().memory_per_rank - options.text_memory;
+  if (search.timetable || search.micro_batches) run = fastest_pipeline(run, mesh, search);
+  if (run.options.form.micro_batches < mesh.size(axis)) {
+    job.note(fmt::format("{} micro-batch{} on {} stages: with fewer micro-batches than stages, most stages are idle",
+                         run.options.form.micro_batches, run.options.form.micro_batches == 1 ? "" : "es",
+                         mesh.size(axis)));
+  }
+}
+
 /// Nothing if nothing is computed again.
 std::string remat_words(const std::string& before, Remat remat) {
   return remat == Remat::none ? "" : before + std::string(name_of(remat));
@@ -62,6 +77,7 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   require_countable(run, least_training_memory(run, mesh));
   std::vector<PricedStrategy> priced;
   if (options.chooses) priced = choose(job, options, run);
+  choose_pipeline(job, options, run);
   const auto need_of = [&](const TrainingPlan& plan, int stage, Index rank) {
     const TrainingMemory memory = training_memory(plan, stage, rank, saves);
     return MemoryNeed{.own = memory.own + options.text_memory, .shared = memory.arena};

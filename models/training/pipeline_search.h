@@ -1,0 +1,21 @@
+#pragma once
+
+#include "models/training/training_plan.h"
+#include "runtime/base/units.h"
+
+namespace shardline {
+
+/// What a search may change in a run with stages, and what must fit.
+struct PipelineSearch {
+  bool timetable = false;
+  bool micro_batches = false;  ///< to any divisor of the batch, up to four for each stage
+  Bytes memory;                ///< of a rank, for its arrays; 0: not known
+};
+
+/// The run with the timetable and the number of micro-batches whose simulated step is shortest, of those whose arrays
+/// fit in memory on every stage; if none fits, the shortest of all. Of two that take equally long, the first in the
+/// order of timetable_rows() and then the fewest micro-batches. Pure; equal on all ranks. Throws UsageError as
+/// plan_training().
+TrainingRun fastest_pipeline(const TrainingRun& run, const AbstractMesh& mesh, const PipelineSearch& search);
+
+}  // namespace shardline

@@ -14,9 +14,10 @@ struct MovePeer {
   int number = 0;
 };
 
-/// Gives `array` to one other position of `axis`. Not collective: only this rank and the receiver take part. Neither
-/// waits for the other before wait(). The array must stay as it is until then. No collective may run over the same axes
-/// of the same mesh: it would mix up the messages. Throws UsageError if the peer is no other position of the axis.
+/// Gives `array` to one other position of `axis`. Only this rank and the receiver take part, but for the first use of
+/// the axis, which is collective over it (see Mesh::group()). Neither waits for the other before wait(). The array must
+/// stay as it is until then. No collective may run over the same axes of the same mesh: it would mix up the messages.
+/// Throws UsageError if the peer is no other position of the axis.
 Handle start_send(Engine& engine, const Axis& axis, const Tensor& array, const MovePeer& to);
 
 /// Takes an array of the same size and type from one other position of `axis`, as start_send().

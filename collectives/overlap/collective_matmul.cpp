@@ -62,8 +62,8 @@ Options piecewise(const Engine& engine, const Axes& axes, const Rows& rows, DTyp
 }
 
 /// Polls until nothing moves, because the next poll comes after a whole panel.
-void serve(Engine& engine) {
-  while (engine.poll()) {
+void serve() {
+  while (poll_all()) {
   }
 }
 
@@ -109,7 +109,7 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
       options.order == Order::coordinate ? panels(rows) : panels_as_completed(rows, handle.arrival_order());
   PanelReport report{.panels = static_cast<Index>(left.size()), .started = handle.started()};
   while (!left.empty()) {
-    serve(engine);
+    serve();
     const auto candidates = options.order == Order::arrival ? left.end() : left.begin() + 1;
     auto next = candidates;
     const auto find = [&] {
@@ -137,7 +137,7 @@ PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, c
   for (const Range& panel : made) {
     watch.compute(compute, panel);
     handle.supply(rows.elements_of(panel));
-    serve(engine);
+    serve();
   }
   finish(handle, report);
   watch.report(report);
@@ -160,7 +160,7 @@ PanelReport compute_and_reduce(Engine& engine, const Axes& axes, ReduceOp op, co
     Tensor result = out.rows(panel);
     handles.push_back(start_all_reduce(engine, axes, op, partial.rows(panel), result, fed));
     handles.back().supply({0, result.size()});
-    serve(engine);
+    serve();
   }
   report.started = handles.empty() ? now() : handles.front().started();
   report.ended = report.started;

@@ -7,9 +7,11 @@
 
 #include "collectives/all_reduce.h"
 #include "collectives/shared/arena.h"
+#include "program/ir/program_hash.h"
 #include "program/price/estimate.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/hash.h"
 #include "runtime/host/interrupt.h"
 #include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
@@ -27,11 +29,16 @@ double learning_rate(const TrainingOptions& options, Index step) {
 
 Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware)
     : engine_(engine), plan_(std::move(plan)), stage_(plan_.stage_of(engine.mesh().axes(), engine.mesh().rank())) {
-  if (plan_.pipeline) ranks_ = std::make_unique<StageRanks>(engine.mesh(), plan_.pipeline->axis);
+  if (plan_.pipeline) ranks_ = std::make_unique<StageRanks>(engine, plan_.pipeline->axis);
   collectives::Engine& own = ranks_ ? ranks_->engine() : engine;
   collectives::Engine* moves = ranks_ ? &ranks_->moves() : nullptr;
   programs().step->predict_by(hardware);
   programs().evaluation->predict_by(hardware);
+  if (ranks_) {
+    compare_stages();
+    constexpr double kPatience = 10;  // a stage may wait for the others as long as a step
+    ranks_->set_timeout(std::max(engine.timeout(), predicted_step() * kPatience));
+  }
   const StatePlan shared = programs().state();
   const Index room = engine.arena() != nullptr ? engine.arena()->capacity() : shared.shared_bytes();
   if (own.arena() == nullptr && room > 0) arena_obstacle_ = collectives::give_arena(own, room);
@@ -39,6 +46,19 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
   step_ = std::make_unique<Executor>(programs().step, *state_, moves);
   evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, moves);
   initialise();
+}
+
+/// Executors compare the ranks of a stage. All ranks must also have derived the same stages.
+void Trainer::compare_stages() const {
+  std::uint64_t hash = 0;
+  for (const StagePrograms& stage : plan_.stages) {
+    hash = hash_of(fmt::format("{} {} {}", hash, hash_of(stage.step->program()), hash_of(stage.evaluation->program())));
+  }
+  const std::string mine = std::to_string(hash);
+  const mpi::Communicator& comm = engine_.mesh().comm();
+  const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
+  SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different stages (rank {} {} rank 0)", comm.rank(),
+                  differs > 0 ? "differs from" : "agrees with");
 }
 
 /// Each element depends on the seed and its place in the logical array. So a rank makes only its

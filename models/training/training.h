@@ -86,6 +86,7 @@ class Trainer {
     Index first;
   };
   void set_samples(Executor& executor, const SampleSource& data, const Batch& batch) const;
+  void compare_stages() const;
   void initialise();
   void set_scalar(ArrayId input, double value);
   void fill_by_seed(const ModelParameter& parameter);

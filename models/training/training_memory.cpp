@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/checkpoint/checkpoint.h"
+#include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
@@ -39,6 +40,15 @@ double to_initialise(double largest_block, double item) { return kLoadingBlocks 
 /// Memory beside the state to assemble a parameter from the blocks of all ranks.
 double to_gather(const Elements& of, double item, double ranks) { return item * (of.whole + (ranks + 3) * of.block); }
 
+/// The step of the first stage that has this input.
+const RankProgram& program_with(const TrainingPlan& plan, ArrayId input) {
+  const auto found = std::find_if(plan.stages.begin(), plan.stages.end(), [&](const StagePrograms& stage) {
+    return stage.step->program().inputs.contains(input);
+  });
+  SHARDLINE_CHECK(found != plan.stages.end(), "no stage has {}", plan.step_model.model.program.array(input).name);
+  return found->step->program();
+}
+
 }  // namespace
 
 TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank, bool saves) {
@@ -49,27 +59,24 @@ TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank, 
   const Index ranks = step.program().mesh.ranks();
   const Bytes moments(item * on_heap(step, Role::optimizer_state, rank));
   const Bytes state = moments + Bytes(item * on_heap(step, Role::parameter, rank));
+  const bool saver = stage == 0 && rank == 0;  // it also assembles what other stages send
   double all_weights = 0;
   double initialising = 0;
   double gathering = 0;
   for (const ModelParameter& parameter : plan.step_model.model.parameters) {
+    const RankProgram& holder = program_with(plan, parameter.array);
+    const Elements of = elements(holder, parameter.array, 0);
     const bool here = step.program().inputs.contains(parameter.array);
-    if (!here && stage > 0) continue;
-    if (!here) {  // rank 0 of the first stage assembles what others send
-      const auto whole = static_cast<double>(element_count(step.program().program.array(parameter.array).shape));
-      all_weights += item * whole;
-      gathering = std::max(gathering, rank == 0 ? 3 * item * whole : 0.0);
-      continue;
-    }
-    const Elements of = elements(step.program(), parameter.array, rank);
-    all_weights += item * of.whole;
-    initialising = std::max(initialising, to_initialise(elements(step.program(), parameter.array, 0).block, item));
-    const double turned = rank == 0 ? 2 * item * of.whole : 0;  // into the stored form
+    // Loaded blocks pass by every rank.
+    if (here || plan.run.start) initialising = std::max(initialising, to_initialise(of.block, item));
+    if (saver) all_weights += item * of.whole;
+    const double turned = saver ? 2 * item * of.whole : 0;  // into the stored form
+    if (!saver && !here) continue;
     gathering = std::max(gathering, to_gather(of, item, static_cast<double>(ranks)) + turned);
   }
   TrainingMemory memory;
   memory.own = std::max({heap_peak(step, rank), heap_peak(evaluation, rank) + moments, state + Bytes(initialising)});
-  if (saves) memory.own = std::max(memory.own, state + Bytes(gathering + (rank == 0 ? all_weights : 0)));
+  if (saves) memory.own = std::max(memory.own, state + Bytes(gathering + all_weights));
   memory.arena = Bytes(static_cast<double>(programs.state().shared_bytes()));
   return memory;
 }

@@ -118,6 +118,13 @@ void check_stages(const RankProgram& uncut, const std::vector<const RankProgram*
   std::vector<Walker> walkers;
   for (const RankProgram* stage : stages) walkers.emplace_back(*stage);
   walk(walkers);
+  for (const Walker& walker : walkers) {
+    const RankProgram& program = walker.program();
+    for (const auto& [before, after] : program.program.updates) {
+      SHARDLINE_CHECK(program.finals.contains(after), "a stage holds {} and does not update it",
+                      program.program.array(before).name);
+    }
+  }
   for (const auto& [array, version] : uncut.finals) {
     int homes = 0;
     for (const Walker& walker : walkers) {

@@ -81,7 +81,7 @@ std::vector<std::vector<int>> neighbours_of(const std::vector<int>& counts) {
 }  // namespace
 
 StageLayers stage_layers(const std::vector<int>& counts, const std::vector<int>& place, int layers_between) {
-  const int all = std::accumulate(counts.begin(), counts.end(), 0);
+  const Index all = std::accumulate(counts.begin(), counts.end(), Index{0});
   const bool legal = counts.size() == place.size() && all == layers_between &&
                      std::all_of(counts.begin(), counts.end(), [](int count) { return count >= 0; });
   require(legal, "layers of the stages {}: {} numbers of layers are needed that add up to {}", fmt::join(counts, ","),

@@ -173,8 +173,9 @@ class Scheduler {
       return number_[static_cast<std::size_t>(i)] < wanted;
     });
     for (auto at = first; at != early_.end(); ++at) {
-      if (number_[static_cast<std::size_t>(*at)] > region + std::max(options_.distance, 1)) break;
-      if (number_[static_cast<std::size_t>(*at)] > region + options_.distance && !moves(*at)) continue;
+      const int ahead = number_[static_cast<std::size_t>(*at)] - region;
+      if (ahead > std::max(options_.distance, 1)) break;
+      if (ahead > (moves(*at) ? 1 : options_.distance)) continue;
       if (!begun_.contains(*at)) start({*at});
     }
   }

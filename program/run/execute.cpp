@@ -10,6 +10,7 @@
 #include "collectives/move.h"
 #include "collectives/shared/arena.h"
 #include "program/ir/print.h"
+#include "program/ir/program_hash.h"
 #include "program/ops/run_phase.h"
 #include "program/plan/bundle.h"
 #include "program/run/conversion_run.h"
@@ -22,21 +23,11 @@
 namespace shardline {
 namespace {
 
-/// A hash over the printed program, its schedule, the sizes and types of its arrays, and the
-/// constants of its operations. It shows whether two ranks derived different programs.
+/// A hash over the program and its schedule. It shows whether two ranks derived different ones.
 std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule) {
-  std::string text;
-  for (const std::string& line : lines(program)) text += line + "\n";
-  text += fmt::format("panels of {};", schedule.panel.value);
+  std::string text = fmt::format("{} panels of {}, {};", hash_of(program), schedule.panel.value, schedule.cuts);
   for (const Action& action : schedule.actions) {
     text += fmt::format("{} {} {};", static_cast<int>(action.kind), action.polls, fmt::join(action.steps, " "));
-  }
-  for (std::size_t i = 0; i < program.program.arrays.size(); ++i) {
-    text += to_string(program.program.arrays[i].shape);
-    text += name_of(program.program.arrays[i].dtype);
-  }
-  for (const Operation& op : program.program.operations) {
-    for (const auto& [name, value] : op.constants) text += fmt::format("{} {};", name, value);
   }
   return hash_of(text);
 }
@@ -321,7 +312,11 @@ Executor::Flight Executor::start_move(int number) {
   const bool sends = s.kind == StepKind::send;
   const std::vector<VersionId>& moved = sends ? s.operands : s.results;
   std::vector<const Tensor*> parts;
-  for (const VersionId v : moved) parts.push_back(&at(v));
+  for (const VersionId v : moved) {
+    parts.push_back(&at(v));
+    SHARDLINE_CHECK(dtype(v) == dtype(moved[0]), "a move of {} and {} together", name_of(dtype(moved[0])),
+                    name_of(dtype(v)));
+  }
   std::optional<Tensor> bundle;
   if (parts.size() > 1) bundle.emplace(parts[0]->dtype(), Shape{bundle_size(parts)});
   if (bundle && sends) pack_bundle(parts, *bundle);

@@ -16,10 +16,20 @@ mpi::Communicator ranks_across(const Mesh& mesh, const Axis& axis) {
 
 }  // namespace
 
-StageRanks::StageRanks(const Mesh& mesh, const Axis& axis)
-    : within_(mesh.axes().without(axis), ranks_within(mesh, axis), mesh),
-      across_(AbstractMesh({{axis, mesh.axes().size(axis)}}), ranks_across(mesh, axis), mesh),
+StageRanks::StageRanks(const collectives::Engine& all, const Axis& axis)
+    : within_(all.mesh().axes().without(axis), ranks_within(all.mesh(), axis), all.mesh()),
+      across_(AbstractMesh({{axis, all.mesh().axes().size(axis)}}), ranks_across(all.mesh(), axis), all.mesh()),
       engine_(within_),
-      moves_(across_) {}
+      moves_(across_) {
+  engine_.set_tuning(all.tuning());
+  moves_.set_tuning(all.tuning());
+  set_timeout(all.timeout());
+  across_.moving_group({axis});  // no move may wait for ranks that take no part in it
+}
+
+void StageRanks::set_timeout(Seconds timeout) {
+  engine_.set_timeout(timeout);
+  moves_.set_timeout(timeout);
+}
 
 }  // namespace shardline

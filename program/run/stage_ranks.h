@@ -11,9 +11,9 @@ namespace shardline {
 /// the other stages. Each of the two has an engine.
 class StageRanks {
  public:
-  /// Collective over `mesh`, which must outlive it. `axis` is the axis of the stages. Throws UsageError if the mesh
-  /// lacks it.
-  StageRanks(const Mesh& mesh, const Axis& axis);
+  /// Collective over the mesh of `all`, which must outlive it. `axis` is the axis of the stages. The engines have the
+  /// tuning and the timeout of `all`. Throws UsageError if the mesh lacks the axis.
+  StageRanks(const collectives::Engine& all, const Axis& axis);
 
   int stage() const { return static_cast<int>(across_.rank()); }
   int stages() const { return static_cast<int>(across_.ranks()); }
@@ -21,6 +21,8 @@ class StageRanks {
   collectives::Engine& engine() { return engine_; }
   /// Over the axis of the stages: moves, and no collectives.
   collectives::Engine& moves() { return moves_; }
+  /// See Engine::timeout(), of both engines.
+  void set_timeout(Seconds timeout);
 
  private:
   Mesh within_;

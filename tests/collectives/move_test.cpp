@@ -15,6 +15,8 @@ namespace {
 
 class Move : public testing::Test {
  protected:
+  Move() { mesh_.moving_group({"Z"}); }
+
   static Index ranks() { return mpi::Communicator::world().size(); }
 
   static Tensor filled(Index size, std::int32_t first) {

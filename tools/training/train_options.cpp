@@ -134,9 +134,10 @@ std::vector<int> layers_of(const std::string& text) {
 /// Options that need stages, and options that stages do not have.
 void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const AbstractMesh& mesh) {
   const bool stages = !stage_axis(strategy, mesh).empty();
-  require(stages || !flags.show_schedule, "--show-schedule: only a strategy with role pp has stages");
-  require(stages || flags.stage_layers.empty(), "--stage-layers {}: only a strategy with role pp has stages",
-          flags.stage_layers);
+  constexpr const char* kNoStages = "only a strategy with role pp, on an axis of more than one rank, has stages";
+  require(stages || !flags.show_schedule, "--show-schedule: {}", kNoStages);
+  require(stages || flags.stage_layers.empty(), "--stage-layers {}: {}", flags.stage_layers, kNoStages);
+  require(stages || flags.timetable == kAuto, "--timetable {}: {}", flags.timetable, kNoStages);
   for (const auto& [name, given] : {std::pair{"--trace", &flags.trace}, std::pair{"--report", &flags.report}}) {
     require(!stages || given->empty(), "{} {}: the stages of a pipeline (role pp) cannot be shown in one yet", name,
             *given);

@@ -36,11 +36,14 @@ void choose_pipeline(const Job& job, const TrainOptions& options, TrainingRun& r
   PipelineSearch search = options.pipeline;
   if (options.fits_memory) search.memory = job.machine().memory_per_rank - options.text_memory;
   if (search.timetable || search.micro_batches) run = fastest_pipeline(run, mesh, search);
-  if (run.options.form.micro_batches < mesh.size(axis)) {
-    job.note(fmt::format("{} micro-batch{} on {} stages: with fewer micro-batches than stages, most stages are idle",
-                         run.options.form.micro_batches, run.options.form.micro_batches == 1 ? "" : "es",
-                         mesh.size(axis)));
-  }
+}
+
+void note_idle_stages(const Job& job, const TrainingPlan& plan) {
+  const Index count = plan.run.options.form.micro_batches;
+  const auto stages = static_cast<Index>(plan.stages.size());
+  if (count >= stages) return;
+  job.note(fmt::format("{} micro-batch{} on {} stages: with fewer micro-batches than stages, most stages are idle",
+                       count, count == 1 ? "" : "es", stages));
 }
 
 /// Nothing if nothing is computed again.

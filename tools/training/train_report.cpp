@@ -55,7 +55,8 @@ std::string listing_text(const TrainRecord& record) {
   for (const ListedStep& step : record.listing) steps.push_back(step.timed);
   const std::vector<std::string> lines = timed_lines(steps);
   std::string text =
-      "\nprogram of every rank, each line timed on the slowest; medians over the steps\n" + lines[0] + "\n";
+      fmt::format("\nprogram of every rank{}, each line timed on the slowest; medians over the steps\n{}\n",
+                  record.stages.empty() ? "" : " of stage 0", lines[0]);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Region& region = record.listing[i].region;
     const Region* before = i > 0 ? &record.listing[i - 1].region : nullptr;

@@ -42,7 +42,7 @@ trains --remat block
 expect_lines out 1 "7 tokens a step, rematerialisation block"
 grep -q '"remat": "block"' "$folder/record.json" || complain "the record does not name the rematerialisation"
 if ((ranks > 1)); then
-  trains --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --save "$folder/stages"
+  trains --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --timetable 1f1b --save "$folder/stages"
   expect_lines out 1 "stage 0: layers 0"
   grep -q '"timetable": "1f1b"' "$folder/record.json" || complain "the record does not name the timetable"
   trains --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --timetable zb_h1 --show-schedule --save "$folder/other_stages"
@@ -87,7 +87,7 @@ refused 'unknown rematerialisation "all"; it is one of none, matmuls, stream, bl
 refused 'role pp is on axes X and Y; only one axis can make stages' train "${small[@]}" --mesh "X=$ranks,Y=1" --strategy pp=X,pp=Y
 refused "--timetable" train "${small[@]}" --timetable
 refused "gpipe, " train "${small[@]}" --timetable fast
-refused "--stage-layers 1: only a strategy with role pp has stages" train "${small[@]}" --stage-layers 1
+refused "--stage-layers 1: only a strategy with role pp" train "${small[@]}" --stage-layers 1
 if ((ranks > 1)); then
   refused "\"x\" is no number of layers" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 1,x
   refused "numbers of layers are needed that add up to" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 77

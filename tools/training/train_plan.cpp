@@ -98,6 +98,7 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
       fmt::format("train --strategy {}{}", to_string(run.strategy), remat_words(" --remat ", run.options.form.remat));
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
   require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
+  note_idle_stages(job, planned.plan);
   job.require_memory(what,
                      need_of(planned.plan, planned.plan.stage_of(mesh, job.mesh().rank()),
                              planned.plan.rank_in_stage(mesh, job.mesh().rank())),

@@ -217,9 +217,12 @@ TEST(Stages, FaultsAreCaught) {
     std::vector<Step>& steps = made.stages[1].steps;
     steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(steps_of(made.stages[1], StepKind::send).back()));
   });
-  expect_caught("no stage makes", [](Staged& made) {
+  expect_caught("and does not update it", [](Staged& made) {
     RankProgram& program = made.stages[0];
     program.finals.erase(program.program.updates.front().second);
+  });
+  expect_caught("no stage makes norm.squares", [](Staged& made) {
+    for (RankProgram& program : made.stages) program.finals.erase(program.program.find("norm.squares"));
   });
 }
 

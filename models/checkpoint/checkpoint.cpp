@@ -128,7 +128,7 @@ std::vector<std::vector<Range>> distinct_blocks(const StateArray& array, const A
 }
 
 /// The array of a parameter as its holders have it. Other ranks learn its type and blocks from them.
-struct Held {
+struct HeldParameter {
   int home = 0;  ///< the first rank that has it
   StateArray array;
   std::vector<std::vector<Range>> blocks;  ///< the different ones
@@ -144,12 +144,12 @@ std::string text_of(DType dtype, const std::vector<std::vector<Range>>& boxes) {
 }
 
 /// Collective over `comm`: who has the array of a parameter, and how. Throws Error if nobody has it.
-Held held_array(const State& state, const Program& program, const ModelParameter& parameter,
-                const mpi::Communicator& comm) {
+HeldParameter held_parameter(const State& state, const Program& program, const ModelParameter& parameter,
+                             const mpi::Communicator& comm) {
   const Array& array = program.array(parameter.array);
   const double first = comm.min(state.contains(array.name) ? comm.rank() : comm.size());
   SHARDLINE_CHECK(first < comm.size(), "no rank of {} has {}", comm.size(), array.name);
-  Held held{.home = static_cast<int>(first), .array = {}, .blocks = {}};
+  HeldParameter held{.home = static_cast<int>(first), .array = {}, .blocks = {}};
   held.array.name = array.name;
   held.array.shape = array.shape;
   std::string text;
@@ -169,7 +169,7 @@ Held held_array(const State& state, const Program& program, const ModelParameter
 }
 
 /// Collective over `comm`: sends every block of a parameter from rank 0 to its holders.
-void load_parameter(const WeightFiles* files, const ModelParameter& parameter, const Held& held, State& state,
+void load_parameter(const WeightFiles* files, const ModelParameter& parameter, const HeldParameter& held, State& state,
                     const mpi::Communicator& comm) {
   const StateArray& array = held.array;
   const bool here = state.contains(array.name);
@@ -186,7 +186,7 @@ void load_parameter(const WeightFiles* files, const ModelParameter& parameter, c
 }
 
 /// Collective over `comm`: the whole array on rank 0; empty on the others.
-std::optional<Tensor> whole_on_root(const State& state, const Held& held, const mpi::Communicator& comm) {
+std::optional<Tensor> whole_on_root(const State& state, const HeldParameter& held, const mpi::Communicator& comm) {
   constexpr int kTag = 0;
   std::optional<Tensor> whole;
   if (state.contains(held.array.name)) whole = state.gather(held.array.name);
@@ -205,7 +205,8 @@ void save_checkpoint(const State& state, const std::string& folder, const Transf
                      const TrainingNotes& notes, const mpi::Communicator& comm) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const ModelParameter& parameter : model.parameters) {
-    const std::optional<Tensor> whole = whole_on_root(state, held_array(state, model.program, parameter, comm), comm);
+    const std::optional<Tensor> whole =
+        whole_on_root(state, held_parameter(state, model.program, parameter, comm), comm);
     if (whole) tensors.emplace_back(parameter.checkpoint_name, to_stored(parameter, *whole));
   }
   mpi::on_root(comm, 0, [&] {
@@ -248,7 +249,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
 void load_parameters(const Checkpoint& checkpoint, State& state, const mpi::Communicator& comm) {
   const Model model = make_inference(checkpoint.config, {1, 1});
   for (const ModelParameter& parameter : model.parameters) {
-    const Held held = held_array(state, model.program, parameter, comm);
+    const HeldParameter held = held_parameter(state, model.program, parameter, comm);
     load_parameter(checkpoint.files.get(), parameter, held, state, comm);
   }
 }

@@ -86,7 +86,7 @@ std::string describe(const Prices& prices, const AbstractMesh& mesh) {
   return text;
 }
 
-Json operation_json(const RankProgram& program, const Step& step, const StepEstimate& estimate) {
+Json planned_operation_json(const RankProgram& program, const Step& step, const StepEstimate& estimate) {
   return {{"text", to_string(program, step)},
           {"kind", kind_name(program, step)},
           {"axis", to_string(step.axes)},
@@ -142,7 +142,7 @@ Json record_of(const Product& product, const std::vector<Candidate>& candidates,
   const RankProgram& program = winner.program();
   record["operations"] = Json::array();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    Json operation = operation_json(program, program.steps[i], winner.estimates()[i]);
+    Json operation = planned_operation_json(program, program.steps[i], winner.estimates()[i]);
     operation["fused"] = is_fused(winner.schedule(), i);
     record["operations"].push_back(std::move(operation));
   }

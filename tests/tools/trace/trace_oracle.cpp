@@ -320,6 +320,7 @@ class Judge {
       }
     }
     std::map<std::pair<std::string, std::string>, double> sums;
+    LineTimes of_lines;
     int last = 0;
     for (const auto& [key, times] : slowest) last = std::max(last, key.first);
     for (const auto& [key, times] : slowest) {
@@ -328,20 +329,33 @@ class Judge {
         const double grain = 2 * kGrain * (arguments->contains("panel") ? 1000 : 1);
         if (std::abs(said - time) > grain) complain("{} took {} us and says {}", key.second, time, said);
         if (key.first > last - expected_.steps_measured) {
-          sums[{arguments->at("kind"), arguments->value("axis", "")}] += time;
+          const std::pair<std::string, std::string> kind{arguments->at("kind"), arguments->value("axis", "")};
+          sums[kind] += time;
+          of_lines[{kind, key.second}].push_back(time);
         }
       }
     }
-    if (!expected_.record.empty()) compare(sums);
+    if (!expected_.record.empty()) compare(sums, of_lines);
   }
 
-  void compare(const std::map<std::pair<std::string, std::string>, double>& sums) {
+  /// Times of each line of a program, by kind and axis, and its text.
+  using LineTimes = std::map<std::pair<std::pair<std::string, std::string>, std::string>, std::vector<double>>;
+
+  /// The sums of a record by kind; of matmul, whose record has a line for each step, the medians over its runs.
+  void compare(std::map<std::pair<std::string, std::string>, double> sums, const LineTimes& of_lines) {
     const Json record = Json::parse(std::ifstream(expected_.record));
     std::map<std::pair<std::string, std::string>, double> recorded;
+    bool by_line = false;
     for (const Json& operation : record.at("operations")) {
-      // The times of matmul are means over its runs.
-      const double runs = operation.contains("count") ? 1 : expected_.steps_measured;
-      recorded[{operation.at("kind"), operation.at("axis")}] += 1e6 * runs * operation.at("measured_s").get<double>();
+      by_line = by_line || !operation.contains("count");
+      recorded[{operation.at("kind"), operation.at("axis")}] += 1e6 * operation.at("measured_s").get<double>();
+    }
+    if (by_line) {
+      for (auto& [kind, sum] : sums) sum = 0;
+      for (auto [line, times] : of_lines) {
+        std::sort(times.begin(), times.end());
+        sums[line.first] += (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+      }
     }
     for (const auto& [kind, time] : recorded) {
       const auto sum = sums.find(kind);

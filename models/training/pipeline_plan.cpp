@@ -30,12 +30,14 @@ TaskCosts costs_by_layer(const RankProgram& micro, const Axis& axis, const roofl
   return task_prices(Cut(micro, apart), axis, prices);
 }
 
-/// The events of all stages, proven.
-StageEvents proven_events(const Cut& cut, const Timetable& timetable, const TaskCosts& costs) {
+/// The events of all stages, proven. `held_limits` as in ProofOptions.
+StageEvents proven_events(const Cut& cut, const Timetable& timetable, const TaskCosts& costs,
+                          const std::vector<Index>& held_limits) {
   const Sends sends = cut.sends(timetable.kinds);
   StageEvents events = with_moves(timetable, timed(timetable, costs), sends);
   prove(timetable, events, sends,
-        {.needs = [&](const ChunkTask& task) { return cut.needs(task, is_split(timetable)); }});
+        {.needs = [&](const ChunkTask& task) { return cut.needs(task, is_split(timetable)); },
+         .held_limits = held_limits});
   return events;
 }
 
@@ -53,12 +55,11 @@ PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, co
   const TaskCosts by_layer = costs_by_layer(micro, axis, prices);
   PipelinePlan plan{.axis = axis, .timetable = {}, .layers = options.layers, .events = {}, .micro = nullptr};
   if (plan.layers.empty()) plan.layers = spread_layers(request, by_layer);
-  const std::vector<Seconds> none(static_cast<std::size_t>(stages * timetable_row(options.timetable).chunks_per_stage));
-  const std::vector<int> place = make_timetable(request, {none, none, none, none}).place;
-  const TaskCosts costs = costs_of_chunks(by_layer, stage_layers(plan.layers, place, layers_between(micro)));
+  const StageLayers layers = stage_layers(plan.layers, place_of_chunks(request), layers_between(micro));
+  const TaskCosts costs = costs_of_chunks(by_layer, layers);
   plan.timetable = make_timetable(request, costs);
   plan.micro = std::make_shared<const RankProgram>(std::move(micro));
-  plan.events = proven_events(plan.cut(), plan.timetable, costs);
+  plan.events = proven_events(plan.cut(), plan.timetable, costs, held_limits(request));
   return plan;
 }
 
@@ -71,7 +72,7 @@ std::vector<RankProgram> evaluation_stages(const RankProgram& micro, const Pipel
     std::erase_if(order, [](const Task& task) { return task.micro_batch > 0; });
   }
   const Cut cut(micro, plan.cut().layers());
-  const StageEvents events = proven_events(cut, timetable, costs);
+  const StageEvents events = proven_events(cut, timetable, costs, {});
   std::vector<RankProgram> stages;
   for (int stage = 0; stage < cut.stages(); ++stage) {
     stages.push_back(write_out(cut, {.axis = plan.axis, .stage = stage, .micro_batches = 1, .events = events}).program);

@@ -12,13 +12,6 @@
 namespace shardline {
 namespace {
 
-/// Stages of the chunks of a timetable.
-std::vector<int> place_of_chunks(const TimetableRequest& request) {
-  const std::vector<Seconds> none(
-      static_cast<std::size_t>(request.stages * timetable_row(request.name).chunks_per_stage));
-  return make_timetable({request.name, request.stages, 1}, {none, none, none, none}).place;
-}
-
 /// Counts such that no chunk costs more than `most`, as full as can be from the first on; the last takes the rest.
 std::vector<int> filled(const std::vector<double>& costs, std::size_t chunks, double most) {
   std::vector<int> counts(chunks, 0);
@@ -107,6 +100,12 @@ TaskCosts costs_of_chunks(const TaskCosts& by_layer, const StageLayers& layers) 
   add_up(by_layer.inputs, costs.inputs);
   add_up(by_layer.weights, costs.weights);
   return costs;
+}
+
+std::vector<int> place_of_chunks(const TimetableRequest& request) {
+  const std::vector<Seconds> none(
+      static_cast<std::size_t>(request.stages * timetable_row(request.name).chunks_per_stage));
+  return make_timetable({request.name, request.stages, 1}, {none, none, none, none}).place;
 }
 
 std::vector<int> spread_layers(const TimetableRequest& request, const TaskCosts& by_layer) {

@@ -13,6 +13,9 @@ namespace shardline {
 /// there is a number for each chunk, none negative, that add up to the layers between.
 StageLayers stage_layers(const std::vector<int>& counts, const std::vector<int>& place, int layers_between);
 
+/// By chunk, the stage that a timetable gives it. Throws UsageError as make_timetable().
+std::vector<int> place_of_chunks(const TimetableRequest& request);
+
 /// Layers spread by the time of a whole step: first so that the dearest chunk is as cheap as can be, then one layer is
 /// moved to a neighbour at a time while the simulated step becomes shorter. `by_layer` has the costs of every layer as
 /// if it were a chunk. Some chunks may stay without layers. Pure. Throws UsageError as make_timetable().

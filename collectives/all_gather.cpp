@@ -5,6 +5,7 @@
 #include "collectives/native/native.h"
 #include "collectives/run/schedule_run.h"
 #include "collectives/run/staging.h"
+#include "collectives/schedule/schedule_order.h"
 #include "collectives/schedule/schedules.h"
 #include "collectives/shared/direct.h"
 
@@ -54,6 +55,20 @@ Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int 
   Handle handle = start_schedule(engine, std::move(job), std::move(schedule), options);
   place_own();
   return handle;
+}
+
+std::vector<Range> gather_order(const Engine& engine, const Axes& axes, const Tensor& out, const Options& options) {
+  Job job;
+  job.name = "all_gather";
+  job.group = &engine.mesh().moving_group(axes);
+  job.link = job.group->one_node ? LinkKind::node : LinkKind::network;
+  job.fed = true;
+  const Algorithm algorithm = resolve(engine, job, {.kind = Kind::all_gather, .bytes = out.bytes()}, options);
+  const std::vector<Box> boxes = cuts(out.shape(), 0, blocks_of(job, engine.mesh(), out.extent(0)));
+  const std::vector<Range> ranges = chunks_of(out.shape(), boxes).ranges;
+  const Range own = ranges[static_cast<std::size_t>(job.position())];
+  if (job.positions() == 1) return {own};
+  return arrival_order(all_gather_schedule(algorithm, placement_of(job, engine.mesh()), ranges), own);
 }
 
 void all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out, const Options& options) {

@@ -16,6 +16,9 @@ namespace shardline::collectives {
 /// UsageError on axes that the mesh does not have.
 Handle start_all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out,
                         const Options& options = {});
+/// The flat elements of `out` in the order in which an all_gather along dim 0 by messages completes them on this
+/// position. Starts nothing. `out` need not hold anything.
+std::vector<Range> gather_order(const Engine& engine, const Axes& axes, const Tensor& out, const Options& options = {});
 /// start_all_gather() and wait().
 void all_gather(Engine& engine, const Axes& axes, const Tensor& in, int dim, Tensor& out, const Options& options = {});
 

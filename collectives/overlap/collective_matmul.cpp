@@ -126,6 +126,13 @@ PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& i
   return report;
 }
 
+std::vector<Range> gather_panels(const Engine& engine, const Axes& axes, const Tensor& out,
+                                 const PanelOptions& options) {
+  const Rows rows = rows_of(engine, axes, out, options);
+  if (options.order == Order::coordinate) return panels(rows);
+  return panels_as_completed(rows, gather_order(engine, axes, out, options.collective));
+}
+
 PanelReport compute_and_scatter(Engine& engine, const Axes& axes, ReduceOp op, const Tensor& partial, Tensor& out,
                                 const PanelOptions& options, const Compute& compute) {
   Stopwatch watch;

@@ -87,6 +87,11 @@ using Compute = std::function<void(Range rows)>;
 PanelReport gather_and_compute(Engine& engine, const Axes& axes, const Tensor& in, Tensor& out,
                                const PanelOptions& options, const Compute& compute);
 
+/// The panels of gather_and_compute() on this rank in the order in which it computes them, if `options` do not say
+/// `arrival`. Starts nothing: a product can run in this order when `out` is there already.
+std::vector<Range> gather_panels(const Engine& engine, const Axes& axes, const Tensor& out,
+                                 const PanelOptions& options);
+
 /// Collective over `axes`: calls `compute(rows)`, which fills each row of `partial` once. Rows that the schedule needs
 /// first come first. At the same time reduce_scatter() along dim 0 reduces them into `out`.
 ///

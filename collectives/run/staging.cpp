@@ -72,6 +72,7 @@ Algorithm resolve(const Engine& engine, Job& job, Question question, const Optio
     question.ranks = job.positions();
     question.reduces_bf16 = reduces && job.dtype == DType::bf16;
     question.wire = options.wire;
+    question.uniform = options.uniform;
     job.algorithm = choose(engine.tuning(), question);
   }
   if (reduces && job.algorithm != Algorithm::native) job.wire = wire_for(options.wire, job.algorithm, job.dtype);

@@ -67,6 +67,9 @@ struct Options {
   /// For all_gather and reduce_scatter along dim 0 and for all_reduce. By messages only, never `direct` or
   /// `native`.
   bool fed = false;
+  /// For all_reduce with `automatic`: an algorithm that adds every element in the same order, wherever it lies in the
+  /// array. So arrays have the same sums alone and packed into one.
+  bool uniform = false;
 };
 
 }  // namespace shardline::collectives

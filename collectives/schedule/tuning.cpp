@@ -12,6 +12,13 @@ bool possible(Algorithm algorithm, const Question& question) {
   return exchanges == (question.wire == Wire::exchange);
 }
 
+Algorithm uniform_algorithm(const Question& question) {
+  const bool exchanges = question.wire == Wire::automatic ? question.link == LinkKind::node  //
+                                                          : question.wire == Wire::exchange;
+  if (!exchanges) return Algorithm::doubling;
+  return question.direct ? Algorithm::direct : Algorithm::pairwise;
+}
+
 }  // namespace
 
 std::string_view name_of(LinkKind link) { return link == LinkKind::node ? "node" : "network"; }
@@ -44,6 +51,7 @@ Tuning Tuning::built_in() {
 }
 
 Algorithm choose(const Tuning& tuning, const Question& question) {
+  if (question.uniform) return uniform_algorithm(question);
   for (const Tuning::Rule& rule : tuning.rules) {
     const bool holds = rule.kind == question.kind && rule.link == question.link && question.ranks <= rule.most_ranks &&
                        question.bytes <= rule.most_bytes;

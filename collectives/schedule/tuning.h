@@ -22,6 +22,7 @@ struct Question {
   bool direct = false;  ///< the arrays lie in an arena that all ranks of the group share
   bool reduces_bf16 = false;
   Wire wire = Wire::automatic;
+  bool uniform = false;  ///< the order of addition must not depend on the place or the number of the elements
 };
 
 /// The rules of `automatic`, and the sizes at which a collective changes its method. Plain data. Measurements
@@ -60,7 +61,8 @@ struct Tuning {
 };
 
 /// The algorithm by the rules, never `automatic` or `native`. If no rule holds: pairwise if bf16 is exchanged,
-/// otherwise ring.
+/// otherwise ring. A `uniform` question depends on no rule: the answer is direct or pairwise on a node, which add in
+/// the same order, and doubling on a network, if the wire allows them.
 Algorithm choose(const Tuning& tuning, const Question& question);
 
 }  // namespace shardline::collectives

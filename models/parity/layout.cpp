@@ -218,11 +218,9 @@ void append_meshes(std::vector<Index>& sizes, Index product, Index ranks, std::v
 
 std::optional<ParityLayout> plain_layout(const ParityLayout& layout) {
   const Axis axis = stage_axis(layout.strategy, layout.mesh);
-  if (axis.empty() && (layout.form.remat == Remat::none || layout.schedule.fuse == Fuse::always)) return std::nullopt;
+  if (axis.empty() && layout.form.remat == Remat::none) return std::nullopt;
   ParityLayout plain = layout;
-  // A product that is fused with a gather sums panel by panel. Computed again beside another reader of what is
-  // gathered, it cannot be fused.
-  if (layout.schedule.fuse != Fuse::always) plain.form.remat = Remat::none;
+  plain.form.remat = Remat::none;
   if (axis.empty()) return plain;
   plain.strategy = within_stage(layout.strategy);
   plain.mesh = layout.mesh.without(axis);

@@ -26,8 +26,7 @@ struct ParityLayout {
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };
 
-/// The layout without stages and, unless fusing is forced, without rematerialisation: these change no bit. Empty if it
-/// has neither.
+/// The layout without stages and without rematerialisation: these change no bit. Empty if it has neither.
 std::optional<ParityLayout> plain_layout(const ParityLayout& layout);
 
 /// "fsdp=X,tp=Y fuse=always tied"

@@ -77,7 +77,7 @@ class Run {
       for (StagePrograms& stage : plan.stages) {
         RankProgram program = stage.step->program();
         planted = fault->in_program(program) || planted;
-        stage.step = compile(std::move(program), {.scheduling = run_.options.schedule, .prices = run_.options.prices});
+        stage.step = compile(std::move(program), stage.step->options());
       }
     }
     trainer_ = std::make_unique<Trainer>(engine_, std::move(plan), run_.options.prices);

@@ -51,7 +51,7 @@ TrainingRun fastest_pipeline(const TrainingRun& run, const AbstractMesh& mesh, c
   for (const Index count : counts_of_micro_batches(run, stages, search.micro_batches)) {
     TrainingRun way = run;
     way.options.form.micro_batches = count;
-    const RankProgram micro = micro_step(way, mesh.without(axis));
+    const RankProgram micro = micro_step(way, mesh.without(axis)).program;
     for (const std::string& name : names_of_timetables(run, stages, search.timetable)) {
       way.options.pipeline.timetable = name;
       const PipelinePlan plan = plan_pipeline(micro, way.options.pipeline, axis, stages, count, run.options.prices);

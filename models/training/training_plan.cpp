@@ -7,22 +7,32 @@
 #include "program/cut/write_out.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
+#include "program/plan/choose_fusions.h"
 
 namespace shardline {
 namespace {
 
 RankProgram checked(const Program& program, const TrainingOptions& options, const Strategy& strategy,
-                    const AbstractMesh& mesh) {
+                    const AbstractMesh& mesh, Assignments* assignments = nullptr) {
   const Declaration declaration = declare(program, mesh, strategy, options.policy);
-  RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, options.prices)
-                                        : partition(program, mesh, declaration);
+  RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, options.prices, assignments)
+                                        : partition(program, mesh, declaration, assignments);
   check(result);
   return result;
 }
 
-std::shared_ptr<Compiled> compiled(RankProgram program, const TrainingOptions& options) {
-  return compile(std::move(program), {.scheduling = options.schedule, .prices = options.prices});
+/// The fusions of an uncut program of a run, without repeats.
+CompileOptions compile_options(const RankProgram& plain, const TrainingOptions& options) {
+  return {.scheduling = options.schedule,
+          .fusions = choose_fusions(plain, options.prices, options.schedule),
+          .prices = options.prices};
 }
+
+/// How the programs of a run are compiled.
+struct HowCompiled {
+  CompileOptions step;
+  CompileOptions evaluation;
+};
 
 }  // namespace
 
@@ -43,30 +53,28 @@ TrainingStep TrainingRun::step_model() const {
 
 namespace {
 
-StagePrograms programs_of(WrittenOut step, RankProgram evaluation, const TrainingOptions& options) {
+StagePrograms programs_of(WrittenOut step, RankProgram evaluation, const HowCompiled& how) {
   return {.samples = std::move(step.samples),
-          .step = compiled(std::move(step.program), options),
-          .evaluation = compiled(std::move(evaluation), options)};
+          .step = compile(std::move(step.program), how.step),
+          .evaluation = compile(std::move(evaluation), how.evaluation)};
 }
 
 /// The programs of all stages. Together they do what the uncut programs do.
 std::vector<StagePrograms> stage_programs(const PipelinePlan& pipeline, const RankProgram& evaluation,
-                                          const TrainingOptions& options) {
+                                          Index micro_batches, const HowCompiled& how) {
   const Cut cut = pipeline.cut();
   std::vector<WrittenOut> steps;
   std::vector<const RankProgram*> programs;
   for (int stage = 0; stage < cut.stages(); ++stage) {
-    steps.push_back(write_out(cut, {.axis = pipeline.axis,
-                                    .stage = stage,
-                                    .micro_batches = options.form.micro_batches,
-                                    .events = pipeline.events}));
+    steps.push_back(write_out(
+        cut, {.axis = pipeline.axis, .stage = stage, .micro_batches = micro_batches, .events = pipeline.events}));
   }
   for (const WrittenOut& step : steps) programs.push_back(&step.program);
-  check_stages(write_out(*pipeline.micro, options.form.micro_batches).program, programs);
+  check_stages(write_out(*pipeline.micro, micro_batches).program, programs);
   std::vector<RankProgram> evaluations = evaluation_stages(evaluation, pipeline);
   std::vector<StagePrograms> stages;
   for (std::size_t stage = 0; stage < steps.size(); ++stage) {
-    stages.push_back(programs_of(std::move(steps[stage]), std::move(evaluations[stage]), options));
+    stages.push_back(programs_of(std::move(steps[stage]), std::move(evaluations[stage]), how));
   }
   return stages;
 }
@@ -84,8 +92,17 @@ Index TrainingPlan::rank_in_stage(const AbstractMesh& mesh, Index rank) const {
   return mesh.without(pipeline->axis).rank(coordinates);
 }
 
-RankProgram micro_step(const TrainingRun& run, const AbstractMesh& within) {
-  return checked(run.step_model().model.program, run.options, within_stage(run.strategy), within);
+MicroStep micro_step(const TrainingRun& run, const AbstractMesh& within) {
+  const Strategy strategy = within_stage(run.strategy);
+  TrainingRun plain = run;
+  plain.options.form.remat = Remat::none;
+  Assignments assignments;
+  RankProgram program = checked(plain.step_model().model.program, run.options, strategy, within, &assignments);
+  CompileOptions how = compile_options(program, run.options);
+  if (run.options.form.remat != Remat::none) {
+    program = checked(run.step_model().model.program, run.options, strategy, within, &assignments);
+  }
+  return {std::move(program), std::move(how)};
 }
 
 TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
@@ -97,17 +114,17 @@ TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
                     .pipeline = {},
                     .stages = {}};
   const Axis axis = stage_axis(run.strategy, mesh);
-  const Strategy strategy = axis.empty() ? run.strategy : within_stage(run.strategy);
   const AbstractMesh within = axis.empty() ? mesh : mesh.without(axis);
-  RankProgram step = checked(plan.step_model.model.program, options, strategy, within);
-  RankProgram evaluation = checked(plan.evaluation_model.program, options, strategy, within);
+  MicroStep step = micro_step(run, within);
+  RankProgram evaluation = checked(plan.evaluation_model.program, options, within_stage(run.strategy), within);
+  const HowCompiled how{step.how, compile_options(evaluation, options)};
   if (axis.empty()) {
-    plan.stages.push_back(programs_of(write_out(step, options.form.micro_batches), std::move(evaluation), options));
+    plan.stages.push_back(programs_of(write_out(step.program, options.form.micro_batches), std::move(evaluation), how));
     return plan;
   }
-  plan.pipeline = plan_pipeline(std::move(step), options.pipeline, axis, static_cast<int>(mesh.size(axis)),
+  plan.pipeline = plan_pipeline(std::move(step.program), options.pipeline, axis, static_cast<int>(mesh.size(axis)),
                                 options.form.micro_batches, options.prices);
-  plan.stages = stage_programs(*plan.pipeline, evaluation, options);
+  plan.stages = stage_programs(*plan.pipeline, evaluation, options.form.micro_batches, how);
   return plan;
 }
 

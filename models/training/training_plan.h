@@ -86,9 +86,16 @@ struct TrainingPlan {
   Index rank_in_stage(const AbstractMesh& mesh, Index rank) const;
 };
 
-/// The checked program of one micro-batch of a step, on the mesh of a stage: `within` lacks the axis of the stages.
-/// Pure. Throws UsageError as declare().
-RankProgram micro_step(const TrainingRun& run, const AbstractMesh& within);
+/// The program of one micro-batch of a step, and how all that is made from it is compiled.
+struct MicroStep {
+  RankProgram program;
+  CompileOptions how;
+};
+
+/// The checked program of one micro-batch, on the mesh of a stage: `within` lacks the axis of the stages. What orders
+/// its sums, assignments and fusions, is decided on the program without repeats, so no policy changes a bit. Pure.
+/// Throws UsageError as declare().
+MicroStep micro_step(const TrainingRun& run, const AbstractMesh& within);
 
 /// Derives the programs of every rank and checks them. Pure; does not allocate the arrays. Throws UsageError as
 /// declare(), stage_axis() and plan_pipeline().

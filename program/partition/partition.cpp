@@ -223,21 +223,11 @@ class Partitioner {
   int operation_ = -1;  ///< in progress; -1 at the end
 };
 
-/// Assignments of the operations so far, by their first results. An operation that is computed again is assigned as the
-/// first time: it must have the same bits on every rank.
-class Repetitions {
- public:
-  void note(const Operation& op, const Assignment& assignment) { first_[op.results.at(0)] = assignment; }
-
-  /// Null if `op` is not computed again.
-  const Assignment* of(const Program& program, const Operation& op) const {
-    const auto found = first_.find(program.array(op.results.at(0)).repeats);
-    return found == first_.end() ? nullptr : &found->second;
-  }
-
- private:
-  std::map<ArrayId, Assignment> first_;
-};
+/// Under this name the assignment of an operation is known.
+const std::string& assignment_name(const Program& program, const Operation& op) {
+  const Array& made = program.array(op.results.at(0));
+  return made.repeats < 0 ? made.name : program.array(made.repeats).name;
+}
 
 /// The search over a chain of operations.
 class ChainSearch {
@@ -349,38 +339,40 @@ void check_chain(const Program& program) {
 
 }  // namespace
 
-RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration) {
+RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration,
+                      Assignments* assignments) {
   Converter converter(mesh);
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
-  const std::size_t count = partitioner.program().program.operations.size();
-  Repetitions repetitions;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Operation& op = partitioner.program().program.operations[i];
-    const Assignment* first = repetitions.of(partitioner.program().program, op);
-    const Assignment assignment =
-        first != nullptr ? *first : assign_by_table(op, partitioner.layouts(), partitioner.program(), declaration.work);
-    repetitions.note(op, assignment);
-    SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), assignment), "operation {} cannot be partitioned over {}",
+  const RankProgram& made = partitioner.program();
+  Assignments own;
+  Assignments& known = assignments != nullptr ? *assignments : own;
+  for (std::size_t i = 0; i < made.program.operations.size(); ++i) {
+    const Operation& op = made.program.operations[i];
+    const std::string& name = assignment_name(made.program, op);
+    if (!known.contains(name)) known[name] = assign_by_table(op, partitioner.layouts(), made, declaration.work);
+    SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), known[name]), "operation {} cannot be partitioned over {}",
                     op.kind, mesh.to_string());
   }
   return partitioner.finish();
 }
 
 RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const Declaration& declaration,
-                               const roofline::Hardware& hardware) {
+                               const roofline::Hardware& hardware, Assignments* assignments) {
   Converter converter(mesh);
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const RankProgram& made = partitioner.program();
   ReshardMemo reshards;
-  Repetitions repetitions;
+  Assignments own;
+  Assignments& known = assignments != nullptr ? *assignments : own;
   for (int i = 0; i < static_cast<int>(made.program.operations.size()); ++i) {
     const Operation& op = made.program.operations[static_cast<std::size_t>(i)];
+    const std::string& name = assignment_name(made.program, op);
     const Partitioner::Mark before = partitioner.mark(i);
     std::optional<Assignment> best;
+    if (known.contains(name)) best = known[name];
     ProgramPrice lowest;
-    const Assignment* first = repetitions.of(made.program, op);
     for (const Assignment& assignment :
-         first != nullptr ? std::vector{*first} : all_assignments(op, partitioner.layouts(), made)) {
+         best ? std::vector<Assignment>{} : all_assignments(op, partitioner.layouts(), made)) {
       if (partitioner.emit(i, assignment)) {
         ProgramPrice its = price(made, hardware, before.steps, &reshards);
         if (!best || cheaper(its, lowest)) best = assignment, lowest = std::move(its);
@@ -389,7 +381,7 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
     }
     SHARDLINE_CHECK(best && partitioner.emit(i, *best), "operation {} cannot be partitioned over {}", op.kind,
                     mesh.to_string());
-    repetitions.note(op, *best);
+    known[name] = *best;
   }
   return partitioner.finish();
 }

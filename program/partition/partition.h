@@ -19,17 +19,23 @@ struct Declaration {
   std::map<ArrayId, Sharding> wanted = {};  ///< final layouts of outputs that are also inputs
 };
 
+/// What the axes do in each operation, by the name of its first result. An operation that is computed again has the
+/// name of the first time: it must have the same bits.
+using Assignments = std::map<std::string, Assignment>;
+
 /// Derives the per-rank program, operation by operation, under a named strategy (assign_by_table).
-/// Axes of size 1 are removed first. Every rank derives the same program. Throws UsageError with
-/// the name of an input without a layout, or with an illegal layout.
-RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration);
+/// Axes of size 1 are removed first. Every rank derives the same program. Operations that `assignments` has are
+/// assigned so; if it is given, the others are added to it. Throws UsageError with the name of an input without a
+/// layout, or with an illegal layout.
+RankProgram partition(Program program, const AbstractMesh& mesh, const Declaration& declaration,
+                      Assignments* assignments = nullptr);
 
 /// The same with prices: each operation takes the cheapest assignment, with its conversions and the
 /// debts that it settles, for the layouts of its operands. Declaration::work is not used. The
 /// search is greedy and never looks ahead: it misses an expensive operation that makes a later one
 /// cheap.
 RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const Declaration& declaration,
-                               const roofline::Hardware& hardware);
+                               const roofline::Hardware& hardware, Assignments* assignments = nullptr);
 
 /// One way to run a program, and its predicted price.
 struct Candidate {

@@ -11,8 +11,9 @@ Compiled::Compiled(RankProgram program, CompileOptions options)
 
 const ProgramSchedule& Compiled::schedule() const {
   if (!schedule_) {
-    schedule_ =
-        options_.scheduling ? shardline::schedule(program_, options_.prices, *options_.scheduling) : in_order(program_);
+    schedule_ = options_.scheduling
+                    ? shardline::schedule(program_, options_.prices, *options_.scheduling, options_.fusions)
+                    : in_order(program_);
   }
   return *schedule_;
 }

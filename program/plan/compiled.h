@@ -20,6 +20,8 @@ struct CompileOptions {
   /// How `prices` schedule the program. None: every step begins and ends at its place, and `prices`
   /// are not used.
   std::optional<ScheduleOptions> scheduling = {};
+  /// The fusions of the program from which this one was made. None: chosen for this program.
+  std::optional<Fusions> fusions = {};
   roofline::Hardware prices = {};  ///< used for decisions. They must be equal on all ranks and in every run.
   /// Prices for the expected time of the steps. None: nothing is predicted.
   std::optional<roofline::Hardware> predictions = {};
@@ -36,6 +38,7 @@ class Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   const RankProgram& program() const { return program_; }
+  const CompileOptions& options() const { return options_; }
   /// The order of the steps; collectives in flight; fused steps.
   const ProgramSchedule& schedule() const;
   /// When buffers are freed.

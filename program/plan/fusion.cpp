@@ -13,6 +13,7 @@ class Finder {
         work_(program.steps[static_cast<std::size_t>(computation)]) {
     fusion_.collective = collective;
     fusion_.computation = computation;
+    fusion_.axes = step_.axes;
   }
 
   std::optional<Fusion> find() {
@@ -84,6 +85,11 @@ class Finder {
 };
 
 }  // namespace
+
+const std::string& fusion_name(const RankProgram& program, const Step& step) {
+  const Array& result = program.array_of(step.results.at(0));
+  return result.repeats < 0 ? result.name : program.program.array(result.repeats).name;
+}
 
 std::optional<Fusion> fusion_of(const RankProgram& program, int collective, int computation) {
   return Finder(program, collective, computation).find();

@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "program/plan/choose_fusions.h"
+#include "program/plan/flight_rules.h"
 #include "program/price/estimate.h"
 #include "runtime/base/check.h"
 
@@ -33,10 +35,15 @@ ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops 
 
 class Scheduler {
  public:
-  Scheduler(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options)
-      : program_(program), hardware_(hardware), options_(options), number_(program.steps.size()) {
+  Scheduler(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
+            const Fusions& fusions)
+      : program_(program),
+        hardware_(hardware),
+        options_(options),
+        rules_(program, hardware, options),
+        number_(program.steps.size()) {
     number_regions();
-    find_fusions();
+    place_fusions(fusions);
   }
 
   ProgramSchedule build() {
@@ -48,6 +55,7 @@ class Scheduler {
     while (!in_flight_.empty()) wait_for(in_flight_.front().front());
     ProgramSchedule schedule = completed(std::move(actions_), number_.size(), options_.panel);
     schedule.cuts = cuts();
+    schedule.alone = std::move(alone_);
     for (const auto& [computation, fusion] : fusions_) {
       schedule.fusions[schedule.begins[static_cast<std::size_t>(computation)]] = fusion;
     }
@@ -66,83 +74,37 @@ class Scheduler {
     for (std::size_t i = 0; i < number_.size(); ++i) {
       if (i > 0 && !(program_.steps[i].region == program_.steps[i - 1].region)) ++region;
       number_[i] = region;
-      for (const VersionId v : program_.steps[i].results) producer_[v] = static_cast<int>(i);
-      for (const VersionId v : program_.steps[i].operands) readers_[v].push_back(static_cast<int>(i));
     }
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
-      if (starts_early(i)) early_.push_back(i);
+      if (rules_.starts_early(i)) early_.push_back(i);
     }
   }
 
   // Fusing.
 
-  void find_fusions() {
-    if (options_.fuse == ScheduleOptions::Fuse::never) return;
-    const std::vector<StepEstimate> estimates = estimate(program_, hardware_);
+  void place_fusions(const Fusions& fusions) {
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
       if (step(i).kind != StepKind::compute) continue;
-      std::optional<std::pair<Seconds, Fusion>> best;
-      for (const int collective : neighbours(i)) {
-        if (starts_early(collective) || ends_late(collective)) continue;
-        const std::optional<Fusion> fusion = fusion_of(program_, collective, i);
-        if (!fusion) continue;
-        const Seconds gain =
-            gain_of(estimates[static_cast<std::size_t>(collective)].price.time, estimates[static_cast<std::size_t>(i)],
-                    frees_cores(step(collective).axes, hardware_));
-        if (options_.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
-        if (!best || gain > best->first) best = {gain, *fusion};
-      }
-      if (best) {
-        partner_[i] = best->second.collective;
-        partner_[best->second.collective] = i;
-        fusions_[i] = best->second;
+      const auto chosen = fusions.find(fusion_name(program_, step(i)));
+      if (chosen == fusions.end()) continue;
+      const std::vector<Fusion> possible = possible_fusions(program_, rules_, i);
+      const auto same = std::find_if(possible.begin(), possible.end(), [&](const Fusion& each) {
+        return each.gathers == chosen->second.gathers && each.operand == chosen->second.operand &&
+               each.axes == chosen->second.axes && !partner_.contains(each.collective);
+      });
+      if (same != possible.end()) {
+        partner_[i] = same->collective;
+        partner_[same->collective] = i;
+        fusions_[i] = *same;
+      } else if (chosen->second.gathers) {
+        alone_[i] = chosen->second;
+        alone_[i].collective = -1;
+        alone_[i].computation = i;
       }
     }
-  }
-
-  /// Collectives that make an operand of the computation, or read its result.
-  std::vector<int> neighbours(int computation) const {
-    std::set<int> all;
-    const auto add = [&](int i) {
-      if (communicates(step(i).kind) && !partner_.contains(i)) all.insert(i);
-    };
-    for (const VersionId v : step(computation).operands) {
-      const auto producer = producer_.find(v);
-      if (producer != producer_.end()) add(producer->second);
-    }
-    const auto readers = readers_.find(step(computation).results[0]);
-    if (readers != readers_.end()) std::for_each(readers->second.begin(), readers->second.end(), add);
-    return {all.begin(), all.end()};
-  }
-
-  /// The time that fusion saves. A collective matmul takes the longer part plus one panel of the
-  /// shorter part. If moving needs the cores, it takes both parts.
-  Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees) const {
-    const Seconds cut = in_panels(computation.price.time, hardware_.polled);
-    const Seconds apart = moving + computation.price.time;
-    if (!frees) return apart - (moving + cut);
-    return apart - (std::max(moving, cut) + one_panel(cut, moving, options_.panel, computation.flops));
   }
 
   // Early starts and bundles.
-
-  /// A gather of a parameter that is an input of the program, over links that move it beside other
-  /// work.
-  bool starts_early(int number) const {
-    const Step& s = step(number);
-    if (s.kind == StepKind::receive) return true;
-    return overlaps(number) && options_.distance > 0 && s.kind == StepKind::all_gather &&
-           program_.array_of(s.operands[0]).role == Role::parameter && !producer_.contains(s.operands[0]);
-  }
-
-  /// A reduction of a parameter's gradient. Nothing reads it before the update.
-  bool ends_late(int number) const {
-    const Array& array = program_.array_of(step(number).operands[0]);
-    return overlaps(number) && options_.distance > 0 && array.role == Role::gradient &&
-           program_.program.array(array.primal).role == Role::parameter;
-  }
-
-  bool overlaps(int number) const { return options_.overlap && frees_cores(step(number).axes, hardware_); }
 
   /// True if some collective of this mesh may be in flight.
   bool cuts() const {
@@ -195,7 +157,7 @@ class Scheduler {
       pending_[key_of(number)].push_back(number);
       begun_.insert(number);
       if (bytes_pending(key_of(number)) > options_.bundle_bytes) flush(number);
-    } else if (communicates(s.kind) && overlaps(number)) {
+    } else if (communicates(s.kind) && rules_.overlaps(number)) {
       start({number});
     } else {
       actions_.push_back({ActionKind::run, {number}, !in_flight_.empty()});
@@ -206,10 +168,8 @@ class Scheduler {
     const bool gathers = step(collective).kind == StepKind::all_gather;
     for (const int part : {computation, collective}) {
       for (const VersionId v : step(part).operands) {
-        const auto producer = producer_.find(v);
-        const bool between =
-            producer != producer_.end() && (producer->second == computation || producer->second == collective);
-        if (!between) make_ready(v);
+        const int producer = rules_.producer(v);
+        if (producer != computation && producer != collective) make_ready(v);
       }
       begun_.insert(part);
     }
@@ -224,9 +184,9 @@ class Scheduler {
     return sum;
   }
 
-  void start(std::vector<int> steps) {
+  void start(std::vector<int> steps, bool uniform = false) {
     begun_.insert(steps.begin(), steps.end());
-    actions_.push_back({ActionKind::start, steps});
+    actions_.push_back({.kind = ActionKind::start, .steps = steps, .uniform = uniform});
     in_flight_.push_back(std::move(steps));
   }
 
@@ -249,20 +209,20 @@ class Scheduler {
     std::vector<int> steps = std::move(found->second);
     pending_.erase(found);
     const int first = steps.front();
-    start(std::move(steps));
-    if (!overlaps(first)) wait_for(first);
+    start(std::move(steps), true);
+    if (!rules_.overlaps(first)) wait_for(first);
   }
 
   /// Makes the version ready: starts its producer, if needed, and waits for it.
   void make_ready(VersionId version) {
-    const auto producer = producer_.find(version);
-    if (producer == producer_.end()) return;
+    const int producer = rules_.producer(version);
+    if (producer < 0) return;
     for (const auto& [key, numbers] : pending_) {
-      if (std::find(numbers.begin(), numbers.end(), producer->second) == numbers.end()) continue;
-      flush(producer->second);
+      if (std::find(numbers.begin(), numbers.end(), producer) == numbers.end()) continue;
+      flush(producer);
       break;
     }
-    wait_for(producer->second);
+    wait_for(producer);
   }
 
   /// Does nothing if the step is not in flight.
@@ -278,12 +238,12 @@ class Scheduler {
   const RankProgram& program_;
   const roofline::Hardware& hardware_;
   const ScheduleOptions& options_;
+  FlightRules rules_;
   std::vector<int> number_;                        ///< by step: number of its region, in program order
-  std::map<VersionId, int> producer_;              ///< the step that makes a version
-  std::map<VersionId, std::vector<int>> readers_;  ///< the steps that read a version
-  std::vector<int> early_;                         ///< the steps for which starts_early(), in program order
+  std::vector<int> early_;                         ///< the steps that start early, in program order
   std::map<int, int> partner_;                     ///< the other step of a fusion
   std::map<int, Fusion> fusions_;                  ///< by computation
+  std::map<int, Fusion> alone_;                    ///< by computation: its collective is not beside it
   std::set<int> begun_;                            ///< steps started, fused or bundled
   std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for more to bundle
   std::vector<std::vector<int>> in_flight_;        ///< in the order of their starts
@@ -292,22 +252,15 @@ class Scheduler {
 
 }  // namespace
 
-bool frees_cores(const Axes& axes, const roofline::Hardware& hardware) {
-  return std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) {
-    const auto link = hardware.links.find(axis);
-    return link != hardware.links.end() && link->second.frees_cores;
-  });
-}
-
 ProgramSchedule in_order(const RankProgram& program) {
   std::vector<Action> actions;
   for (std::size_t i = 0; i < program.steps.size(); ++i) actions.push_back({ActionKind::run, {static_cast<int>(i)}});
   return completed(std::move(actions), program.steps.size());
 }
 
-ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware,
-                         const ScheduleOptions& options) {
-  return Scheduler(program, hardware, options).build();
+ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
+                         const std::optional<Fusions>& fusions) {
+  return Scheduler(program, hardware, options, fusions ? *fusions : choose_fusions(program, hardware, options)).build();
 }
 
 }  // namespace shardline

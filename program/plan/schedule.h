@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "program/ir/rank_program.h"
@@ -23,6 +24,8 @@ struct Action {
   ActionKind kind = ActionKind::run;
   std::vector<int> steps;  ///< step numbers
   bool polls = false;      ///< before a computation: something is in flight, and moves only when it is polled
+  /// Of a `start`: all_reduces small enough to travel as one. Which of them do must not decide the order of a sum.
+  bool uniform = false;
   bool operator==(const Action&) const = default;
 };
 
@@ -37,6 +40,9 @@ struct ProgramSchedule {
   /// program or none: what is in flight must not decide the order of a sum.
   bool cuts = false;
   std::map<int, Fusion> fusions = {};  ///< by the action number of a `fuse`: how its two steps become one
+  /// By step: products that run in the panels of a fusion, in its order, without the collective. What they gather is
+  /// there already.
+  std::map<int, Fusion> alone = {};
 };
 
 /// True if the step is half of a collective matmul.
@@ -67,12 +73,9 @@ ProgramSchedule in_order(const RankProgram& program);
 /// Starts to receive from another stage one region early, and waits for a send when two later ones to the same stage
 /// start.
 /// Bundles small all_reduces. Fuses collectives with matrix products. `options` and the prices of
-/// `hardware` decide. They must be equal on all ranks and in every run, because bundles and fusions
-/// decide the order of sums.
-ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware,
-                         const ScheduleOptions& options);
-
-/// True if the links of all these axes leave the cores free while data moves.
-bool frees_cores(const Axes& axes, const roofline::Hardware& hardware);
+/// `hardware` decide. They must be equal on all ranks and in every run, because fusions decide the order of sums.
+/// `fusions` are those of the program from which this one was made; without them choose_fusions() decides.
+ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
+                         const std::optional<Fusions>& fusions = {});
 
 }  // namespace shardline

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "program/plan/flight_rules.h"
 #include "program/price/panel_cost.h"
 #include "runtime/base/check.h"
 

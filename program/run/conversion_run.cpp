@@ -32,7 +32,7 @@ void owe(const Step& step, const AbstractMesh& mesh, Index rank, const Tensor& i
 }  // namespace
 
 collectives::Handle start_conversion(collectives::Engine& engine, const RankProgram& program, const Step& step,
-                                     const Tensor& in, Tensor& out) {
+                                     const Tensor& in, Tensor& out, bool uniform) {
   const Version& source = program.version(step.operands[0]);
   switch (step.kind) {
     case StepKind::all_gather:
@@ -41,7 +41,8 @@ collectives::Handle start_conversion(collectives::Engine& engine, const RankProg
       return collectives::start_reduce_scatter(engine, step.axes, source.sharding.reduce, in, step.to_dim, out,
                                                {.wire = step.wire});
     case StepKind::all_reduce:
-      return collectives::start_all_reduce(engine, step.axes, source.sharding.reduce, in, out, {.wire = step.wire});
+      return collectives::start_all_reduce(engine, step.axes, source.sharding.reduce, in, out,
+                                           {.wire = step.wire, .uniform = uniform});
     case StepKind::all_to_all:
       return collectives::start_all_to_all(engine, step.axes, in, step.from_dim, step.to_dim, out);
     case StepKind::reshard:

@@ -27,8 +27,10 @@ namespace {
 std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule) {
   std::string text = fmt::format("{} panels of {}, {};", hash_of(program), schedule.panel.value, schedule.cuts);
   for (const Action& action : schedule.actions) {
-    text += fmt::format("{} {} {};", static_cast<int>(action.kind), action.polls, fmt::join(action.steps, " "));
+    text += fmt::format("{} {} {} {};", static_cast<int>(action.kind), action.polls, action.uniform,
+                        fmt::join(action.steps, " "));
   }
+  for (const auto& [step, fusion] : schedule.alone) text += fmt::format("{} alone;", step);
   return hash_of(text);
 }
 
@@ -265,6 +267,9 @@ std::vector<TimeRange> Executor::compute(int number) {
   const PreparedStep& prepared = prepared_[static_cast<std::size_t>(number)];
   const Operation& op = program_.operation_of(s);
   const auto phase = static_cast<std::size_t>(s.phase);
+  if (const auto alone = schedule_.alone.find(number); alone != schedule_.alone.end()) {
+    return run_alone(engine_, program_, alone->second, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
+  }
   if (schedule_.cuts && op.phases[phase].kernel->form == KernelForm::product) {
     return run_panels(program_.program, op, phase, index_ranges(program_, s, 0), schedule_.panel, prepared.operands,
                       *prepared.results[0]);
@@ -284,7 +289,8 @@ void Executor::start(const Action& action, int number) {
     flights_.emplace(first, start_move(first));
   } else {
     const Step& s = step(first);
-    collectives::Handle handle = start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]));
+    collectives::Handle handle =
+        start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]), action.uniform);
     flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
   }
   served_ += now() - begin;
@@ -301,7 +307,8 @@ Executor::Flight Executor::start_bundle(const std::vector<int>& steps, int actio
   pack_bundle(parts, bundle);
   const Step& s = step(steps[0]);
   const ReduceOp op = program_.version(s.operands[0]).sharding.reduce;
-  collectives::Handle handle = collectives::start_all_reduce(engine_, s.axes, op, bundle, bundle, {.wire = s.wire});
+  collectives::Handle handle =
+      collectives::start_all_reduce(engine_, s.axes, op, bundle, bundle, {.wire = s.wire, .uniform = true});
   return {std::move(handle), begin, std::move(bundle)};
 }
 

@@ -7,6 +7,7 @@
 #include "program/ops/run_phase.h"
 #include "program/price/estimate.h"
 #include "program/price/panel_cost.h"
+#include "program/run/panel_run.h"
 
 namespace shardline {
 namespace {
@@ -30,6 +31,44 @@ Subscripts numbered(const Shape& shape) {
   return subscripts;
 }
 
+/// The product of a fusion, which is computed panel by panel.
+class PanelProduct {
+ public:
+  PanelProduct(const RankProgram& program, const Fusion& fusion, const std::function<Tensor&(VersionId)>& at)
+      : fusion_(fusion), step_(program.steps[static_cast<std::size_t>(fusion.computation)]) {
+    const Phase& phase = program.phase_of(step_);
+    for (const VersionId v : step_.operands) call.operands.push_back(&at(v));
+    call.operand_subscripts = phase.operand_subscripts;
+    call.result = &at(step_.results[0]);
+    call.result_subscripts = phase.result_subscripts[0];
+  }
+
+  /// How a gather or reduction beside it is cut, and in which order it takes what is gathered.
+  collectives::PanelOptions options(const RankProgram& program, Flops panel) const {
+    // Rank 0 has the largest blocks. Every rank cuts as rank 0 does.
+    const std::vector<Range> ranges = index_ranges(program, step_, 0);
+    const kernels::Cost cost =
+        phase_cost(program.program, program.operation_of(step_), static_cast<std::size_t>(step_.phase), ranges);
+    using collectives::Order;
+    return {.panel_rows = panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion_.index)].size()),
+            .order = fusion_.in_coordinate_order ? Order::coordinate
+                     : fusion_.contracted        ? Order::schedule
+                                                 : Order::arrival};
+  }
+
+  void compute(Range rows) {
+    run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_});
+    first_ = false;
+  }
+
+  EinsumCall call;  ///< the whole product
+
+ private:
+  const Fusion& fusion_;
+  const Step& step_;
+  bool first_ = true;
+};
+
 class FusedRun {
  public:
   FusedRun(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
@@ -38,18 +77,9 @@ class FusedRun {
         collective_(program.steps[static_cast<std::size_t>(fusion.collective)]),
         fusion_(fusion),
         op_(program.version(collective_.operands[0]).sharding.reduce),
-        at_(at) {
-    const Step& work = program.steps[static_cast<std::size_t>(fusion.computation)];
-    const Phase& phase = program.phase_of(work);
-    for (const VersionId v : work.operands) call_.operands.push_back(&at(v));
-    call_.operand_subscripts = phase.operand_subscripts;
-    call_.result = &at(work.results[0]);
-    call_.result_subscripts = phase.result_subscripts[0];
-    // Rank 0 has the largest blocks. Every rank cuts as rank 0 does.
-    const std::vector<Range> ranges = index_ranges(program, work, 0);
-    const kernels::Cost cost =
-        phase_cost(program.program, program.operation_of(work), static_cast<std::size_t>(work.phase), ranges);
-    options_.panel_rows = panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion.index)].size());
+        at_(at),
+        product_(program, fusion, at),
+        options_(product_.options(program, panel)) {
     options_.collective.wire = collective_.wire;
   }
 
@@ -60,24 +90,21 @@ class FusedRun {
     const Tensor part = moved(at_(collective_.operands[0]));
     Tensor& whole = at_(collective_.results[0]);
     Tensor gathered = whole.reshaped(with_first(whole.shape(), fusion_.dim));
-    call_.operands[fusion_.operand] = &gathered;
-    Subscripts& subscripts = call_.operand_subscripts[fusion_.operand];
+    product_.call.operands[fusion_.operand] = &gathered;
+    Subscripts& subscripts = product_.call.operand_subscripts[fusion_.operand];
     subscripts = with_first(subscripts, fusion_.dim);
-    using collectives::Order;
-    options_.order = fusion_.in_coordinate_order ? Order::coordinate
-                     : fusion_.contracted        ? Order::schedule
-                                                 : Order::arrival;
-    if (gathered.extent(0) == 0) run_einsum(call_);  // a sum over nothing
+    if (gathered.extent(0) == 0) run_einsum(product_.call);  // a sum over nothing
     return times(collectives::gather_and_compute(engine_, collective_.axes, part, gathered, options_,
-                                                 [this](Range rows) { compute(rows); }));
+                                                 [this](Range rows) { product_.compute(rows); }));
   }
 
   FusedTimes reduce() {
     Tensor& result = at_(collective_.results[0]);
-    Tensor partial = call_.result->reshaped(with_first(call_.result->shape(), fusion_.dim));
-    call_.result = &partial;
-    call_.result_subscripts = with_first(call_.result_subscripts, fusion_.dim);
-    const auto compute_rows = [this](Range rows) { compute(rows); };
+    EinsumCall& call = product_.call;
+    Tensor partial = call.result->reshaped(with_first(call.result->shape(), fusion_.dim));
+    call.result = &partial;
+    call.result_subscripts = with_first(call.result_subscripts, fusion_.dim);
+    const auto compute_rows = [this](Range rows) { product_.compute(rows); };
     if (collective_.kind == StepKind::all_reduce) {
       Tensor sum = result.reshaped(partial.shape());
       return times(
@@ -90,11 +117,6 @@ class FusedRun {
         times(collectives::compute_and_scatter(engine_, collective_.axes, op_, partial, sum, options_, compute_rows));
     if (apart) run_einsum({{&sum}, {with_first(numbered(shape), fusion_.dim)}, &result, numbered(shape)});
     return taken;
-  }
-
-  void compute(Range rows) {
-    run_einsum(call_, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_});
-    first_ = false;
   }
 
   /// `block` with the dim of the fusion first.
@@ -119,9 +141,8 @@ class FusedRun {
   const Fusion& fusion_;
   ReduceOp op_;
   const std::function<Tensor&(VersionId)>& at_;
-  EinsumCall call_;
+  PanelProduct product_;
   collectives::PanelOptions options_;
-  bool first_ = true;
 };
 
 }  // namespace
@@ -129,6 +150,20 @@ class FusedRun {
 FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
                      const std::function<Tensor&(VersionId)>& at) {
   return FusedRun(engine, program, fusion, panel, at).run();
+}
+
+std::vector<TimeRange> run_alone(const collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,
+                                 Flops panel, const std::function<Tensor&(VersionId)>& at) {
+  PanelProduct product(program, fusion, at);
+  const Tensor& gathered = *product.call.operands[fusion.operand];
+  const Tensor rows_first = gathered.reshaped(with_first(gathered.shape(), fusion.dim));
+  if (rows_first.extent(0) == 0) run_einsum(product.call);  // a sum over nothing
+  std::vector<TimeRange> polls;
+  for (const Range& rows : gather_panels(engine, fusion.axes, rows_first, product.options(program, panel))) {
+    product.compute(rows);
+    polls.push_back(poll());
+  }
+  return polls;
 }
 
 }  // namespace shardline

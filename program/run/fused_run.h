@@ -25,4 +25,9 @@ struct FusedTimes {
 FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
                      const std::function<Tensor&(VersionId)>& at);
 
+/// Runs the product of `fusion` alone, in the panels and the order of run_fused(). What the collective gathers is whole
+/// in its operand. The engines of the process are polled between the panels. Returns the times of the polls.
+std::vector<TimeRange> run_alone(const collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,
+                                 Flops panel, const std::function<Tensor&(VersionId)>& at);
+
 }  // namespace shardline

@@ -119,6 +119,24 @@ TEST(AllReduce, AddsInTheOrderOfTheRingAndAlikeEverywhere) {
   });
 }
 
+/// Small arrays may travel alone or packed into one: their sums have the same bits.
+TEST(AllReduce, UniformSumsDoNotDependOnThePlaceInTheArray) {
+  for_each_mesh([](Stage& stage) {
+    const Tensor packed = normal_numbers(200, stage.mesh.rank());
+    for (const Options& options : {Options{.uniform = true}, Options{.algorithm = Algorithm::doubling},
+                                   Options{.algorithm = Algorithm::pairwise}}) {
+      Tensor together(DType::f32, {200});
+      all_reduce(stage.engine, stage.axes, ReduceOp::sum, packed, together, options);
+      for (const Range part : {Range{0, 1}, Range{1, 8}, Range{8, 137}, Range{137, 200}}) {
+        const Tensor alone = packed.rows(part);
+        Tensor sum(DType::f32, {part.size()});
+        all_reduce(stage.engine, stage.axes, ReduceOp::sum, alone, sum, options);
+        EXPECT_TRUE(same_bits(sum, together.rows(part).clone())) << describe(options);
+      }
+    }
+  });
+}
+
 TEST(ReduceScatter, KeepsToManySegmentsOfALargeArray) {
   for_each_mesh([](Stage& stage) {
     const Index n = 20000 + stage.positions() / 2;

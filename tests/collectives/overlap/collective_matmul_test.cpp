@@ -96,6 +96,9 @@ TEST(GatherAndCompute, HasEveryRowOnceAndThere) {
       EXPECT_TRUE(same_bits(out, whole));
       EXPECT_EQ(report.panels, static_cast<Index>(panels.size()));
       EXPECT_GE(report.ended, report.started);
+      if (order != Order::arrival) {
+        EXPECT_EQ(gather_panels(stage.engine, stage.axes, out, options), panels);
+      }
       if (order == Order::coordinate) {
         EXPECT_TRUE(std::is_sorted(panels.begin(), panels.end(), [](auto a, auto b) { return a.begin < b.begin; }));
       } else if (order == Order::schedule && stage.block(rows).size() > 0) {

@@ -58,6 +58,34 @@ TEST(Tuning, AWireOfBfloat16IsKept) {
   }
 }
 
+TEST(Tuning, AUniformAnswerDependsOnNoSizeAndNoRule) {
+  Tuning measured;
+  measured.rules = {{Kind::all_reduce, LinkKind::node, 4, 1000, Algorithm::doubling},
+                    {Kind::all_reduce, LinkKind::node, Tuning::kAny, Tuning::kAny, Algorithm::ring},
+                    {Kind::all_reduce, LinkKind::network, 4, 1000, Algorithm::pairwise}};
+  for (const Tuning& tuning : {Tuning::built_in(), measured}) {
+    for (const Index bytes : {0, 8, 1000, 1 << 20}) {
+      Question question{.kind = Kind::all_reduce, .ranks = 3, .bytes = bytes, .uniform = true};
+      EXPECT_EQ(choose(tuning, question), Algorithm::pairwise) << "which adds as direct does";
+      question.direct = true;
+      EXPECT_EQ(choose(tuning, question), Algorithm::direct);
+      question.link = LinkKind::network;
+      question.direct = false;
+      EXPECT_EQ(choose(tuning, question), Algorithm::doubling);
+      for (const Wire wire : {Wire::exchange, Wire::f32, Wire::hop}) {
+        for (const LinkKind link : {LinkKind::node, LinkKind::network}) {
+          question.link = link;
+          question.wire = wire;
+          question.reduces_bf16 = true;
+          const Algorithm chosen = choose(tuning, question);
+          EXPECT_EQ(wire_for(wire, chosen, DType::bf16), wire);
+          EXPECT_EQ(chosen, wire == Wire::exchange ? Algorithm::pairwise : Algorithm::doubling);
+        }
+      }
+    }
+  }
+}
+
 TEST(Tuning, NamesAreReadBack) {
   for (const Algorithm algorithm : kAlgorithms) EXPECT_EQ(algorithm_named(std::string(name_of(algorithm))), algorithm);
   try {

@@ -8,6 +8,7 @@
 
 #include "program/ir/print.h"
 #include "program/partition/check.h"
+#include "program/plan/schedule.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 
@@ -93,6 +94,48 @@ TEST(WriteOut, DataParallelismSendsNothingBeforeTheLastMicroBatch) {
     }
     const RankProgram whole = micro("X=4", "dp=X", 1);
     EXPECT_EQ(reductions, count(whole, [](const Step& s) { return communicates(s.kind); }));
+  }
+}
+
+/// Pods (book section 5.1.6): the gradients are reduced inside first. Each crosses W once a step, sharded, while the
+/// backward pass goes on.
+TEST(WriteOut, GradientsCrossTheSlowAxisOnceAndSharded) {
+  for (const char* inside : {"fsdp=X,tp=Y", "fsdp=Y,tp_seq=X", "fsdp=X,fsdp=Y"}) {
+    SCOPED_TRACE(inside);
+    const RankProgram program = write_out(micro("W=2,X=2,Y=2", std::string("dp=W,") + inside, 4), 4).program;
+    Index crossed = 0;
+    for (const Step& step : program.steps) {
+      if (!communicates(step.kind) || !contains(step.axes, "W")) continue;
+      EXPECT_TRUE(step.region.micro_batch == 3 || is_update(step)) << to_string(program, step);
+      EXPECT_EQ(step.kind, StepKind::all_reduce);
+      const Array& array = program.array_of(step.operands[0]);
+      if (!array.dims.empty()) crossed += element_count(local_shape(program, step.operands[0], 0));
+    }
+    Index sharded = 0;  // elements of all parameters on a rank
+    for (const auto& [input, version] : program.inputs) {
+      if (program.program.array(input).role != Role::parameter) continue;
+      sharded += element_count(local_shape(program, version, 0));
+    }
+    EXPECT_EQ(crossed, sharded);
+
+    roofline::Hardware hardware{"test", FlopsPerSecond(1e10), BytesPerSecond(1e12), Seconds(1e-9), {}};
+    for (const Axis& axis : program.mesh.axes()) {
+      hardware.links[axis] = {.latency = Seconds(1e-9), .bandwidth = BytesPerSecond(1e9)};
+    }
+    const ProgramSchedule made = schedule(program, hardware, {});
+    int last = 0;  // action of the backward pass
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      if (program.steps[i].region.pass == Pass::backward) last = std::max(last, made.begins[i]);
+    }
+    Index beside = 0;
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      const Step& step = program.steps[i];
+      if (!communicates(step.kind) || !contains(step.axes, "W") || step.region.layer == 0) continue;
+      if (program.array_of(step.operands[0]).dims.size() < 2) continue;  // small arrays may wait for each other
+      EXPECT_LT(made.begins[i], last) << to_string(program, step);
+      ++beside;
+    }
+    EXPECT_GT(beside, 0);
   }
 }
 

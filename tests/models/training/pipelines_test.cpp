@@ -207,7 +207,7 @@ TEST_F(Pipelines, StagesFollowTheTuningOfTheJob) {
   using collectives::Kind;
   collectives::Tuning tuning = collectives::Tuning::built_in();
   for (const Kind kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather}) {
-    tuning.rules.insert(tuning.rules.begin(), {.kind = kind, .algorithm = Algorithm::pairwise});
+    tuning.rules.insert(tuning.rules.begin(), {.kind = kind, .algorithm = Algorithm::ring});
   }
   for (const char* strategy : {"pp=Z,dp=X", "pp=Z,fsdp=X", "pp=Z,tp=X"}) {
     expect_no_bit_changed({.mesh = "Z=2,X=4", .strategy = strategy, .shared_memory = false, .tuning = tuning});

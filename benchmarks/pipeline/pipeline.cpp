@@ -1,8 +1,9 @@
-// Measures whether stages of a pipeline take the time that their timetable is simulated with. The kernels sleep: so
-// every task takes the time that is known, whatever else the cores do, and there may be more ranks than cores. Run it
-// under mpirun, one rank for each stage.
+// Measures whether training steps on stages take the time that their timetable is simulated with. The products sleep:
+// so every task takes the time that is known, whatever else the cores do, and there may be more ranks than cores. Of
+// several strategies it also tells whether the one with the shortest prediction is the fastest. Run it under mpirun.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <iostream>
@@ -11,9 +12,10 @@
 
 #include "benchmarks/command_line.h"
 #include "collectives/run/progress.h"
+#include "collectives/shared/arena.h"
 #include "models/training/made_data.h"
+#include "models/training/pipeline_search.h"
 #include "models/training/training.h"
-#include "program/cut/write_out.h"
 #include "program/timetable/named.h"
 #include "runtime/base/check.h"
 #include "runtime/base/statistics.h"
@@ -23,168 +25,233 @@
 namespace shardline {
 namespace {
 
-constexpr double kMilli = 1e-3;
-constexpr double kSleepRate = 1e9;  ///< FLOP/s of the sleeping kernel: its cost is its time
-
 struct Arguments {
-  std::vector<std::string> timetables = {};
-  Index micro_batches = 16;
-  int layers = 2;       ///< of a stage
-  double forward = 20;  ///< milliseconds of a layer, for a micro-batch
-  double inputs = 20;   ///< of the gradients of its inputs
-  double weights = 20;  ///< of the gradients of its weights
-  double slice = 1;     ///< between two polls
-  double latency = 1;   ///< of a move, in the simulation
-  Index width = 1024;   ///< elements of a token; a micro-batch has 16 tokens
+  std::string mesh = {};                     ///< empty: all ranks on axis Z
+  std::vector<std::string> strategies = {};  ///< empty: pp=Z
+  std::vector<std::string> timetables = {};  ///< empty: all
+  bool fastest = false;                      ///< one line for each strategy: the fastest of all that fits
+  Index micro_batches = 16;                  ///< if `fastest`: the most
+  Index batch = 256;                         ///< rows of a step
+  Index layers = 8;
+  Index d_model = 1024;
+  Index d_ff = 8;
+  double mflops = 26;      ///< MFLOP/s of a rank
+  double latency = 1;      ///< milliseconds of a message, in the simulation
+  double bandwidth = 1e6;  ///< MB/s of a link each way, in the simulation
+  double memory = 0;       ///< MB for the arrays of a rank; 0: enough
   int runs = 3;
 };
 
-constexpr Index kTokens = 16;
-const Axis kStages = "Z";
+constexpr Seconds kSlice(1e-3);  ///< between two polls
 
-/// Sleeps for the constants "seconds" of the operation, in slices, and polls between them as a product in panels does.
-/// The results are zeros.
+/// The FLOPs of a product. The rate stands among the constants of the operation; none: it takes no time.
+kernels::Cost cost_asleep(const PhaseBlock& block) {
+  if (block.constant("rate") == 0) return {};
+  Shape extents;
+  for (const Range& range : block.ranges) extents.push_back(range.size());
+  return {kernels::einsum_cost(extents, block.phase.operand_subscripts, block.phase.result_subscripts[0], 0).flops, {}};
+}
+
+/// Sleeps for the time of the product, in slices, and polls between them as a product in panels does. The results are
+/// zeros.
 void sleep_and_poll(const PhaseBlock& block, const KernelArrays& arrays) {
-  const Seconds end = now() + Seconds(block.constant("seconds"));
+  const Seconds begin = now();
   for (Tensor* result : arrays.results) {
     if (result->bytes() > 0) std::memset(result->data(), 0, static_cast<std::size_t>(result->bytes()));
   }
-  while (now() < end) {
-    const Seconds slice = std::min(Seconds(block.constant("slice")), end - now());
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::max(slice.value, 0.0)));
+  const double rate = block.constant("rate");
+  const Seconds end = begin + (rate == 0 ? Seconds(0) : cost_asleep(block).flops / FlopsPerSecond(rate));
+  for (Seconds time = begin; time < end; time = now()) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(kSlice, end - time).value));
     collectives::poll_all();
   }
 }
 
-constexpr Kernel kSleep{
-    .name = "sleep",
-    .run = sleep_and_poll,
-    .cost =
-        [](const PhaseBlock& block) {
-          return kernels::Cost{Flops(block.constant("seconds") * kSleepRate), {}};
-        },
-};
-
-/// A link with a latency alone, and no kernel that takes time but the sleeping one.
-roofline::Hardware sleeping_machine(const Arguments& arguments) {
-  roofline::Hardware hardware{
-      .name = "asleep", .matmul = FlopsPerSecond(1e15), .memory = BytesPerSecond(1e15), .overhead = Seconds(0)};
-  hardware.kernels["sleep"] = FlopsPerSecond(kSleepRate);
-  hardware.links[kStages] = {Seconds(arguments.latency * kMilli), BytesPerSecond(1e15)};
-  return hardware;
-}
-
-/// What an operation sleeps. A layer has two products in each of the three groups.
-Seconds sleep_of(const Program& program, const Operation& operation, const Arguments& arguments) {
-  if (operation.kind != "einsum" || operation.region.pass == Pass::update) return {};
-  const Array& result = program.array(operation.results[0]);
-  const bool of_weights = result.primal >= 0 && program.array(result.primal).role == Role::parameter;
-  const double layer = operation.region.pass == Pass::forward ? arguments.forward
-                       : of_weights                           ? arguments.weights
-                                                              : arguments.inputs;
-  return Seconds(layer * kMilli / 2);
-}
+constexpr Kernel kSleep{.name = "sleep", .run = sleep_and_poll, .cost = cost_asleep};
 
 /// The same program with kernels that sleep.
-RankProgram put_to_sleep(RankProgram program, const Arguments& arguments) {
+RankProgram put_to_sleep(RankProgram program, FlopsPerSecond rate) {
   for (Operation& operation : program.program.operations) {
-    operation.constants["seconds"] = sleep_of(program.program, operation, arguments).value;
-    operation.constants["slice"] = arguments.slice * kMilli;
-    for (Phase& phase : operation.phases) phase.kernel = &kSleep;
+    for (Phase& phase : operation.phases) {
+      operation.constants["rate"] = phase.kernel->form == KernelForm::product ? rate.value : 0;
+      phase.kernel = &kSleep;
+    }
   }
   return program;
 }
 
-TrainingRun training_run(const Arguments& arguments, const std::string& timetable, const AbstractMesh& mesh) {
-  const auto stages = static_cast<int>(mesh.size(kStages));
-  TrainingRun run{.config = MlpConfig{.d_model = arguments.width, .d_ff = 8, .layers = stages * arguments.layers},
+/// Products have a rate and links what the arguments say. All else takes no time.
+roofline::Hardware sleeping_machine(const Arguments& arguments, const RankProgram& program, const AbstractMesh& mesh) {
+  constexpr double kFast = 1e30;
+  const FlopsPerSecond rate(arguments.mflops * 1e6);
+  roofline::Hardware hardware{
+      .name = "asleep", .matmul = rate, .memory = BytesPerSecond(kFast), .overhead = Seconds(0)};
+  for (const Operation& operation : program.program.operations) {
+    for (const Phase& phase : operation.phases) {
+      if (phase.kernel->form != KernelForm::product) {
+        hardware.kernels[std::string(phase.kernel->name)] = FlopsPerSecond(kFast);
+      }
+    }
+  }
+  hardware.kernels["sleep"] = rate;
+  for (const Axis& axis : mesh.axes()) {
+    hardware.links[axis] = {Seconds(arguments.latency * 1e-3), BytesPerSecond(arguments.bandwidth * 1e6)};
+  }
+  return hardware;
+}
+
+TrainingRun training_run(const Arguments& arguments, const Strategy& strategy, const AbstractMesh& mesh) {
+  TrainingRun run{.config = MlpConfig{.d_model = arguments.d_model, .d_ff = arguments.d_ff, .layers = arguments.layers},
                   .options = {},
-                  .strategy = parse_strategy("pp=" + kStages, mesh)};
-  const int chunks_per_stage = timetable_row(timetable).chunks_per_stage;
-  require(arguments.layers % chunks_per_stage == 0, "{} layers a stage; timetable {} needs a multiple of {}",
-          arguments.layers, timetable, chunks_per_stage);
-  run.options.batch = {arguments.micro_batches * kTokens, 1};
+                  .strategy = strategy};
+  run.options.batch = {arguments.batch, 1};
   run.options.form.micro_batches = arguments.micro_batches;
   run.options.optimizer = PlainDescent{};
-  run.options.prices = sleeping_machine(arguments);
-  run.options.pipeline.timetable = timetable;
-  run.options.pipeline.layers.assign(static_cast<std::size_t>(stages * chunks_per_stage),
-                                     arguments.layers / chunks_per_stage);
+  run.options.schedule.fuse = ScheduleOptions::Fuse::never;  // what sleeps is no product any more
+  const RankProgram any = micro_step(run, mesh.without(stage_axis(strategy, mesh)));
+  run.options.prices = sleeping_machine(arguments, any, mesh);
   return run;
 }
 
 /// The plan of a run whose kernels sleep.
-TrainingPlan sleeping_plan(const TrainingRun& run, const AbstractMesh& mesh, const Arguments& arguments) {
+TrainingPlan sleeping_plan(const TrainingRun& run, const AbstractMesh& mesh) {
   TrainingPlan plan = plan_training(run, mesh);
-  const TrainingOptions& options = run.options;
-  plan.pipeline = plan_pipeline(put_to_sleep(*plan.pipeline->micro, arguments), options.pipeline, kStages,
-                                static_cast<int>(mesh.size(kStages)), options.form.micro_batches, options.prices);
-  const Cut cut = plan.pipeline->cut();
-  for (int stage = 0; stage < cut.stages(); ++stage) {
-    WrittenOut step = write_out(cut, {.axis = kStages,
-                                      .stage = stage,
-                                      .micro_batches = options.form.micro_batches,
-                                      .events = plan.pipeline->events});
-    plan.stages[static_cast<std::size_t>(stage)].step =
-        compile(std::move(step.program), {.scheduling = options.schedule, .prices = options.prices});
+  for (StagePrograms& stage : plan.stages) {
+    stage.step = compile(put_to_sleep(stage.step->program(), run.options.prices.matmul),
+                         {.scheduling = run.options.schedule, .prices = run.options.prices});
   }
   return plan;
 }
 
-/// Collective over the job: a line for a timetable.
-std::string measured_line(const Arguments& arguments, const std::string& timetable, collectives::Engine& engine) {
-  const AbstractMesh& mesh = engine.mesh().axes();
-  const TrainingRun run = training_run(arguments, timetable, mesh);
-  Trainer trainer(engine, sleeping_plan(run, mesh, arguments), run.options.prices);
-  const MadeData data(arguments.width, 0);
+/// The most bytes of arrays of a rank.
+Bytes peak_of(const TrainingPlan& plan) {
+  Bytes most;
+  for (const StagePrograms& stage : plan.stages) most = std::max(most, stage.step->liveness().peak(0));
+  return most;
+}
+
+/// Without stages: the number of micro-batches with the shortest prediction of those that fit.
+TrainingRun fastest_without_stages(const TrainingRun& run, const AbstractMesh& mesh, Bytes memory) {
+  TrainingRun best = run;
+  std::optional<Seconds> least;
+  TrainingRun way = run;
+  for (Index& count = way.options.form.micro_batches = 1; count <= run.options.form.micro_batches; count *= 2) {
+    const TrainingPlan plan = sleeping_plan(way, mesh);
+    plan.stages[0].step->predict_by(run.options.prices);
+    const Seconds time = plan.stages[0].step->time().total;
+    if (peak_of(plan) > memory || (least && *least <= time)) continue;
+    least = time;
+    best = way;
+  }
+  require(least.has_value(), "no number of micro-batches up to {} fits in {}", run.options.form.micro_batches,
+          to_string(memory));
+  return best;
+}
+
+/// The runs to measure.
+std::vector<TrainingRun> runs_of(const Arguments& arguments, const std::string& text, const AbstractMesh& mesh) {
+  const Strategy strategy = parse_strategy(text, mesh);
+  TrainingRun run = training_run(arguments, strategy, mesh);
+  const bool staged = !stage_axis(strategy, mesh).empty();
+  const Bytes memory(arguments.memory == 0 ? 1e15 : arguments.memory * 1e6);
+  if (arguments.fastest && !staged) return {fastest_without_stages(run, mesh, memory)};
+  if (arguments.fastest) {
+    return {fastest_pipeline(run, mesh, {.timetable = true, .micro_batches = true, .memory = memory})};
+  }
+  if (!staged) return {run};
+  std::vector<TrainingRun> runs;
+  for (const std::string& timetable : arguments.timetables) {
+    run.options.pipeline.timetable = timetable;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+struct Result {
+  std::string strategy;
+  Seconds simulated;
+  Seconds measured;
+};
+
+/// Collective over the job: measures a run, and rank 0 prints its line.
+Result measure(const Arguments& arguments, const TrainingRun& run, collectives::Engine& engine) {
+  Trainer trainer(engine, sleeping_plan(run, engine.mesh().axes()), run.options.prices);
+  const MadeData data(arguments.d_model, 0);
   std::vector<Seconds> times;
   for (int i = 0; i <= arguments.runs; ++i) {  // the first run is a warm-up
     const Seconds time = trainer.step(data, i).time;
     if (i > 0) times.push_back(time);
   }
-  const Seconds simulated = trainer.predicted_step();
-  const Seconds measured = median(times);
-  return fmt::format("{:<15} {:>10} {:>10} {:>10} {:>10} {:>7.3f}", timetable, to_string(simulated),
-                     to_string(measured), to_string(quantile(times, 1e-6)), to_string(quantile(times, 1)),
-                     measured / simulated);
+  const Result result{to_string(run.strategy), trainer.predicted_step(), median(times)};
+  if (engine.mesh().rank() == 0) {
+    std::cout << fmt::format(
+                     "{:<12} {:<15} {:>3} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6.3f}", result.strategy,
+                     trainer.plan().pipeline ? run.options.pipeline.timetable : "-", run.options.form.micro_batches,
+                     to_string(peak_of(trainer.plan())), to_string(result.simulated), to_string(result.measured),
+                     to_string(*std::min_element(times.begin(), times.end())),
+                     to_string(*std::max_element(times.begin(), times.end())), result.measured / result.simulated)
+              << std::endl;
+  }
+  return result;
+}
+
+void print_choice(const std::vector<Result>& results) {
+  const auto least = [&](auto time) {
+    return std::min_element(results.begin(), results.end(),
+                            [=](const Result& a, const Result& b) { return a.*time < b.*time; })
+        ->strategy;
+  };
+  std::cout << fmt::format("fastest by prediction: {}; as measured: {}", least(&Result::simulated),
+                           least(&Result::measured))
+            << std::endl;
 }
 
 void measure_all(Arguments arguments) {
   const mpi::Communicator world = mpi::Communicator::world();
-  const Mesh mesh(AbstractMesh({{kStages, world.size()}}), world);
+  const AbstractMesh axes =
+      arguments.mesh.empty() ? AbstractMesh({{"Z", world.size()}}) : AbstractMesh::parse(arguments.mesh);
+  const Mesh mesh(axes, world);
   collectives::Engine engine(mesh);
+  collectives::give_arena(engine, 64);  // too small for any array: ranks send messages, as between hosts
+  if (arguments.strategies.empty()) arguments.strategies = {"pp=Z"};
   if (arguments.timetables.empty()) {
     for (const TimetableRow& row : timetable_rows()) arguments.timetables.emplace_back(row.name);
   }
-  const auto print = [&](const std::string& line) {
-    if (world.rank() == 0) std::cout << line << std::endl;
-  };
-  print(
-      fmt::format("{} stages of {} layers, {} micro-batches; a layer takes {} ms forward, {} for its inputs' "
-                  "gradients and {} for its weights'; {} steps, slowest rank",
-                  world.size(), arguments.layers, arguments.micro_batches, arguments.forward, arguments.inputs,
-                  arguments.weights, arguments.runs));
-  print(fmt::format("{:<15} {:>10} {:>10} {:>10} {:>10} {:>7}", "timetable", "simulated", "median", "least", "most",
-                    "ratio"));
-  for (const std::string& timetable : arguments.timetables) print(measured_line(arguments, timetable, engine));
+  if (world.rank() == 0) {
+    std::cout << fmt::format("mesh {}, {} layers, {} rows a step; {} steps, slowest rank\n", axes.to_string(),
+                             arguments.layers, arguments.batch, arguments.runs);
+    std::cout << fmt::format("{:<12} {:<15} {:>3} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6}", "strategy", "timetable",
+                             "M", "arrays", "simulated", "median", "least", "most", "ratio")
+              << std::endl;
+  }
+  std::vector<Result> results;
+  for (const std::string& strategy : arguments.strategies) {
+    for (const TrainingRun& run : runs_of(arguments, strategy, axes))
+      results.push_back(measure(arguments, run, engine));
+  }
+  if (world.rank() == 0 && arguments.strategies.size() > 1) print_choice(results);
 }
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app{"Measures the steps of pipelines with kernels that sleep, beside the simulation of their timetables.",
+  CLI::App app{"Measures training steps whose products sleep, beside the simulation of their timetables.",
                "pipeline_benchmark"};
   const auto add = [&](const char* name, auto& value, const char* help) {
     app.add_option(name, value, help)->check(CLI::PositiveNumber)->capture_default_str();
   };
+  app.add_option("--mesh", arguments.mesh, "Axes; default: all ranks on Z");
+  app.add_option("--strategy", arguments.strategies, "Roles on the axes, once or more; default: pp=Z");
   app.add_option("--timetable", arguments.timetables, "By name; default: all")->delimiter(',');
-  add("--micro-batches", arguments.micro_batches, "Of a step");
-  add("--layers", arguments.layers, "Of a stage; even, where a stage has two chunks");
-  add("--forward", arguments.forward, "Milliseconds of the forward pass of a layer");
-  add("--inputs", arguments.inputs, "Milliseconds of the gradients of its inputs");
-  add("--weights", arguments.weights, "Milliseconds of the gradients of its weights");
-  add("--slice", arguments.slice, "Milliseconds between two polls");
-  add("--latency", arguments.latency, "Milliseconds of a move, in the simulation");
-  add("--width", arguments.width, "Elements of a token that moves; a micro-batch has 16 tokens");
+  app.add_flag("--fastest", arguments.fastest, "Of each strategy, the fastest by prediction that fits in --memory");
+  add("--micro-batches", arguments.micro_batches, "Of a step; with --fastest: at most, without stages");
+  add("--batch", arguments.batch, "Rows of a step");
+  add("--layers", arguments.layers, "Of two products each");
+  add("--d-model", arguments.d_model, "Elements of a row");
+  add("--d-ff", arguments.d_ff, "Elements between the products");
+  add("--mflops", arguments.mflops, "MFLOP/s of a rank");
+  add("--latency", arguments.latency, "Milliseconds of a message, in the simulation");
+  add("--bandwidth", arguments.bandwidth, "MB/s of a link each way, in the simulation");
+  add("--memory", arguments.memory, "MB for the arrays of a rank");
   add("--runs", arguments.runs, "Timed steps");
   if (!parse_arguments(app, argc, argv)) return 0;
   measure_all(arguments);

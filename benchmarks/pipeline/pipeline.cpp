@@ -95,7 +95,9 @@ roofline::Hardware sleeping_machine(const Arguments& arguments, const RankProgra
   }
   hardware.kernels["sleep"] = rate;
   for (const Axis& axis : mesh.axes()) {
-    hardware.links[axis] = {Seconds(arguments.latency * 1e-3), BytesPerSecond(arguments.bandwidth * 1e6)};
+    hardware.links[axis] = {.latency = Seconds(arguments.latency * 1e-3),
+                            .bandwidth = BytesPerSecond(arguments.bandwidth * 1e6),
+                            .switched = false};  // a wire to each neighbour, as in the lab
   }
   return hardware;
 }
@@ -108,7 +110,8 @@ TrainingRun training_run(const Arguments& arguments, const Strategy& strategy, c
   run.options.form.micro_batches = arguments.micro_batches;
   run.options.optimizer = PlainDescent{};
   run.options.schedule.fuse = ScheduleOptions::Fuse::never;  // what sleeps is no product any more
-  const RankProgram any = micro_step(run, mesh.without(stage_axis(strategy, mesh)));
+  const Axis stages = stage_axis(strategy, mesh);
+  const RankProgram any = micro_step(run, stages.empty() ? mesh : mesh.without(stages));
   run.options.prices = sleeping_machine(arguments, any, mesh);
   return run;
 }
@@ -156,7 +159,9 @@ std::vector<TrainingRun> runs_of(const Arguments& arguments, const std::string& 
   const Bytes memory(arguments.memory == 0 ? 1e15 : arguments.memory * 1e6);
   if (arguments.fastest && !staged) return {fastest_without_stages(run, mesh, memory)};
   if (arguments.fastest) {
-    return {fastest_pipeline(run, mesh, {.timetable = true, .micro_batches = true, .memory = memory})};
+    run = fastest_pipeline(run, mesh, {.timetable = true, .micro_batches = true, .memory = memory});
+    require(peak_of(sleeping_plan(run, mesh)) <= memory, "no timetable fits in {}", to_string(memory));
+    return {run};
   }
   if (!staged) return {run};
   std::vector<TrainingRun> runs;

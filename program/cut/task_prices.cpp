@@ -1,6 +1,7 @@
 #include "program/cut/task_prices.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "program/price/estimate.h"
@@ -17,6 +18,22 @@ bool hides(const RankProgram& program, const Step& step, const roofline::Hardwar
   return (of_gradient || array.role == Role::parameter) &&
          std::all_of(step.axes.begin(), step.axes.end(),
                      [&](const Axis& axis) { return hardware.link(axis).frees_cores; });
+}
+
+/// A sum of one term: write_out() copies nothing.
+bool is_renaming(const RankProgram& program, const Step& step) {
+  return step.kind == StepKind::compute && step.operands.size() == 1 &&
+         program.phase_of(step).kernel->form == KernelForm::sum;
+}
+
+/// One move of some versions over `axis`.
+Seconds move_price(const Cut& cut, const Axis& axis, std::vector<VersionId> versions,
+                   const roofline::Hardware& hardware) {
+  Step move;
+  move.kind = StepKind::receive;
+  move.results = std::move(versions);
+  move.axes = {axis};
+  return estimate(cut.micro(), move, hardware).price.time;
 }
 
 }  // namespace
@@ -40,15 +57,28 @@ TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware
     costs.weights.push_back(cost(TaskKind::weights));
     for (const TaskKind kind : {TaskKind::forward, TaskKind::backward}) {
       for (const Shipped& each : cut.ships({kind, chunk})) {
-        Step move;
-        move.kind = StepKind::receive;
-        move.results = {each.version};
-        move.axes = {axis};
-        costs.move = std::max(costs.move, estimate(cut.micro(), move, hardware).price.time);
+        costs.move = std::max(costs.move, move_price(cut, axis, {each.version}, hardware));
       }
     }
   }
   return costs;
+}
+
+Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware) {
+  const std::vector<StepEstimate> estimates = estimate(cut.micro(), hardware);
+  std::vector<Seconds> by_stage(static_cast<std::size_t>(cut.stages()));
+  for (const UpdateEvent& event : cut.update()) {
+    Seconds& own = by_stage[static_cast<std::size_t>(event.stage)];
+    if (event.step >= 0) {
+      if (is_renaming(cut.micro(), cut.micro().steps[static_cast<std::size_t>(event.step)])) continue;
+      own += estimates[static_cast<std::size_t>(event.step)].price.time;
+    } else {
+      const Seconds move = move_price(cut, axis, event.versions, hardware);
+      own += move;
+      by_stage[static_cast<std::size_t>(event.to)] += move;
+    }
+  }
+  return *std::max_element(by_stage.begin(), by_stage.end());
 }
 
 }  // namespace shardline

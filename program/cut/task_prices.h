@@ -12,4 +12,8 @@ namespace shardline {
 /// Throws Error if an axis has no link in `hardware`.
 TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware);
 
+/// What the update takes on the stage where it takes longest: the prices of its steps and moves, one after the other.
+/// Reductions of whole sums belong to it. Throws Error as task_prices().
+Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware);
+
 }  // namespace shardline

@@ -54,6 +54,38 @@ TEST(TaskPrices, AddUpThePricesOfTheSteps) {
   }
 }
 
+/// Under dp on two ranks each stage reduces its whole sums once.
+TEST(TaskPrices, OfTheUpdateHoldReductionsOfSums) {
+  const TrainingStep step = make_training_step(MlpConfig{.d_model = 2, .d_ff = 3, .layers = 3}, {8, 1}, PlainDescent{},
+                                               {}, {.micro_batches = 2});
+  const RankProgram micro = partitioned(step.model.program, "X=2", "dp=X");
+  roofline::Hardware hardware = slow_machine(micro, true);
+  hardware.links["X"] = {.latency = Seconds(0), .bandwidth = BytesPerSecond(1)};
+  constexpr double kReductions = 4 * 24;  // the parts of the gradients of two layers: 2 * 3 elements of 4 bytes
+  constexpr double kLoss = 4;             // its sum is reduced on both stages
+  const auto move = [](double scalars) { return kLatency + 4 * scalars; };
+  // The part of the loss and two squares come from stage 1. Four squares go there.
+  EXPECT_NEAR(update_price(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Z", hardware).value,
+              kReductions + kLoss + move(1) + move(2) + move(4), 1e-9);
+}
+
+/// Gathers of parameters and reductions of their gradients, where links free the cores.
+TEST(TaskPrices, CountWhatMovesBesideTheComputationOnlyIfItIsLonger) {
+  constexpr double kProduct = 24;  // on two ranks each has half of the rows
+  const TrainingStep step = make_training_step(MlpConfig{.d_model = 2, .d_ff = 3, .layers = 3}, {4, 1}, PlainDescent{});
+  const RankProgram micro = partitioned(step.model.program, "X=2", "fsdp=X");
+  const Cut cut(micro, stage_layers({2, 1}, {0, 1}, 3));
+  const auto forward = [&](double bandwidth, bool frees_cores) {
+    roofline::Hardware hardware = slow_machine(micro, true);
+    hardware.links["X"] = {.latency = Seconds(0), .bandwidth = BytesPerSecond(bandwidth), .frees_cores = frees_cores};
+    return task_prices(cut, "Z", hardware).forward[0].value;
+  };
+  constexpr double kHalf = 3 * 4;  // bytes of a gather: half of 2 * 3 elements of 4 bytes; four weights in two layers
+  EXPECT_NEAR(forward(1, true), 4 * kProduct, 1e-9);
+  EXPECT_NEAR(forward(0.1, true), 4 * kHalf / 0.1, 1e-9);
+  EXPECT_NEAR(forward(1, false), 4 * kProduct + 4 * kHalf, 1e-9);
+}
+
 TEST(TaskPrices, NeedALink) {
   const RankProgram micro = mlp_of_three_layers();
   EXPECT_THROW(task_prices(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Y", slow_machine(micro, true)), Error);

@@ -49,6 +49,8 @@ Timing PipelinePlan::timing(const roofline::Hardware& hardware) const {
   return timed(timetable, task_prices(cut(), axis, hardware));
 }
 
+Seconds PipelinePlan::update(const roofline::Hardware& hardware) const { return update_price(cut(), axis, hardware); }
+
 PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, const Axis& axis, int stages,
                            Index micro_batches, const roofline::Hardware& prices) {
   const TimetableRequest request{options.timetable, stages, micro_batches};

@@ -29,6 +29,8 @@ struct PipelinePlan {
   Cut cut() const;
   /// The time of the tasks, without the update, by the prices of `hardware`.
   Timing timing(const roofline::Hardware& hardware) const;
+  /// The time of the longest update of a stage.
+  Seconds update(const roofline::Hardware& hardware) const;
 };
 
 /// Cuts the step of `micro_batches` micro-batches over an axis of `stages` stages. `prices` decide where layers lie.

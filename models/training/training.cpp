@@ -8,7 +8,6 @@
 #include "collectives/all_reduce.h"
 #include "collectives/shared/arena.h"
 #include "program/ir/program_hash.h"
-#include "program/price/estimate.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/hash.h"
@@ -163,16 +162,7 @@ std::string Trainer::non_finite_parameter() const {
 Seconds Trainer::predicted_step() const {
   if (!plan_.pipeline) return programs().step->time().total;
   const roofline::Hardware& hardware = programs().step->predictions();
-  Seconds longest;
-  for (const StagePrograms& stage : plan_.stages) {
-    const RankProgram& program = stage.step->program();
-    Seconds update;
-    for (const Step& step : program.steps) {
-      if (step.region.pass == Pass::update) update += estimate(program, step, hardware).price.time;
-    }
-    longest = std::max(longest, update);
-  }
-  return plan_.pipeline->timing(hardware).makespan + longest;
+  return plan_.pipeline->timing(hardware).makespan + plan_.pipeline->update(hardware);
 }
 
 Bytes Trainer::predicted_memory() const { return programs().step->liveness().peak(state_->engine().mesh().rank()); }

@@ -1,20 +1,55 @@
 #include "program/cut/task_prices.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "program/price/estimate.h"
 
 namespace shardline {
+namespace {
+
+/// True if a schedule moves this beside the tasks before and after: a gather of a parameter starts early, and a
+/// reduction of its gradient ends late.
+bool hides(const RankProgram& program, const Step& step, const roofline::Hardware& hardware) {
+  if (!communicates(step.kind)) return false;
+  const Array& array = program.array_of(step.operands[0]);
+  const bool of_gradient = array.role == Role::gradient && program.program.array(array.primal).role == Role::parameter;
+  return (of_gradient || array.role == Role::parameter) &&
+         std::all_of(step.axes.begin(), step.axes.end(),
+                     [&](const Axis& axis) { return hardware.link(axis).frees_cores; });
+}
+
+/// A sum of one term: write_out() copies nothing.
+bool is_renaming(const RankProgram& program, const Step& step) {
+  return step.kind == StepKind::compute && step.operands.size() == 1 &&
+         program.phase_of(step).kernel->form == KernelForm::sum;
+}
+
+/// One move of some versions over `axis`.
+Seconds move_price(const Cut& cut, const Axis& axis, std::vector<VersionId> versions,
+                   const roofline::Hardware& hardware) {
+  Step move;
+  move.kind = StepKind::receive;
+  move.results = std::move(versions);
+  move.axes = {axis};
+  return estimate(cut.micro(), move, hardware).price.time;
+}
+
+}  // namespace
 
 TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware) {
   const std::vector<StepEstimate> estimates = estimate(cut.micro(), hardware);
   TaskCosts costs{.frees_cores = hardware.link(axis).frees_cores};
   for (int chunk = 0; chunk < static_cast<int>(cut.layers().place.size()); ++chunk) {
     const auto cost = [&](TaskKind kind) {
-      Seconds sum;
-      for (const int step : cut.steps({kind, chunk})) sum += estimates[static_cast<std::size_t>(step)].price.time;
-      return sum;
+      Seconds own;
+      Seconds beside;
+      for (const int number : cut.steps({kind, chunk})) {
+        const Step& step = cut.micro().steps[static_cast<std::size_t>(number)];
+        (hides(cut.micro(), step, hardware) ? beside : own) += estimates[static_cast<std::size_t>(number)].price.time;
+      }
+      return std::max(own, beside);
     };
     costs.forward.push_back(cost(TaskKind::forward));
     costs.backward.push_back(cost(TaskKind::backward));
@@ -22,15 +57,28 @@ TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware
     costs.weights.push_back(cost(TaskKind::weights));
     for (const TaskKind kind : {TaskKind::forward, TaskKind::backward}) {
       for (const Shipped& each : cut.ships({kind, chunk})) {
-        Step move;
-        move.kind = StepKind::receive;
-        move.results = {each.version};
-        move.axes = {axis};
-        costs.move = std::max(costs.move, estimate(cut.micro(), move, hardware).price.time);
+        costs.move = std::max(costs.move, move_price(cut, axis, {each.version}, hardware));
       }
     }
   }
   return costs;
+}
+
+Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware) {
+  const std::vector<StepEstimate> estimates = estimate(cut.micro(), hardware);
+  std::vector<Seconds> by_stage(static_cast<std::size_t>(cut.stages()));
+  for (const UpdateEvent& event : cut.update()) {
+    Seconds& own = by_stage[static_cast<std::size_t>(event.stage)];
+    if (event.step >= 0) {
+      if (is_renaming(cut.micro(), cut.micro().steps[static_cast<std::size_t>(event.step)])) continue;
+      own += estimates[static_cast<std::size_t>(event.step)].price.time;
+    } else {
+      const Seconds move = move_price(cut, axis, event.versions, hardware);
+      own += move;
+      by_stage[static_cast<std::size_t>(event.to)] += move;
+    }
+  }
+  return *std::max_element(by_stage.begin(), by_stage.end());
 }
 
 }  // namespace shardline

@@ -71,6 +71,25 @@ TEST_F(Move, SeveralOnTheirWayAreToldApartByNumber) {
   for (int i = 0; i < kMoves; ++i) expect_filled(arrays[static_cast<std::size_t>(i)], 1000 * i);
 }
 
+/// MPI promises tags up to 32767; larger numbers wrap. Of moves whose numbers then are equal, the first started arrives
+/// first.
+TEST_F(Move, NumbersMayBeLargerThanTags) {
+  if (ranks() < 2) GTEST_SKIP() << "2 ranks at least";
+  constexpr int kTags = 32767;
+  constexpr Index kSize = 200000;  // several segments
+  const std::vector<int> numbers{5, 5 + kTags, 5 + 2 * kTags, 2147483647, kTags - 1, kTags};
+  std::vector<Tensor> arrays;
+  std::vector<Handle> handles;
+  for (const int number : numbers) arrays.push_back(filled(kSize, mesh_.rank() == 0 ? number / 2 : -1));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (mesh_.rank() == 0) handles.push_back(start_send(engine_, "Z", arrays[i], {1, numbers[i]}));
+    if (mesh_.rank() == 1) handles.push_back(start_receive(engine_, "Z", arrays[i], {0, numbers[i]}));
+  }
+  for (Handle& handle : handles) handle.wait();
+  if (mesh_.rank() != 1) return;
+  for (std::size_t i = 0; i < numbers.size(); ++i) expect_filled(arrays[i], numbers[i] / 2);
+}
+
 TEST_F(Move, RefusesWhoIsNoPeer) {
   const Tensor array = filled(4, 0);
   EXPECT_THROW(start_send(engine_, "Z", array, {mesh_.rank(), 0}), UsageError);

@@ -4,75 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "program/cut/check_stages.h"
-#include "program/cut/cut.h"
-#include "program/cut/write_out.h"
+#include "program/cut/spread.h"
 #include "program/ir/print.h"
-#include "program/partition/check.h"
 #include "program/timetable/named.h"
-#include "program/timetable/prove.h"
-#include "program/timetable/timing.h"
 #include "runtime/base/check.h"
-#include "tests/program/programs.h"
+#include "tests/program/cut/staged.h"
 
 namespace shardline {
 namespace {
-
-constexpr int kLayers = 3;
-constexpr int kAllLayers = kLayers + 2;  ///< with the embedding and the output projection
-
-RankProgram micro_step(const std::string& strategy, Index micro_batches, bool tied, Remat remat = Remat::none) {
-  const TrainingStep step = make_training_step(small_config(false, tied, kLayers), {8, 3}, {}, {},
-                                               {.micro_batches = micro_batches, .remat = remat});
-  RankProgram program = partitioned(step.model.program, "X=2,Y=2", strategy);
-  check(program);
-  return program;
-}
-
-/// Runs of layers as equal as can be; chunks beyond the layers stay empty.
-StageLayers spread(const std::vector<int>& place) {
-  StageLayers layers{.place = place, .chunk_of = {}};
-  const auto chunks = static_cast<int>(place.size());
-  for (int layer = 0; layer < kAllLayers; ++layer) layers.chunk_of.push_back(layer * chunks / kAllLayers);
-  return layers;
-}
-
-TaskCosts unit_costs(int chunks) {
-  const std::vector<Seconds> one(static_cast<std::size_t>(chunks), Seconds(1));
-  const std::vector<Seconds> two(static_cast<std::size_t>(chunks), Seconds(2));
-  return {.forward = one, .backward = two, .inputs = one, .weights = one};
-}
-
-struct Staged {
-  RankProgram uncut;
-  std::vector<RankProgram> stages;
-
-  std::vector<const RankProgram*> pointers() const {
-    std::vector<const RankProgram*> all;
-    for (const RankProgram& each : stages) all.push_back(&each);
-    return all;
-  }
-};
-
-Staged staged(const RankProgram& micro, const std::string& name, int stages, Index micro_batches) {
-  const int chunks = stages * timetable_row(name).chunks_per_stage;
-  const TaskCosts costs = unit_costs(chunks);
-  const Timetable timetable = make_timetable({.name = name, .stages = stages, .micro_batches = micro_batches}, costs);
-  const Cut cut(micro, spread(timetable.place));
-  const Sends sends = cut.sends(timetable.kinds);
-  const StageEvents events = with_moves(timetable, timed(timetable, costs), sends);
-  prove(timetable, events, sends,
-        {.needs = [&](const ChunkTask& task) { return cut.needs(task, is_split(timetable)); }});
-  Staged made{write_out(micro, micro_batches).program, {}};
-  for (int stage = 0; stage < stages; ++stage) {
-    made.stages.push_back(
-        write_out(cut, {.axis = "Z", .stage = stage, .micro_batches = micro_batches, .events = events}).program);
-  }
-  return made;
-}
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
@@ -133,6 +77,48 @@ TEST(Stages, OneArrayCrossesEachBoundaryEachWay) {
   };
   EXPECT_EQ(prints(made.stages[0], "x1[B_X, T, D_Y] = Send_Z0>Z1(x1[B_X, T, D_Y])"), 2);
   EXPECT_EQ(prints(made.stages[1], "x1[B_X, T, D_Y] = Receive_Z0>Z1(x1[B_X, T, D_Y])"), 2);
+}
+
+/// How many arrays leave each stage for each other one, without the update.
+using Crossings = std::map<std::pair<int, int>, Index>;
+
+Crossings crossings_of(const Staged& made) {
+  Crossings found;
+  for (std::size_t stage = 0; stage < made.stages.size(); ++stage) {
+    for (const Step& step : made.stages[stage].steps) {
+      if (step.kind != StepKind::send || step.region.pass == Pass::update) continue;
+      found[{static_cast<int>(stage), step.peer}] += static_cast<Index>(step.operands.size());
+    }
+  }
+  return found;
+}
+
+/// One each way for every micro-batch, where neighbouring chunks lie on different stages.
+Crossings one_each_way(const std::vector<int>& place, Index micro_batches) {
+  Crossings wanted;
+  for (std::size_t chunk = 0; chunk + 1 < place.size(); ++chunk) {
+    if (place[chunk] == place[chunk + 1]) continue;
+    wanted[{place[chunk], place[chunk + 1]}] += micro_batches;
+    wanted[{place[chunk + 1], place[chunk]}] += micro_batches;
+  }
+  return wanted;
+}
+
+TEST(Stages, OneArrayCrossesEachBoundaryInEveryTimetable) {
+  constexpr Index kMicroBatches = 4;
+  for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y"}) {
+    for (const Remat remat : {Remat::none, Remat::stream}) {
+      const RankProgram micro = micro_step(strategy, kMicroBatches, false, remat);
+      for (const TimetableRow& row : timetable_rows()) {
+        for (int stages = 2; stages * row.chunks_per_stage <= kAllLayers; ++stages) {
+          SCOPED_TRACE(fmt::format("{} {} {} S {}", strategy, name_of(remat), row.name, stages));
+          const Staged made = staged(micro, std::string(row.name), stages, kMicroBatches);
+          const std::vector<int> place = place_of_chunks({.name = std::string(row.name), .stages = stages});
+          EXPECT_EQ(crossings_of(made), one_each_way(place, kMicroBatches));
+        }
+      }
+    }
+  }
 }
 
 bool holds(const RankProgram& stage, const std::string& input) {

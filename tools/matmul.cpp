@@ -92,7 +92,7 @@ struct Ending {
 /// Collective over all ranks: times runs after one warm-up run, until there are enough or a signal
 /// asks to stop. Then writes the trace.
 Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::vector<Seconds>& runs) {
-  Tracing tracing(job, trace, executor.trace());
+  Tracing tracing(job, trace, executor.trace(), job.engine());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   TimedRun latest = timed_run(executor, job);
   const int count = repetitions(latest.time, !trace.empty());

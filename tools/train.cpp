@@ -23,6 +23,7 @@
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
 #include "tools/training/schedule_text.h"
+#include "tools/training/task_times.h"
 #include "tools/training/train_data.h"
 #include "tools/training/train_plan.h"
 #include "tools/training/train_report.h"
@@ -90,7 +91,7 @@ Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data) {
 /// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
 /// diverged.
 std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data) {
-  Tracing tracing(job, trace, trainer.executor().trace());
+  Tracing tracing(job, trace, trainer.executor().trace(), trainer.engine(), traced_stage(job, trainer));
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
   job.other_work().begin();

@@ -45,6 +45,7 @@ namespace {
 
 StagePrograms programs_of(WrittenOut step, RankProgram evaluation, const TrainingOptions& options) {
   return {.samples = std::move(step.samples),
+          .tasks = std::move(step.tasks),
           .step = compiled(std::move(step.program), options),
           .evaluation = compiled(std::move(evaluation), options)};
 }

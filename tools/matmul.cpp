@@ -126,7 +126,7 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
-  if (!options.report.empty()) record.timeline = last_run(executor.trace(), job.engine());
+  if (!options.report.empty()) record.timeline = last_run(executor.trace(), job.engine(), job.world());
   record.accuracy = check_against_dense(product, operands, executor.get(product.result), job.mesh());
   return ending;
 }

@@ -32,8 +32,8 @@ std::vector<Seconds> even_times(const Timetable& timetable, const std::vector<Se
 std::vector<StepParts> parts_of_step(const Timetable& timetable, const StepTimes& times) {
   const auto stages = static_cast<std::size_t>(timetable.stages);
   require(times.update.size() == stages, "{} updates of {} stages", times.update.size(), stages);
-  const Timing even = timed(timetable, even_times(timetable, times.tasks));
-  const Timing uneven = timed(timetable, times.tasks);
+  const Timing even = timed_by_task(timetable, even_times(timetable, times.tasks));
+  const Timing uneven = timed_by_task(timetable, times.tasks);
   const Seconds longest_update = *std::max_element(times.update.begin(), times.update.end());
   std::vector<StepParts> parts(stages);
   for (std::size_t z = 0; z < stages; ++z) {

@@ -22,7 +22,7 @@ std::string standing_tasks(const Timetable& timetable, const std::vector<std::si
   return text;
 }
 
-Timing timed_by(TaskClock clock, const Timetable& timetable) {
+Timing run_in_order(TaskClock clock, const Timetable& timetable) {
   std::vector<std::size_t> at(timetable.orders.size(), 0);
   std::size_t left = 0;
   for (const std::vector<Task>& order : timetable.orders) left += order.size();
@@ -53,11 +53,11 @@ double Timing::bubble() const {
 }
 
 Timing timed(const Timetable& timetable, const TaskCosts& costs) {
-  return timed_by(TaskClock(timetable, costs), timetable);
+  return run_in_order(TaskClock(timetable, costs), timetable);
 }
 
-Timing timed(const Timetable& timetable, const std::vector<Seconds>& times) {
-  return timed_by(TaskClock(timetable, times), timetable);
+Timing timed_by_task(const Timetable& timetable, const std::vector<Seconds>& times) {
+  return run_in_order(TaskClock(timetable, times), timetable);
 }
 
 std::vector<Held> held(const Timetable& timetable) {

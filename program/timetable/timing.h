@@ -41,7 +41,7 @@ struct Timing {
 Timing timed(const Timetable& timetable, const TaskCosts& costs);
 
 /// The same with a time for each task, indexed by number_of(timetable, task); moves take no time.
-Timing timed(const Timetable& timetable, const std::vector<Seconds>& times);
+Timing timed_by_task(const Timetable& timetable, const std::vector<Seconds>& times);
 
 /// What a stage keeps between its tasks, at most at one time.
 struct Held {

@@ -45,7 +45,8 @@ const KindSummary* longest(const std::vector<KindSummary>& kinds) {
 
 /// How much longer the slowest rank computes than the fastest, in words. Empty if the ranks are
 /// alike in `kind`. On a busy machine the reason is other work.
-std::string slow_rank(const KindSummary& kind, bool busy) {
+std::string slow_rank(const KindSummary& kind, const Comparison& comparison, bool busy) {
+  if (comparison.stages > 1) return "";  // their ranks do different work
   const double uneven = kind.fastest.value > 0 ? kind.slowest / kind.fastest : 1;
   if (uneven <= kUneven) return "";
   return fmt::format("rank {} takes {:.2f} times as long as the fastest rank for {}: {}", kind.slowest_rank, uneven,
@@ -62,8 +63,9 @@ const KindSummary* main_computation(const std::vector<KindSummary>& kinds) {
 }
 
 /// The likely reason for a slow computation.
-std::string slow_computation(const KindSummary& kind, const std::vector<std::string>& warnings, bool busy) {
-  if (const std::string rank = slow_rank(kind, busy); !rank.empty()) return rank;
+std::string slow_computation(const KindSummary& kind, const Comparison& comparison, bool busy) {
+  const std::vector<std::string>& warnings = comparison.warnings;
+  if (const std::string rank = slow_rank(kind, comparison, busy); !rank.empty()) return rank;
   if (busy) return kWaitedForACore;
   if (!warnings.empty()) return fmt::format("every rank is slow alike, and {}", fmt::join(warnings, ", and "));
   return "every rank is slow alike: the cores are shared with other work, clocked down, or fewer threads compute than "
@@ -88,10 +90,10 @@ std::string slow_communication(const KindSummary& kind, const roofline::Hardware
 std::string cause(const KindSummary& kind, const Comparison& comparison, const roofline::Hardware& hardware) {
   if (kind.ratio() < 1) return "the prediction is too high";
   const bool busy = !busy_cause(comparison.busiest, kind.ratio()).empty();
-  if (!communicates(kind)) return slow_computation(kind, comparison.warnings, busy);
+  if (!communicates(kind)) return slow_computation(kind, comparison, busy);
   // Ranks that wait for a slow rank make every collective look slow.
   const KindSummary* computation = main_computation(comparison.kinds);
-  const std::string rank = computation == nullptr ? "" : slow_rank(*computation, busy);
+  const std::string rank = computation == nullptr ? "" : slow_rank(*computation, comparison, busy);
   if (!rank.empty()) return rank + ", and the others wait for it";
   return busy ? kWaitedForACore : slow_communication(kind, hardware);
 }
@@ -147,9 +149,9 @@ std::string too_small(const Comparison& comparison, const roofline::Hardware& ha
   for (const KindSummary& kind : comparison.kinds) {
     if (kind.kind == "einsum") flops += kind.flops * static_cast<double>(comparison.ranks);
   }
-  const double share = 1.0 / comparison.runs;
+  const double share = 1.0 / comparison.runs;  // of all stages together
   const Seconds alone = flops / hardware.matmul * share;
-  const Seconds fixed = fixed_costs(comparison, hardware) * share;
+  const Seconds fixed = fixed_costs(comparison, hardware) * share / comparison.stages;
   if (flops.value == 0 || alone >= fixed) return "";
   return fmt::format(
       " The work is too small to be worth distributing: one rank would compute its {} in {} at the best rate of "
@@ -167,7 +169,7 @@ std::string what_would_help(const Comparison& comparison, const roofline::Hardwa
     if (communicates(kind)) exposed += std::min(kind.exposed, kind.measured);
     if (kind.kind == "einsum") products += kind.measured, flops += kind.flops;
   }
-  const Seconds all = comparison.measured * comparison.runs;
+  const Seconds all = comparison.measured * (comparison.runs * comparison.stages);
   const double moving = std::clamp(exposed / all, 0.0, 1.0);
   const std::string communication =
       moving < 0.005 ? std::string() : fmt::format("; without communication it would take {:.0f}% less", 100 * moving);

@@ -157,7 +157,7 @@ std::vector<TaskTimes> measured_tasks(const Job& job, const Trainer& trainer, st
                        .update = std::vector<Seconds>(static_cast<std::size_t>(timetable.stages)),
                        .step = step};
   std::vector<TaskTimes> places(all.size() / static_cast<std::size_t>(timetable.stages),
-                                {.ranges = std::vector<TimeRange>(tasks), .times = none});
+                                {.times = none, .ranges = std::vector<TimeRange>(tasks)});
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const auto number = static_cast<Index>(rank);
     TaskTimes& place = places[static_cast<std::size_t>(trainer.plan().rank_in_stage(mesh, number))];
@@ -166,8 +166,9 @@ std::vector<TaskTimes> measured_tasks(const Job& job, const Trainer& trainer, st
     for (std::size_t task = 0; task < tasks; ++task) {
       const Told& told = all[rank][task];
       if (!ran(told)) continue;
-      place.ranges[task] = {Seconds(told.begin - zero), Seconds(told.end - zero)};
+      const Seconds end(told.end - zero);
       place.times.tasks[task] = time_of(told);
+      place.ranges[task] = {end - place.times.tasks[task], end};
     }
   }
   return places;

@@ -16,8 +16,8 @@ std::optional<TracedStage> traced_stage(Job& job, const Trainer& trainer);
 /// The tasks of one training step on ranks that have the same place on all stages. Times of tasks are indexed by
 /// number_of(timetable, task). Times count from the begin of the first rank.
 struct TaskTimes {
-  std::vector<TimeRange> ranges;  ///< by task, from the first to the last of its steps that keep the rank
-  StepTimes times;                ///< without the waits for other stages within those ranges
+  StepTimes times;                ///< of a task from the first to the last of its steps, without waits for other stages
+  std::vector<TimeRange> ranges;  ///< by task: so long before its end
 };
 
 /// What the prices of the job's machine say.

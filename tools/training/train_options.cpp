@@ -138,8 +138,6 @@ void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const Ab
   require(stages || !flags.show_schedule, "--show-schedule: {}", kNoStages);
   require(stages || flags.stage_layers.empty(), "--stage-layers {}: {}", flags.stage_layers, kNoStages);
   require(stages || flags.timetable == kAuto, "--timetable {}: {}", flags.timetable, kNoStages);
-  require(!stages || flags.report.empty(), "--report {}: the stages of a pipeline (role pp) cannot be shown in one yet",
-          flags.report);
 }
 
 /// The flags of the training itself.

@@ -43,6 +43,15 @@ const KindSummary* longest(const std::vector<KindSummary>& kinds) {
   return most == kinds.end() ? nullptr : &*most;
 }
 
+/// The operation farthest from its prediction; null if there is none. No move between stages: its time includes the
+/// wait for the other stage.
+const KindSummary* worst_of(const std::vector<KindSummary>& kinds) {
+  const auto worst = std::find_if(kinds.begin(), kinds.end(), [](const KindSummary& kind) {
+    return kind.kind != "send" && kind.kind != "receive";
+  });
+  return worst == kinds.end() ? nullptr : &*worst;
+}
+
 /// How much longer the slowest rank computes than the fastest, in words. Empty if the ranks are
 /// alike in `kind`. On a busy machine the reason is other work.
 std::string slow_rank(const KindSummary& kind, const Comparison& comparison, bool busy) {
@@ -111,20 +120,21 @@ std::string what_binds(const Comparison& comparison) {
 }
 
 std::string what_is_off(const Comparison& comparison, const roofline::Hardware& hardware) {
-  if (comparison.kinds.empty()) return "";
+  const KindSummary* worst = worst_of(comparison.kinds);
+  if (worst == nullptr) return "";
   const double whole = comparison.measured / comparison.predicted;
   std::string text = fmt::format(" The whole takes {:.2f} times its prediction.", whole);
-  const KindSummary& worst = comparison.kinds.front();
-  if (worst.ratio() < 1 + kNear) return text + " No operation of weight takes much longer than predicted.";
+  if (worst->ratio() < 1 + kNear) return text + " No operation of weight takes much longer than predicted.";
   return text + fmt::format(" Farthest from its prediction is {}, {:.2f} times it and {:.0f}% of the time: {}.",
-                            name_of(worst), worst.ratio(), 100 * (worst.measured / all_measured(comparison.kinds)),
-                            cause(worst, comparison, hardware));
+                            name_of(*worst), worst->ratio(), 100 * (worst->measured / all_measured(comparison.kinds)),
+                            cause(*worst, comparison, hardware));
 }
 
 /// Other work on the machine, if something takes longer than predicted.
 std::string what_disturbed(const Comparison& comparison) {
   double ratio = comparison.measured / comparison.predicted;
-  if (!comparison.kinds.empty()) ratio = std::max(ratio, comparison.kinds.front().ratio());
+  const KindSummary* worst = worst_of(comparison.kinds);
+  if (worst != nullptr) ratio = std::max(ratio, worst->ratio());
   const std::string cause = busy_cause(comparison.busiest, ratio);
   return cause.empty() ? "" : sentence(cause) + " ";
 }
@@ -213,11 +223,11 @@ std::string impossible_rates(const Comparison& comparison, const roofline::Hardw
 }
 
 Json comparison_json(const Comparison& comparison, const roofline::Hardware& hardware) {
-  const std::vector<KindSummary>& kinds = comparison.kinds;
+  const KindSummary* worst = worst_of(comparison.kinds);
   Json json{{"ratio", comparison.measured / comparison.predicted},
             {"diagnosis", diagnosis(comparison, hardware)},
             {"impossible", impossible_rates(comparison, hardware)}};
-  if (!kinds.empty()) json["worst"] = {{"text", name_of(kinds.front())}, {"ratio", kinds.front().ratio()}};
+  if (worst != nullptr) json["worst"] = {{"text", name_of(*worst)}, {"ratio", worst->ratio()}};
   return json;
 }
 

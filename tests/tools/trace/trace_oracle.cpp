@@ -460,7 +460,10 @@ class Judge {
     for (const auto& [kind, time] : recorded) {
       const auto sum = sums.find(kind);
       const double found = sum == sums.end() ? 0 : sum->second;
-      if (std::abs(found - time) > 0.005 * time + 5) {
+      // Of a step on several stages the record takes the stage that is slowest over all runs, the sum here the slowest
+      // in each run.
+      const double share = expected_.tasks.empty() ? 0.005 : 0.05;
+      if (std::abs(found - time) > share * time + 5) {
         complain("{} {}: {} us in the trace, {} in the record", kind.first, kind.second, found, time);
       }
     }

@@ -43,14 +43,14 @@ sound "$trace" --steps 1-5 --record "$record" 5 "${arrows[@]}"
 if ((ranks == 2 || ranks == 4)); then
   stages=(--mesh Z=2 --strategy pp=Z)
   if ((ranks == 4)); then stages=(--mesh X=2,Z=2 --strategy fsdp=X,pp=Z); fi
-  pipeline=(train "${small[@]}" "${stages[@]}" --steps 4 --micro-batches 5 --trace "$trace")
+  pipeline=(train "${small[@]}" "${stages[@]}" --steps 4 --micro-batches 5 --trace "$trace" --json "$record")
   run "${pipeline[@]}" --timetable gpipe
   expect_code 0
   order="F0 F1 F2 F3 F4 B0 B1 B2 B3 B4"
-  sound "$trace" --steps 1-4 --arrows --tasks "$order" --tasks "$order"
+  sound "$trace" --steps 1-4 --arrows --record "$record" 4 --tasks "$order" --tasks "$order"
   run "${pipeline[@]}" --timetable zb_h1
   expect_code 0
-  sound "$trace" --steps 1-4 --arrows --tasks "F0 F1 I0 W0 F2 I1 W1 F3 I2 W2 F4 I3 W3 I4 W4" \
+  sound "$trace" --steps 1-4 --arrows --record "$record" 4 --tasks "F0 F1 I0 W0 F2 I1 W1 F3 I2 W2 F4 I3 W3 I4 W4" \
     --tasks "F0 I0 F1 I1 W0 F2 I2 W1 F3 I3 W2 F4 I4 W3 W4"
 fi
 

@@ -92,7 +92,7 @@ struct Ending {
 /// Collective over all ranks: times runs after one warm-up run, until there are enough or a signal
 /// asks to stop. Then writes the trace.
 Ending run_traced(Job& job, Executor& executor, const std::string& trace, std::vector<Seconds>& runs) {
-  Tracing tracing(job, trace, executor.trace());
+  Tracing tracing(job, trace, executor.trace(), job.engine());
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   TimedRun latest = timed_run(executor, job);
   const int count = repetitions(latest.time, !trace.empty());
@@ -126,7 +126,7 @@ Ending run(Job& job, const MatmulOptions& options, MatmulRecord& record) {
   record.overlap = measure_overlap(executor.trace(), job.engine());
   const std::vector<Measured> measured = measure(executor.trace(), job.engine());
   for (std::size_t i = 0; i < measured.size(); ++i) record.steps.push_back({executor.trace().labels()[i], measured[i]});
-  if (!options.report.empty()) record.timeline = last_run(executor.trace(), job.engine());
+  if (!options.report.empty()) record.timeline = last_run(executor.trace(), job.engine(), job.world());
   record.accuracy = check_against_dense(product, operands, executor.get(product.result), job.mesh());
   return ending;
 }

@@ -22,7 +22,9 @@
 #include "tools/report/report.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
+#include "tools/training/joined_steps.h"
 #include "tools/training/schedule_text.h"
+#include "tools/training/task_times.h"
 #include "tools/training/train_data.h"
 #include "tools/training/train_plan.h"
 #include "tools/training/train_report.h"
@@ -34,10 +36,11 @@ constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
   mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
-Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices
-every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the cheapest that
-fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and its program is
-printed line by line with the times of every line. Other models read text as bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
+Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
+prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
+cheapest that fits; it does not try pp. --model mlp is the MLP of section 5.1 of the book, without sequences; it
+trains on made rows, and its program is printed line by line with the times of every line. Other models read text as
+bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
 struct Progress {
   std::vector<StepResult> steps;
@@ -61,6 +64,11 @@ constexpr const char* kDiverged = ": training diverged; a smaller --lr may help"
 /// Without the sign of a NaN, which means nothing.
 std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
 
+/// What the model counts: an MLP has no tokens.
+const char* sample_name(const TrainingRun& run) {
+  return std::holds_alternative<MlpConfig>(run.config) ? "samples" : "tokens";
+}
+
 /// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
 Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data) {
   Progress progress;
@@ -78,8 +86,9 @@ Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data) {
                                     loss_number(result.grad_norm), kDiverged));
     }
     if (step % shown_every == 0 || step + 1 == steps || progress.interrupted) {
-      job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} tokens/s  {}\n", step + 1,
-                            result.loss, result.grad_norm, tokens / result.time.value, to_string(result.time)));
+      job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} {}/s  {}\n", step + 1, result.loss,
+                            result.grad_norm, tokens / result.time.value, sample_name(trainer.run()),
+                            to_string(result.time)));
     }
     if (progress.interrupted) break;
   }
@@ -90,7 +99,7 @@ Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data) {
 /// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
 /// diverged.
 std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data) {
-  Tracing tracing(job, trace, trainer.executor().trace());
+  Tracing tracing(job, trace, trainer.executor().trace(), trainer.engine(), traced_stage(job, trainer));
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
   job.other_work().begin();
@@ -137,13 +146,36 @@ void evaluate(Trainer& trainer, const TrainData& data, TrainRecord& record) {
   }
 }
 
-/// The lines of the program with their times over the kept steps.
-std::vector<ListedStep> listing_of(const Trainer& trainer, const std::vector<Measured>& measured) {
-  std::vector<ListedStep> listing;
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    listing.push_back({trainer.program().steps[i].region, {trainer.executor().trace().labels()[i], measured[i]}});
+/// Of the steps whose spans are kept, the one of median time; of two, the faster one.
+ShownStep median_step(const std::vector<StepResult>& steps, std::size_t kept) {
+  std::vector<ShownStep> shown;
+  for (std::size_t run = 0; run < kept; ++run) {
+    const std::size_t step = steps.size() - kept + run;
+    shown.push_back({static_cast<Index>(step) + 1, run, steps[step].time});
   }
-  return listing;
+  std::stable_sort(shown.begin(), shown.end(), [](const ShownStep& a, const ShownStep& b) { return a.time < b.time; });
+  return shown.at((kept - 1) / 2);
+}
+
+/// The program of a rank; of a pipeline those of all stages, one after the other.
+std::vector<std::string> lines_of_programs(const TrainingPlan& plan) {
+  std::vector<std::string> all;
+  for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    if (plan.pipeline) all.push_back(fmt::format("stage {}:", stage));
+    const std::vector<std::string> own = lines(plan.stages[stage].step->program());
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
+/// Collective over all ranks: of the stage with the most communication, and with the least of it hidden.
+Overlap overlap_of_stages(const Job& job, const Trainer& trainer) {
+  const Overlap own = measure_overlap(trainer.executor().trace(), trainer.engine());
+  const mpi::Communicator& world = job.world();
+  return {.in_flight = Seconds(world.max(own.in_flight.value)),
+          .alone = Seconds(world.max(own.alone.value)),
+          .exposed = Seconds(world.max(own.exposed.value)),
+          .hidden = world.min(own.hidden)};
 }
 
 /// Collective over all ranks: the record of the run, after its last step.
@@ -151,28 +183,32 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   TrainRecord record;
   record.strategy = trainer.run().strategy;
   record.tokens_per_step = trainer.options().tokens();
+  record.sample_name = sample_name(trainer.run());
   record.form = trainer.options().form;
   record.steps = progress.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
   const Trace& trace = trainer.executor().trace();
-  const std::vector<Measured> measured = measure(trace, trainer.engine());
-  if (std::holds_alternative<MlpConfig>(trainer.run().config)) record.listing = listing_of(trainer, measured);
-  record.comparison = {.kinds = summarise(trace.labels(), measured),
+  const std::vector<JoinedStep> joined = joined_steps(job, trainer, measure(trace, trainer.engine()));
+  if (std::holds_alternative<MlpConfig>(trainer.run().config)) record.listing = joined;
+  const auto stages = static_cast<int>(trainer.plan().stages.size());
+  record.joined = joined_text(joined, stages);
+  record.comparison = {.kinds = summary_of(joined),
                        .runs = runs_of(trace),
-                       .ranks = job.mesh().ranks(),
+                       .ranks = job.mesh().ranks() / stages,
+                       .stages = stages,
                        .measured = median_time(progress.steps, trainer.options().steps),
                        .predicted = trainer.predicted_step(),
                        .warnings = job.machine_warnings(),
                        .busiest = job.other_work().busiest()};
-  if (trainer.plan().pipeline) record.timetable = trainer.options().pipeline.timetable;
-  record.stages = stage_records(job, trainer, measured, record.comparison.runs, record.comparison.measured);
-  record.overlap = measure_overlap(trace, trainer.engine());
+  record.pipeline =
+      pipeline_record(job, trainer, median_step(progress.steps, static_cast<std::size_t>(record.comparison.runs)));
+  record.overlap = overlap_of_stages(job, trainer);
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
   if (!progress.interrupted) evaluate(trainer, data, record);
   record.parameters = trainer.run().parameters();
-  record.program = lines(trainer.program());
+  record.program = lines_of_programs(trainer.plan());
   record.flops_per_step = trainer.run().flops_of_step();
   const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
   record.mfu = (record.flops_per_step / record.comparison.measured) / peak;
@@ -194,7 +230,7 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const s
   add_keys(json, job, record);
   job.write_json(json);
   if (page.empty()) return;
-  const TimelineFigure timeline = last_run(trainer.executor().trace(), trainer.engine());
+  const TimelineFigure timeline = last_run(trainer.executor().trace(), trainer.engine(), job.world());
   job.write_file(page, to_html(page_of(job, record, timeline)));
 }
 

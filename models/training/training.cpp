@@ -30,7 +30,6 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
     : engine_(engine), plan_(std::move(plan)), stage_(plan_.stage_of(engine.mesh().axes(), engine.mesh().rank())) {
   if (plan_.pipeline) ranks_ = std::make_unique<StageRanks>(engine, plan_.pipeline->axis);
   collectives::Engine& own = ranks_ ? ranks_->engine() : engine;
-  collectives::Engine* moves = ranks_ ? &ranks_->moves() : nullptr;
   programs().step->predict_by(hardware);
   programs().evaluation->predict_by(hardware);
   if (ranks_) {
@@ -42,8 +41,8 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
   const Index room = engine.arena() != nullptr ? engine.arena()->capacity() : shared.shared_bytes();
   if (own.arena() == nullptr && room > 0) arena_obstacle_ = collectives::give_arena(own, room);
   state_ = std::make_unique<State>(own, shared);
-  step_ = std::make_unique<Executor>(programs().step, *state_, moves);
-  evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, moves);
+  step_ = std::make_unique<Executor>(programs().step, *state_, ranks_.get());
+  evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, ranks_.get());
   initialise();
 }
 

@@ -76,8 +76,10 @@ class Trainer {
   /// The stage of this rank; 0 without a pipeline.
   int stage() const { return stage_; }
 
- private:
+  /// Of this rank's stage.
   const StagePrograms& programs() const { return plan_.stages[static_cast<std::size_t>(stage_)]; }
+
+ private:
   /// Some inputs of an executor, in the order of Model::samples, and the samples that they hold: from number `first`
   /// on.
   struct Batch {

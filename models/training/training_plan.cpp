@@ -55,6 +55,7 @@ namespace {
 
 StagePrograms programs_of(WrittenOut step, RankProgram evaluation, const HowCompiled& how) {
   return {.samples = std::move(step.samples),
+          .tasks = std::move(step.tasks),
           .step = compile(std::move(step.program), how.step),
           .evaluation = compile(std::move(evaluation), how.evaluation)};
 }

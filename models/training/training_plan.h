@@ -65,6 +65,7 @@ struct StagePrograms {
   /// For each micro-batch of a step, its own array for each of step_model's inputs that hold samples, if the stage
   /// reads it.
   std::vector<std::map<ArrayId, ArrayId>> samples;
+  std::vector<std::optional<Task>> tasks;  ///< by step of `step`, see WrittenOut
   std::shared_ptr<Compiled> step;
   std::shared_ptr<Compiled> evaluation;
 

@@ -35,10 +35,12 @@ class Writer {
 
   WrittenOut write(const std::vector<Event>& events) {
     for (const Event& event : events) {
+      task_ = event.task;
       if (event.kind == EventKind::run) write_task(event.task);
       if (event.kind == EventKind::send) write_send(event);
       if (event.kind == EventKind::receive) write_receive(event);
     }
+    task_.reset();
     write_update();
     return std::move(result_);
   }
@@ -99,6 +101,11 @@ class Writer {
       const auto& moved = event.versions;
       return event.to == stage_ && std::find(moved.begin(), moved.end(), version) != moved.end();
     });
+  }
+
+  void add(Step step) {
+    result_.program.steps.push_back(std::move(step));
+    result_.tasks.push_back(task_);
   }
 
   std::map<VersionId, VersionId>& versions_of(Index batch) { return current_[static_cast<std::size_t>(batch)]; }
@@ -166,7 +173,7 @@ class Writer {
       copy.region.micro_batch = static_cast<int>(batch);
       for (VersionId& operand : copy.operands) operand = now(operand, batch);
       for (VersionId& result : copy.results) result = make(result, batch);
-      result_.program.steps.push_back(std::move(copy));
+      add(std::move(copy));
     }
     for (const VersionId result : step.results) {
       unset_.erase(result);
@@ -232,7 +239,7 @@ class Writer {
     move.region = region;
     move.peer = peer;
     move.tag = tag;
-    result_.program.steps.push_back(std::move(move));
+    add(std::move(move));
   }
 
   /// In the last micro-batch, after `made`: the closing steps of the sums that are whole now.
@@ -265,7 +272,7 @@ class Writer {
     Step copy = step;
     copy.region = region;
     for (VersionId& operand : copy.operands) operand = now(operand, last);
-    result_.program.steps.push_back(std::move(copy));
+    add(std::move(copy));
   }
 
   /// The rest of the update. It reads what the last micro-batch leaves.
@@ -294,6 +301,7 @@ class Writer {
   MoveNumbers numbers_;
   Axis axis_;
   WrittenOut result_;
+  std::optional<Task> task_;                ///< of the steps that are written now; none: the update
   std::map<VersionId, VersionId> sums_;     ///< as it arrives -> as it is after the part is added
   std::map<VersionId, VersionId> running_;  ///< by sum as it arrives: what the micro-batches so far have added up
   std::set<VersionId> unset_;               ///< copies of sums to which nothing has been added yet

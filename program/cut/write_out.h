@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "program/cut/cut.h"
@@ -15,6 +16,9 @@ struct WrittenOut {
   /// For each micro-batch: its own array for each input that holds its samples, tokens or stream, if the stage reads
   /// it.
   std::vector<std::map<ArrayId, ArrayId>> samples;
+  /// By step of the program: the task that it belongs to; of a move, the task that made what is moved. None: the
+  /// update.
+  std::vector<std::optional<Task>> tasks;
 };
 
 /// Writes out a training step of `micro_batches` micro-batches from the checked program of one, made by accumulate():

@@ -39,11 +39,11 @@ std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& sc
 Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine)
     : Executor(std::move(compiled), engine, nullptr, nullptr) {}
 
-Executor::Executor(std::shared_ptr<const Compiled> compiled, State& state, collectives::Engine* moves)
-    : Executor(std::move(compiled), state.engine(), &state, moves) {}
+Executor::Executor(std::shared_ptr<const Compiled> compiled, State& state, StageRanks* stages)
+    : Executor(std::move(compiled), state.engine(), &state, stages) {}
 
 Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state,
-                   collectives::Engine* moves)
+                   StageRanks* stages)
     : compiled_(std::move(compiled)),
       program_(compiled_->program()),
       schedule_(compiled_->schedule()),
@@ -51,7 +51,7 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
       plan_(compiled_->arena()),
       engine_(engine),
       state_(state),
-      moves_(moves),
+      stages_(stages),
       rank_(engine.mesh().rank()),
       values_(program_.versions.size()),
       prepared_(prepare_steps(*compiled_, rank_, values_)) {
@@ -74,8 +74,8 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
 void Executor::check_place() const {
   if (!program_.place) return;
   const StagePlace& place = *program_.place;
-  SHARDLINE_CHECK(moves_ != nullptr, "a program of stage {} without an engine for its moves", place.stage);
-  const Mesh& mesh = moves_->mesh();
+  SHARDLINE_CHECK(stages_ != nullptr, "a program of stage {} without the ranks of the stages", place.stage);
+  const Mesh& mesh = stages_->moves().mesh();
   SHARDLINE_CHECK(mesh.axes() == AbstractMesh({{place.axis, place.stages}}) && mesh.rank() == place.stage,
                   "a program of stage {} of {} on axis {}, on rank {} of mesh {}", place.stage, place.stages,
                   place.axis, mesh.rank(), mesh.axes().to_string());
@@ -197,7 +197,7 @@ void Executor::run() {
 
 void Executor::record_messages(Recording* recording) {
   engine_.set_recording(recording);
-  if (moves_ != nullptr) moves_->set_recording(recording);
+  if (stages_ != nullptr) stages_->moves().set_recording(recording);
 }
 
 void Executor::enter(int label) {
@@ -327,10 +327,11 @@ Executor::Flight Executor::start_move(int number) {
   std::optional<Tensor> bundle;
   if (parts.size() > 1) bundle.emplace(parts[0]->dtype(), Shape{bundle_size(parts)});
   if (bundle && sends) pack_bundle(parts, *bundle);
+  collectives::Engine& moves = stages_->moves();
   Tensor& array = bundle ? *bundle : at(moved[0]);
   const collectives::MovePeer peer{s.peer, s.tag};
-  collectives::Handle handle = sends ? collectives::start_send(*moves_, s.axes[0], array, peer)
-                                     : collectives::start_receive(*moves_, s.axes[0], array, peer);
+  collectives::Handle handle = sends ? collectives::start_send(moves, s.axes[0], array, peer)
+                                     : collectives::start_receive(moves, s.axes[0], array, peer);
   return {std::move(handle), begin, std::move(bundle)};
 }
 

@@ -10,6 +10,7 @@
 #include "program/plan/compiled.h"
 #include "program/run/binding.h"
 #include "program/run/prepared_step.h"
+#include "program/run/stage_ranks.h"
 #include "program/run/state.h"
 #include "runtime/layout/tensor.h"
 #include "runtime/trace/recording.h"
@@ -32,8 +33,9 @@ class Executor {
   /// in the state by name, and leaves their updates there. Throws Error with both descriptions if
   /// program and state disagree on an array. Throws Error if the state lacks an array that is state
   /// of the program.
-  /// `moves`: for the program of a stage, an engine over the axis of the stages, on which no collective runs.
-  Executor(std::shared_ptr<const Compiled> compiled, State& state, collectives::Engine* moves = nullptr);
+  /// `stages`: for the program of a stage, its ranks, which must outlive the executor; then the call is collective over
+  /// all ranks of the pipeline, and so is align().
+  Executor(std::shared_ptr<const Compiled> compiled, State& state, StageRanks* stages = nullptr);
 
   /// Sets this rank's block of an input that is not in the state. Its storage is shared, and
   /// overwritten if the program updates this input, unless it must be copied to the arena.
@@ -59,9 +61,9 @@ class Executor {
   /// The span of a computation beside collectives counts only the time of computing. Clocks are
   /// compared in the constructor and in align().
   const Trace& trace() const { return trace_; }
-  /// Collective over the mesh: compares the ranks' clocks again. So the drift over the spans since
+  /// Collective over the mesh: compares the ranks' clocks again, those of all stages. So the drift over the spans since
   /// the last time is known.
-  void align() { trace_.align(compare_clocks(engine_.mesh())); }
+  void align() { trace_.align(compare_clocks(stages_ != nullptr ? stages_->all() : engine_.mesh())); }
   void forget_times() { trace_.clear_spans(); }
   /// Notes the details of every run from now on in `recording`, which must outlive the executor.
   /// Null stops it.
@@ -75,8 +77,7 @@ class Executor {
     std::optional<Tensor> bundle;
   };
 
-  Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state,
-           collectives::Engine* moves);
+  Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine, State* state, StageRanks* stages);
   void check_place() const;
   const BoundInput* find_bound(ArrayId array) const;
   void take_state();
@@ -110,8 +111,8 @@ class Executor {
   const Liveness& liveness_;
   const ArenaPlan& plan_;
   collectives::Engine& engine_;
-  State* state_;                ///< null: this executor keeps updated state
-  collectives::Engine* moves_;  ///< null: no stages
+  State* state_;        ///< null: this executor keeps updated state
+  StageRanks* stages_;  ///< null: no stages
   std::vector<BoundInput> bound_;
   std::vector<ArrayId> given_;  ///< inputs that set() must provide
   Index rank_;

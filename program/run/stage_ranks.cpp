@@ -17,7 +17,8 @@ mpi::Communicator ranks_across(const Mesh& mesh, const Axis& axis) {
 }  // namespace
 
 StageRanks::StageRanks(const collectives::Engine& all, const Axis& axis)
-    : within_(all.mesh().axes().without(axis), ranks_within(all.mesh(), axis), all.mesh()),
+    : all_(all.mesh()),
+      within_(all.mesh().axes().without(axis), ranks_within(all.mesh(), axis), all.mesh()),
       across_(AbstractMesh({{axis, all.mesh().axes().size(axis)}}), ranks_across(all.mesh(), axis), all.mesh()),
       engine_(within_),
       moves_(across_) {

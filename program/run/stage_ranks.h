@@ -15,6 +15,8 @@ class StageRanks {
   /// tuning and the timeout of `all`. Throws UsageError if the mesh lacks the axis.
   StageRanks(const collectives::Engine& all, const Axis& axis);
 
+  /// The mesh of all ranks.
+  const Mesh& all() const { return all_; }
   int stage() const { return static_cast<int>(across_.rank()); }
   int stages() const { return static_cast<int>(across_.ranks()); }
   /// Of this stage: its collectives.
@@ -25,6 +27,7 @@ class StageRanks {
   void set_timeout(Seconds timeout);
 
  private:
+  const Mesh& all_;
   Mesh within_;
   Mesh across_;
   collectives::Engine engine_;

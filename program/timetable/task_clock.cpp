@@ -1,18 +1,42 @@
 #include "program/timetable/task_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/check.h"
 
 namespace shardline {
 
-TaskClock::TaskClock(const Timetable& shape, const TaskCosts& costs)
+namespace {
+
+std::vector<Seconds> times_by_task(const Timetable& shape, const TaskCosts& costs) {
+  check_costs(costs, shape.kinds, shape.chunks());
+  std::vector<Seconds> times(task_count(shape));
+  for (const TaskKind kind : shape.kinds) {
+    for (int chunk = 0; chunk < shape.chunks(); ++chunk) {
+      for (Index batch = 0; batch < shape.micro_batches; ++batch) {
+        times[number_of(shape, Task{kind, chunk, batch})] = costs_of(costs, kind)[static_cast<std::size_t>(chunk)];
+      }
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+TaskClock::TaskClock(const Timetable& shape, const TaskCosts& costs) : TaskClock(shape, times_by_task(shape, costs)) {
+  move_ = costs.move;
+  frees_cores_ = costs.frees_cores;
+}
+
+TaskClock::TaskClock(const Timetable& shape, std::vector<Seconds> times)
     : shape_(shape),
-      costs_(costs),
+      times_(std::move(times)),
       needs_(chunk_task_count(shape)),
       done_(task_count(shape), 0),
       started_(static_cast<std::size_t>(shape.stages), 0) {
-  check_costs(costs, shape.kinds, shape.chunks());
+  require(times_.size() == task_count(shape), "{} times of {} tasks", times_.size(), task_count(shape));
+  for (const Seconds time : times_) check_task_time(time, "a task");
   for (const TaskKind kind : shape.kinds) {
     for (int chunk = 0; chunk < shape.chunks(); ++chunk) {
       needs_[number_of(shape, ChunkTask{kind, chunk})] = needs(shape, {kind, chunk});
@@ -29,8 +53,8 @@ std::optional<Seconds> TaskClock::next_begin(const Task& task) const {
     const Task needed{kind, chunk, task.micro_batch};
     const std::size_t number = number_of(shape_, needed);
     if (!done_[number]) return std::nullopt;
-    const bool delayed = costs_.frees_cores && shape_.place_of(needed) != home;
-    at = std::max(at, timing_.end[number] + (delayed ? costs_.move : Seconds(0)));
+    const bool delayed = frees_cores_ && shape_.place_of(needed) != home;
+    at = std::max(at, timing_.end[number] + (delayed ? move_ : Seconds(0)));
   }
   return at;
 }
@@ -41,7 +65,7 @@ void TaskClock::run(const Task& task) {
   const std::optional<Seconds> begin = next_begin(task);
   SHARDLINE_CHECK(begin.has_value(), "{} has not all that it needs", to_string(shape_, task));
   const Seconds receiving_time = receiving(task);
-  const Seconds takes = costs_of(costs_, task.kind)[static_cast<std::size_t>(task.chunk)];
+  const Seconds takes = times_[number];
   timing_.receiving[number] = receiving_time;
   timing_.begin[number] = *begin + receiving_time;
   timing_.end[number] = timing_.begin[number] + takes;
@@ -57,10 +81,10 @@ void TaskClock::run(const Task& task) {
 }
 
 Seconds TaskClock::receiving(const Task& task) const {
-  if (costs_.frees_cores) return Seconds(0);
+  if (frees_cores_) return Seconds(0);
   Seconds total;
   for (const ChunkTask& needed : needs_[number_of(shape_, task.of_chunk())]) {
-    if (shape_.place[static_cast<std::size_t>(needed.chunk)] != shape_.place_of(task)) total += costs_.move;
+    if (shape_.place[static_cast<std::size_t>(needed.chunk)] != shape_.place_of(task)) total += move_;
   }
   return total;
 }

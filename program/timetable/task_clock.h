@@ -14,6 +14,9 @@ class TaskClock {
  public:
   /// Throws UsageError as check_costs().
   TaskClock(const Timetable& shape, const TaskCosts& costs);
+  /// With a time for each task, by number_of(shape, task), and moves for nothing. Throws UsageError unless each task
+  /// has a finite time, 0 or more.
+  TaskClock(const Timetable& shape, std::vector<Seconds> times);
 
   /// When the stage of `task` begins it, or to receive for it, if it runs next: what it needs is there and the stage
   /// has nothing else to do. Nothing before all that it needs has run.
@@ -28,7 +31,9 @@ class TaskClock {
   Seconds receiving(const Task& task) const;
 
   const Timetable& shape_;
-  TaskCosts costs_;
+  std::vector<Seconds> times_;  ///< by task
+  Seconds move_;                ///< see TaskCosts
+  bool frees_cores_ = true;
   std::vector<std::vector<ChunkTask>> needs_;  ///< by number of the chunk's task
   std::vector<char> done_;                     ///< by task
   std::vector<char> started_;                  ///< by stage

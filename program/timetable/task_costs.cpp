@@ -5,14 +5,11 @@
 #include "runtime/base/check.h"
 
 namespace shardline {
-namespace {
 
 void check_task_time(Seconds time, const std::string& of) {
   require(std::isfinite(time.value) && time.value >= 0,
           "costs of tasks: {} takes {} s; legal is a finite time, 0 or more", of, time.value);
 }
-
-}  // namespace
 
 const std::vector<Seconds>& costs_of(const TaskCosts& costs, TaskKind kind) {
   switch (kind) {

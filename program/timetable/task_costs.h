@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "program/timetable/timetable.h"
@@ -23,6 +24,9 @@ struct TaskCosts {
 
 /// The costs of one kind, by chunk.
 const std::vector<Seconds>& costs_of(const TaskCosts& costs, TaskKind kind);
+
+/// Throws UsageError unless `time`, which `of` takes, is finite and 0 or more.
+void check_task_time(Seconds time, const std::string& of);
 
 /// Throws UsageError unless `costs` has a finite time, 0 or more, for each of the kinds and for each of the `chunks`,
 /// and for a move.

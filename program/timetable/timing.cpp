@@ -22,6 +22,21 @@ std::string standing_tasks(const Timetable& timetable, const std::vector<std::si
   return text;
 }
 
+Timing run_in_order(TaskClock clock, const Timetable& timetable) {
+  std::vector<std::size_t> at(timetable.orders.size(), 0);
+  std::size_t left = 0;
+  for (const std::vector<Task>& order : timetable.orders) left += order.size();
+  while (left > 0) {
+    const std::size_t before = left;
+    for (std::size_t z = 0; z < at.size(); ++z) {
+      const std::vector<Task>& order = timetable.orders[z];
+      for (; at[z] < order.size() && clock.next_begin(order[at[z]]); ++at[z], --left) clock.run(order[at[z]]);
+    }
+    if (left == before) throw Error("timetable: its stages wait for each other: " + standing_tasks(timetable, at));
+  }
+  return clock.take();
+}
+
 }  // namespace
 
 Seconds Timing::idle() const {
@@ -38,19 +53,11 @@ double Timing::bubble() const {
 }
 
 Timing timed(const Timetable& timetable, const TaskCosts& costs) {
-  TaskClock clock(timetable, costs);
-  std::vector<std::size_t> at(timetable.orders.size(), 0);
-  std::size_t left = 0;
-  for (const std::vector<Task>& order : timetable.orders) left += order.size();
-  while (left > 0) {
-    const std::size_t before = left;
-    for (std::size_t z = 0; z < at.size(); ++z) {
-      const std::vector<Task>& order = timetable.orders[z];
-      for (; at[z] < order.size() && clock.next_begin(order[at[z]]); ++at[z], --left) clock.run(order[at[z]]);
-    }
-    if (left == before) throw Error("timetable: its stages wait for each other: " + standing_tasks(timetable, at));
-  }
-  return clock.take();
+  return run_in_order(TaskClock(timetable, costs), timetable);
+}
+
+Timing timed_by_task(const Timetable& timetable, const std::vector<Seconds>& times) {
+  return run_in_order(TaskClock(timetable, times), timetable);
 }
 
 std::vector<Held> held(const Timetable& timetable) {

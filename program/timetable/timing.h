@@ -40,6 +40,9 @@ struct Timing {
 /// other in a circle.
 Timing timed(const Timetable& timetable, const TaskCosts& costs);
 
+/// The same with a time for each task, indexed by number_of(timetable, task); moves take no time.
+Timing timed_by_task(const Timetable& timetable, const std::vector<Seconds>& times);
+
 /// What a stage keeps between its tasks, at most at one time.
 struct Held {
   Index activations = 0;  ///< chunks between F and the last task that reads what it left: B, or W where split

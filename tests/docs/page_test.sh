@@ -30,6 +30,7 @@ run_command() {
 
 without_measurements() {
   sed -E -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
+    -e 's/TIME +[0-9.]+%/TIME SHARE/g' -e 's/\(step [0-9]+, TIME\)/(STEP)/' \
     -e 's/TIME TIME [0-9.]+ (compute|memory|link|latency)$/TIME TIME RATIO LIMITER/' -e 's/, [0-9]+ runs?: /, RUNS: /' \
     -e 's/largest error [^ ]+/largest error ERROR/' -e '/^The machine was busy with other work: /d' \
     -e 's/^(The machine was busy .*)?By the prediction .*/DIAGNOSIS/' |

@@ -43,9 +43,19 @@ const KindSummary* longest(const std::vector<KindSummary>& kinds) {
   return most == kinds.end() ? nullptr : &*most;
 }
 
+/// The operation farthest from its prediction; null if there is none. No move between stages: its time includes the
+/// wait for the other stage.
+const KindSummary* worst_of(const std::vector<KindSummary>& kinds) {
+  const auto worst = std::find_if(kinds.begin(), kinds.end(), [](const KindSummary& kind) {
+    return kind.kind != "send" && kind.kind != "receive";
+  });
+  return worst == kinds.end() ? nullptr : &*worst;
+}
+
 /// How much longer the slowest rank computes than the fastest, in words. Empty if the ranks are
 /// alike in `kind`. On a busy machine the reason is other work.
-std::string slow_rank(const KindSummary& kind, bool busy) {
+std::string slow_rank(const KindSummary& kind, const Comparison& comparison, bool busy) {
+  if (comparison.stages > 1) return "";  // their ranks do different work
   const double uneven = kind.fastest.value > 0 ? kind.slowest / kind.fastest : 1;
   if (uneven <= kUneven) return "";
   return fmt::format("rank {} takes {:.2f} times as long as the fastest rank for {}: {}", kind.slowest_rank, uneven,
@@ -62,8 +72,9 @@ const KindSummary* main_computation(const std::vector<KindSummary>& kinds) {
 }
 
 /// The likely reason for a slow computation.
-std::string slow_computation(const KindSummary& kind, const std::vector<std::string>& warnings, bool busy) {
-  if (const std::string rank = slow_rank(kind, busy); !rank.empty()) return rank;
+std::string slow_computation(const KindSummary& kind, const Comparison& comparison, bool busy) {
+  const std::vector<std::string>& warnings = comparison.warnings;
+  if (const std::string rank = slow_rank(kind, comparison, busy); !rank.empty()) return rank;
   if (busy) return kWaitedForACore;
   if (!warnings.empty()) return fmt::format("every rank is slow alike, and {}", fmt::join(warnings, ", and "));
   return "every rank is slow alike: the cores are shared with other work, clocked down, or fewer threads compute than "
@@ -88,10 +99,10 @@ std::string slow_communication(const KindSummary& kind, const roofline::Hardware
 std::string cause(const KindSummary& kind, const Comparison& comparison, const roofline::Hardware& hardware) {
   if (kind.ratio() < 1) return "the prediction is too high";
   const bool busy = !busy_cause(comparison.busiest, kind.ratio()).empty();
-  if (!communicates(kind)) return slow_computation(kind, comparison.warnings, busy);
+  if (!communicates(kind)) return slow_computation(kind, comparison, busy);
   // Ranks that wait for a slow rank make every collective look slow.
   const KindSummary* computation = main_computation(comparison.kinds);
-  const std::string rank = computation == nullptr ? "" : slow_rank(*computation, busy);
+  const std::string rank = computation == nullptr ? "" : slow_rank(*computation, comparison, busy);
   if (!rank.empty()) return rank + ", and the others wait for it";
   return busy ? kWaitedForACore : slow_communication(kind, hardware);
 }
@@ -109,20 +120,21 @@ std::string what_binds(const Comparison& comparison) {
 }
 
 std::string what_is_off(const Comparison& comparison, const roofline::Hardware& hardware) {
-  if (comparison.kinds.empty()) return "";
+  const KindSummary* worst = worst_of(comparison.kinds);
+  if (worst == nullptr) return "";
   const double whole = comparison.measured / comparison.predicted;
   std::string text = fmt::format(" The whole takes {:.2f} times its prediction.", whole);
-  const KindSummary& worst = comparison.kinds.front();
-  if (worst.ratio() < 1 + kNear) return text + " No operation of weight takes much longer than predicted.";
+  if (worst->ratio() < 1 + kNear) return text + " No operation of weight takes much longer than predicted.";
   return text + fmt::format(" Farthest from its prediction is {}, {:.2f} times it and {:.0f}% of the time: {}.",
-                            name_of(worst), worst.ratio(), 100 * (worst.measured / all_measured(comparison.kinds)),
-                            cause(worst, comparison, hardware));
+                            name_of(*worst), worst->ratio(), 100 * (worst->measured / all_measured(comparison.kinds)),
+                            cause(*worst, comparison, hardware));
 }
 
 /// Other work on the machine, if something takes longer than predicted.
 std::string what_disturbed(const Comparison& comparison) {
   double ratio = comparison.measured / comparison.predicted;
-  if (!comparison.kinds.empty()) ratio = std::max(ratio, comparison.kinds.front().ratio());
+  const KindSummary* worst = worst_of(comparison.kinds);
+  if (worst != nullptr) ratio = std::max(ratio, worst->ratio());
   const std::string cause = busy_cause(comparison.busiest, ratio);
   return cause.empty() ? "" : sentence(cause) + " ";
 }
@@ -147,9 +159,9 @@ std::string too_small(const Comparison& comparison, const roofline::Hardware& ha
   for (const KindSummary& kind : comparison.kinds) {
     if (kind.kind == "einsum") flops += kind.flops * static_cast<double>(comparison.ranks);
   }
-  const double share = 1.0 / comparison.runs;
+  const double share = 1.0 / comparison.runs;  // of all stages together
   const Seconds alone = flops / hardware.matmul * share;
-  const Seconds fixed = fixed_costs(comparison, hardware) * share;
+  const Seconds fixed = fixed_costs(comparison, hardware) * share / comparison.stages;
   if (flops.value == 0 || alone >= fixed) return "";
   return fmt::format(
       " The work is too small to be worth distributing: one rank would compute its {} in {} at the best rate of "
@@ -167,7 +179,7 @@ std::string what_would_help(const Comparison& comparison, const roofline::Hardwa
     if (communicates(kind)) exposed += std::min(kind.exposed, kind.measured);
     if (kind.kind == "einsum") products += kind.measured, flops += kind.flops;
   }
-  const Seconds all = comparison.measured * comparison.runs;
+  const Seconds all = comparison.measured * (comparison.runs * comparison.stages);
   const double moving = std::clamp(exposed / all, 0.0, 1.0);
   const std::string communication =
       moving < 0.005 ? std::string() : fmt::format("; without communication it would take {:.0f}% less", 100 * moving);
@@ -211,11 +223,11 @@ std::string impossible_rates(const Comparison& comparison, const roofline::Hardw
 }
 
 Json comparison_json(const Comparison& comparison, const roofline::Hardware& hardware) {
-  const std::vector<KindSummary>& kinds = comparison.kinds;
+  const KindSummary* worst = worst_of(comparison.kinds);
   Json json{{"ratio", comparison.measured / comparison.predicted},
             {"diagnosis", diagnosis(comparison, hardware)},
             {"impossible", impossible_rates(comparison, hardware)}};
-  if (!kinds.empty()) json["worst"] = {{"text", name_of(kinds.front())}, {"ratio", kinds.front().ratio()}};
+  if (worst != nullptr) json["worst"] = {{"text", name_of(*worst)}, {"ratio", worst->ratio()}};
   return json;
 }
 

@@ -12,9 +12,10 @@ namespace shardline::tools {
 
 /// A run and its prediction.
 struct Comparison {
-  std::vector<KindSummary> kinds;  ///< over all timed runs, worst first
-  int runs = 1;                    ///< how many
-  Index ranks = 1;
+  std::vector<KindSummary> kinds;               ///< over all timed runs, worst first
+  int runs = 1;                                 ///< how many
+  Index ranks = 1;                              ///< that run the same program: of a stage, if there are stages
+  int stages = 1;                               ///< of a pipeline; `kinds` sum over them
   Seconds measured;                             ///< one run: the median
   Seconds predicted;                            ///< one run, as scheduled
   std::vector<std::string> warnings = {};       ///< differences between this run and the run that measured the machine

@@ -46,7 +46,7 @@ class LaneBook {
 };
 
 /// The order of the lanes.
-enum LanePlace { kSteps, kCompute, kWaiting, kAxes };
+enum LanePlace { kSteps, kTasks, kPredicted, kCompute, kWaiting, kAxes };
 
 /// A number with three decimals.
 double rounded(double number) { return std::round(1e3 * number) / 1e3; }
@@ -67,6 +67,8 @@ class Telling {
       book_.add({kSteps, "steps"}, {slice(time, fmt::format("step {}", step_), "step", {{"step", step_}})});
       for (std::size_t i = 0; i < run->work.size();) i += tell_work(*run, i, first);
       first += run->work.size();
+      if (story_.stage != nullptr) tell_tasks(*run);
+      if (story_.stage != nullptr) tell_prediction(story_.begins[at_++]);
       for (const Recording::Wait& wait : run->waits) {
         const Label& what = label(wait.label);
         book_.add({kWaiting, "waiting"},
@@ -128,6 +130,89 @@ class Telling {
     return count;
   }
 
+  /// From the first to the last of a task's steps that kept the rank.
+  std::map<Task, TimeRange> extents_of_tasks(const Recording::Run& run) const {
+    std::map<Task, TimeRange> extents;
+    for (const auto& [span, parts] : run.work) {
+      const std::optional<Task>& task = story_.stage->tasks[static_cast<std::size_t>(span.label)];
+      const bool kept = !label(span.label).communicates || span.exposed >= span.end - span.begin;
+      if (!task || is_move(span.label) || !kept) continue;
+      const auto [at, is_first] = extents.emplace(*task, TimeRange{span.begin, span.end});
+      if (!is_first) at->second.end = span.end;
+    }
+    return extents;
+  }
+
+  /// The tasks of the stage without their waits for other stages: these cut them into parts.
+  void tell_tasks(const Recording::Run& run) {
+    const TracedStage& stage = *story_.stage;
+    for (const auto& [task, extent] : extents_of_tasks(run)) {
+      Json arguments = arguments_of_task(task);
+      arguments["measured_us"] = nullptr;  // see measured()
+      const std::size_t number = number_of(stage.timetable, task);
+      arguments["predicted_us"] = microseconds(stage.predicted.end[number] - stage.predicted.begin[number]);
+      arguments["ratio"] = nullptr;
+      std::vector<TimeRange> waits;
+      for (const Recording::Wait& wait : run.waits) {
+        const bool amid = wait.time.begin >= extent.begin && wait.time.end <= extent.end;
+        if (amid && is_move(wait.label)) waits.push_back(wait.time);
+      }
+      const std::vector<TimeRange> parts = outside(waits, extent);
+      for (std::size_t k = 0; k < parts.size(); ++k) {
+        Slice part = measured(slice(parts[k], to_string(stage.timetable, task), "task", arguments));
+        if (parts.size() > 1) {
+          part.arguments["part"] = fmt::format("{} of {}", k + 1, parts.size());
+          part.arguments["ratio"] = nullptr;  // the prediction is for the whole
+        }
+        book_.add({kTasks, "tasks"}, {std::move(part)});
+      }
+    }
+  }
+
+  /// The predicted tasks of the stage, in a step that begins at `begin`.
+  void tell_prediction(Seconds begin) {
+    const TracedStage& stage = *story_.stage;
+    const auto ticks_at = [&](Seconds time) -> Ticks {
+      return std::llround((begin + time - story_.zero).value * kTicksPerSecond);
+    };
+    for (const Task& task : stage.timetable.orders[static_cast<std::size_t>(stage.stage)]) {
+      const std::size_t number = number_of(stage.timetable, task);
+      book_.add({kPredicted, "tasks, predicted"},
+                {{ticks_at(stage.predicted.begin[number]), ticks_at(stage.predicted.end[number]),
+                  to_string(stage.timetable, task), "prediction", arguments_of_task(task)}});
+    }
+  }
+
+  Json arguments_of_task(const Task& task) const {
+    return {{"step", step_},
+            {"stage", story_.stage->stage},
+            {"micro_batch", task.micro_batch},
+            {"task", to_string(story_.stage->timetable, task)}};
+  }
+
+  bool is_move(int label) const { return move_of(label) >= 0; }
+  int move_of(int label) const {
+    return story_.stage == nullptr ? -1 : story_.stage->moves[static_cast<std::size_t>(label)];
+  }
+
+  /// The stage of a step, and the task to which it belongs.
+  void add_task(Json& arguments, int label) const {
+    if (story_.stage == nullptr) return;
+    arguments["stage"] = story_.stage->stage;
+    const std::optional<Task>& task = story_.stage->tasks[static_cast<std::size_t>(label)];
+    if (!task) return;
+    arguments["micro_batch"] = task->micro_batch;
+    arguments["task"] = to_string(story_.stage->timetable, *task);
+  }
+
+  /// The rank of the job for a rank of the mesh that runs the operation: of the stage, or of the stages for a move.
+  Index rank_of_job(int label, Index rank) const {
+    if (story_.stage == nullptr) return rank;
+    const Axis& stages = story_.stage->axis;
+    const Axes among = is_move(label) ? Axes{stages} : story_.mesh.without(stages).axes();
+    return story_.mesh.group(story_.rank, among)[static_cast<std::size_t>(rank)];
+  }
+
   Json arguments_of(const std::vector<const Label*>& labels, const Span& span, const JointTime& joint) const {
     const Label& what = *labels[0];
     Seconds predicted;
@@ -149,6 +234,7 @@ class Telling {
                    {"limiter", what.limiter},
                    {"bytes", whole(bytes.value)},
                    {"flops", whole(flops.value)}};
+    add_task(arguments, span.label);
     if (!what.axes.empty()) arguments["axis"] = to_string(what.axes);
     if (what.communicates) {
       arguments["wire_bytes"] = whole(wire.value);
@@ -170,7 +256,7 @@ class Telling {
     if (cut <= whole.begin) return {measured(whole)};
     Slice early{whole.begin,
                 cut,
-                fmt::format("until rank {} enters", joint.last_rank),
+                fmt::format("until rank {} enters", rank_of_job(span.label, joint.last_rank)),
                 "early",
                 {{"step", step_}, {"kind", label(span.label).kind}, {"operation", name}}};
     whole.begin = cut;
@@ -179,28 +265,38 @@ class Telling {
 
   void tell_message(const Message& message) {
     const Label& what = label(message.collective.label);
-    const char* to_or_from = message.sends ? "to" : "from";
-    const Index peer = message.sends ? message.to : message.from;
-    Slice told =
-        slice({message.posted, message.completed}, fmt::format("{} {} rank {}", what.kind, to_or_from, peer), "message",
-              {{"step", step_},
-               {"operation", what.name},
-               {"from", message.from},
-               {"to", message.to},
-               {"bytes", message.bytes},
-               {"strand", message.strand},
-               {"number", message.number}});
+    const Index from = rank_of_job(message.collective.label, message.from);
+    const Index to = rank_of_job(message.collective.label, message.to);
+    Slice told = slice(
+        {message.posted, message.completed},
+        fmt::format("{} {} rank {}", what.kind, message.sends ? "to" : "from", message.sends ? to : from), "message",
+        {{"step", step_},
+         {"operation", operation_of(message, from, to)},
+         {"from", from},
+         {"to", to},
+         {"bytes", message.bytes},
+         {"strand", message.strand},
+         {"number", message.number}});
     told.end = std::max(told.end, told.begin + 1);
-    told.arrows.push_back({id_of(message), message.sends});
-    std::string lane = axes_text(axes_between(message, what.axes));
+    told.arrows.push_back({id_of(message, from, to), message.sends});
+    std::string lane = axes_text(axes_between(from, to, what.axes));
     if (message.heading != Heading::none) lane += message.heading == Heading::forward ? " forward" : " backward";
     book_.add({kAxes, fmt::format("{}, {}", lane, message.sends ? "sent" : "received")}, {std::move(told)});
   }
 
+  /// The name of the operation of a message, the same at both ends.
+  std::string operation_of(const Message& message, Index from, Index to) const {
+    const int number = message.collective.label;
+    if (!is_move(number)) return label(number).name;
+    const std::optional<Task>& task = story_.stage->tasks[static_cast<std::size_t>(number)];
+    const std::string what = task ? to_string(story_.stage->timetable, *task) : "update";
+    return fmt::format("{}, from rank {} to rank {}", what, from, to);
+  }
+
   /// The axis along which a message goes. If it goes along several, the axes of its collective.
-  Axes axes_between(const Message& message, const Axes& all) const {
-    const Coordinates from = story_.mesh.coordinates(message.from);
-    const Coordinates to = story_.mesh.coordinates(message.to);
+  Axes axes_between(Index from_rank, Index to_rank, const Axes& all) const {
+    const Coordinates from = story_.mesh.coordinates(from_rank);
+    const Coordinates to = story_.mesh.coordinates(to_rank);
     Axes differ;
     for (std::size_t i = 0; i < from.size(); ++i) {
       if (from[i] != to[i]) differ.push_back(story_.mesh.axes()[i]);
@@ -208,11 +304,13 @@ class Telling {
     return differ.size() == 1 ? differ : all;
   }
 
-  /// Made of values that both ends know. Hexadecimal, because viewers need it.
-  std::string id_of(const Message& message) const {
-    const std::string text =
-        fmt::format("{} {} {} {} {} {} {}", step_, message.collective.label, message.collective.number, message.strand,
-                    message.number, message.from, message.to);
+  /// Made of values that both ends know: the stages number their steps differently, but not their moves. Hexadecimal,
+  /// because viewers need it.
+  std::string id_of(const Message& message, Index from, Index to) const {
+    const bool moves = is_move(message.collective.label);
+    const std::string what = moves ? fmt::format("move {}", move_of(message.collective.label))
+                                   : fmt::format("{} {}", message.collective.label, message.collective.number);
+    const std::string text = fmt::format("{} {} {} {} {} {}", step_, what, message.strand, message.number, from, to);
     return fmt::format("0x{:x}", hash_of(text));
   }
 
@@ -220,6 +318,7 @@ class Telling {
   LaneBook book_;
   RankEvents events_;
   Index step_ = 0;
+  std::size_t at_ = 0;  ///< runs told
 };
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "program/run/measure.h"
+#include "program/timetable/timing.h"
 #include "runtime/layout/abstract_mesh.h"
 #include "runtime/trace/recording.h"
 #include "tools/job.h"
@@ -30,7 +32,8 @@ struct Slice {
   Ticks begin = 0;
   Ticks end = 0;
   std::string name;
-  std::string category;  ///< "step", "compute", "waiting", "early", "collective" or "message"
+  /// "step", "task", "compute", "waiting", "early", "collective", "message", or "prediction" of a task
+  std::string category;
   Json arguments;
   std::vector<ArrowEnd> arrows{};  ///< a tail at its begin or a head at its end; at most one
 };
@@ -51,6 +54,16 @@ struct RankEvents {
   std::vector<Memory> memory;
 };
 
+/// The stage of a pipeline to which a rank belongs.
+struct TracedStage {
+  Axis axis;  ///< of the stages
+  int stage = 0;
+  Timetable timetable;
+  Timing predicted;                        ///< of the timetable
+  std::vector<std::optional<Task>> tasks;  ///< by label, see WrittenOut
+  std::vector<int> moves;                  ///< by label: the number of a move, equal at both ends; -1 for other steps
+};
+
 /// The input of events_of().
 struct RankStory {
   AbstractMesh mesh;
@@ -59,12 +72,15 @@ struct RankStory {
   std::vector<const Recording::Run*> runs;  ///< in order
   std::vector<JointTime> joint;             ///< one per span of all runs, in order
   Seconds zero;                             ///< zero of the trace, by rank 0's clock
+  const TracedStage* stage = nullptr;       ///< null: no pipeline; messages then name ranks of the mesh
+  std::vector<Seconds> begins = {};         ///< with a stage, by run: when its first rank began, by rank 0's clock
 };
 
 /// The spans of all runs of a story, in order.
 std::vector<Span> spans_of(const std::vector<const Recording::Run*>& runs);
 
-/// Lanes in display order: steps, computation, waiting. Then, for each set of axes, the
+/// Lanes in display order: steps; with a stage its tasks, and beside them their prediction from the begin of the step
+/// on; computation, waiting. Then, for each set of axes, the
 /// collectives, and the messages of each direction. A slice that would overlap goes into a further
 /// lane with the same name.
 RankEvents events_of(const RankStory& story);

@@ -45,10 +45,13 @@ void add_trace_files(CommandFiles& files, const std::string& path) {
   }
 }
 
-Tracing::Tracing(Job& job, std::string path, const Trace& trace)
+Tracing::Tracing(Job& job, std::string path, const Trace& trace, collectives::Engine& engine,
+                 std::optional<TracedStage> stage)
     : job_(job),
       path_(std::move(path)),
       trace_(trace),
+      engine_(engine),
+      stage_(std::move(stage)),
       recording_({}),
       begin_(earliest(job.world(), trace.clock().common(now()))),
       exceptions_(std::uncaught_exceptions()) {}
@@ -61,7 +64,8 @@ std::string Tracing::part_path() const { return part_of(path_, job_.world().rank
 
 RankTitle Tracing::title() const {
   const Mesh& mesh = job_.mesh();
-  std::string name = fmt::format("rank {} ({}", mesh.rank(), host_name());
+  std::string name = stage_ ? fmt::format("stage {}, ", stage_->stage) : "";
+  name += fmt::format("rank {} ({}", mesh.rank(), host_name());
   for (std::size_t i = 0; i < mesh.coordinates().size(); ++i) {
     name += fmt::format(", {}={}", mesh.axes().axes()[i], mesh.coordinates()[i]);
   }
@@ -69,11 +73,25 @@ RankTitle Tracing::title() const {
   return {mesh.rank(), name + ")", fmt::format("clock within {} of rank 0's", to_string(uncertainty))};
 }
 
+/// Without what only all ranks together know.
+RankStory Tracing::story(std::vector<const Recording::Run*> runs) const {
+  RankStory story{.mesh = job_.mesh().axes(),
+                  .rank = job_.mesh().rank(),
+                  .trace = &trace_,
+                  .runs = std::move(runs),
+                  .joint = {},
+                  .zero = begin_,
+                  .stage = stage_ ? &*stage_ : nullptr};
+  for (const Recording::Run* run : story.runs) story.begins.push_back(trace_.clock().common(run->time.begin));
+  return story;
+}
+
 void Tracing::leave_part() noexcept {
   if (path_.empty() || recording_.runs().empty()) return;
   try {
-    RankStory story{job_.mesh().axes(), job_.mesh().rank(), &trace_, {}, {}, begin_};
-    for (const Recording::Run& run : recording_.runs()) story.runs.push_back(&run);
+    std::vector<const Recording::Run*> runs;
+    for (const Recording::Run& run : recording_.runs()) runs.push_back(&run);
+    RankStory story = this->story(std::move(runs));
     story.joint = own_times(spans_of(story.runs), trace_.clock(), story.rank);
     TraceCount count;
     const Json other_data{{"schema", "shardline.trace-part/1"}, {"rank", story.rank}, {"time_zero_s", begin_.value}};
@@ -154,9 +172,10 @@ std::string Tracing::write_file(const Json& other_data, const std::shared_ptr<co
 bool Tracing::write(const std::string& command) {
   if (path_.empty()) return true;
   const mpi::Communicator& comm = job_.world();
-  RankStory story{job_.mesh().axes(), job_.mesh().rank(), &trace_, runs_of_all(), {}, {}};
-  story.joint = joint_times(trace_.labels(), spans_of(story.runs), trace_.clock(), job_.engine());
-  story.zero = earliest(comm, story.runs.empty() ? begin_ : trace_.clock().common(story.runs.front()->time.begin));
+  RankStory story = this->story(runs_of_all());
+  story.joint = joint_times(trace_.labels(), spans_of(story.runs), trace_.clock(), engine_);
+  for (Seconds& begin : story.begins) begin = earliest(comm, begin);
+  story.zero = story.runs.empty() ? earliest(comm, begin_) : story.begins.front();
   TraceCount count;
   const std::string unwritten = write_file(
       other_data(command, story.runs), std::make_shared<const std::string>(text_of(title(), events_of(story), count)));

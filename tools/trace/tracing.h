@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ void add_trace_files(CommandFiles& files, const std::string& path);
 class Tracing {
  public:
   /// Collective over all ranks. `trace` has the labels and the clock of the recording, and must
-  /// outlive this object. An empty path means no trace.
-  Tracing(Job& job, std::string path, const Trace& trace);
+  /// outlive this object. An empty path means no trace. `engine` is that of the ranks that run the same program. With
+  /// stages it is that of the stage, and `stage` says which one it is.
+  Tracing(Job& job, std::string path, const Trace& trace, collectives::Engine& engine,
+          std::optional<TracedStage> stage = {});
   Tracing(const Tracing&) = delete;
   Tracing& operator=(const Tracing&) = delete;
   /// Leaves this rank's part if an exception unwinds before write().
@@ -35,6 +38,7 @@ class Tracing {
 
  private:
   RankTitle title() const;
+  RankStory story(std::vector<const Recording::Run*> runs) const;
   std::string part_path() const;
   std::vector<const Recording::Run*> runs_of_all() const;
   Json other_data(const std::string& command, const std::vector<const Recording::Run*>& runs) const;
@@ -43,6 +47,8 @@ class Tracing {
   Job& job_;
   std::string path_;
   const Trace& trace_;
+  collectives::Engine& engine_;
+  std::optional<TracedStage> stage_;
   Recording recording_;
   Seconds begin_;  ///< by rank 0's clock; not later than any event
   int exceptions_;

@@ -138,10 +138,6 @@ void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const Ab
   require(stages || !flags.show_schedule, "--show-schedule: {}", kNoStages);
   require(stages || flags.stage_layers.empty(), "--stage-layers {}: {}", flags.stage_layers, kNoStages);
   require(stages || flags.timetable == kAuto, "--timetable {}: {}", flags.timetable, kNoStages);
-  for (const auto& [name, given] : {std::pair{"--trace", &flags.trace}, std::pair{"--report", &flags.report}}) {
-    require(!stages || given->empty(), "{} {}: the stages of a pipeline (role pp) cannot be shown in one yet", name,
-            *given);
-  }
 }
 
 /// The flags of the training itself.

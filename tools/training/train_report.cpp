@@ -12,6 +12,7 @@
 #include "tools/report/run_page.h"
 #include "tools/trace/busy.h"
 #include "tools/trace/timed_lines.h"
+#include "tools/training/stage_section.h"
 
 namespace shardline::tools {
 namespace {
@@ -52,11 +53,10 @@ std::string pass_heading(const Region& region, bool of_several) {
 std::string listing_text(const TrainRecord& record) {
   if (record.listing.empty()) return "";
   std::vector<TimedStep> steps;
-  for (const ListedStep& step : record.listing) steps.push_back(step.timed);
+  for (const JoinedStep& step : record.listing) steps.push_back({step.label, step.measured});
   const std::vector<std::string> lines = timed_lines(steps);
-  std::string text =
-      fmt::format("\nprogram of every rank{}, each line timed on the slowest; medians over the steps\n{}\n",
-                  record.stages.empty() ? "" : " of stage 0", lines[0]);
+  std::string text = fmt::format("\nprogram of {}, each line timed on the slowest; medians over the steps\n{}\n",
+                                 record.pipeline.stages.empty() ? "every rank" : "all stages", lines[0]);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Region& region = record.listing[i].region;
     const Region* before = i > 0 ? &record.listing[i - 1].region : nullptr;
@@ -70,7 +70,7 @@ std::string listing_text(const TrainRecord& record) {
 Json operations_json(const TrainRecord& record) {
   if (record.listing.empty()) return kinds_json(record.comparison.kinds);
   Json operations = Json::array();
-  for (const ListedStep& step : record.listing) operations.push_back(operation_json(step.timed));
+  for (const JoinedStep& step : record.listing) operations.push_back(operation_json({step.label, step.measured}));
   return operations;
 }
 
@@ -81,7 +81,7 @@ Json steps_json(const TrainRecord& record) {
     steps.push_back({{"step", i + 1},
                      {"loss", s.loss},
                      {"grad_norm", s.grad_norm},
-                     {"tokens_per_s", record.tokens_per_step / s.time.value},
+                     {record.sample_name + "_per_s", record.tokens_per_step / s.time.value},
                      {"step_s", s.time.value},
                      {"predicted_step_s", record.comparison.predicted.value}});
   }
@@ -139,7 +139,7 @@ std::string result_text(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
   const std::string loss = loss_text(record);
   const std::string operations = table(comparison.kinds);
-  return fmt::format("\n{}{}{}{}{}{}\n{}\n{}\n{}\n{}{}", operations, stages_text(record.stages),
+  return fmt::format("\n{}{}{}{}{}{}\n{}\n{}\n{}\n{}{}", operations, record.joined + stages_text(record.pipeline),
                      explained_words(operations), impossible_rates(comparison, job.predictions()),
                      busy_line(comparison.busiest), overlap_text(record.overlap, record.needs_the_cores),
                      diagnosis(comparison, job.predictions()), step_text(job, record), memory_text(record),
@@ -150,10 +150,7 @@ void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["strategy"] = to_string(record.strategy);
   json["micro_batches"] = record.form.micro_batches;
   json["remat"] = name_of(record.form.remat);
-  if (!record.stages.empty()) {
-    json["timetable"] = record.timetable;
-    json["stages"] = stages_json(record.stages);
-  }
+  add_stage_keys(json, record.pipeline);
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
@@ -172,10 +169,10 @@ void add_keys(Json& json, Job& job, const TrainRecord& record) {
 
 Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline) {
   const std::string strategy = record.strategy.empty() ? "none" : to_string(record.strategy);
-  Page page = run_page(
-      job, fmt::format("Training, strategy {}", strategy),
-      fmt::format("{} parameters, {} step{} of {:.0f} tokens on mesh {}.", record.parameters, record.steps.size(),
-                  record.steps.size() == 1 ? "" : "s", record.tokens_per_step, job.mesh().axes().to_string()));
+  Page page = run_page(job, fmt::format("Training, strategy {}", strategy),
+                       fmt::format("{} parameters, {} step{} of {:.0f} {} on mesh {}.", record.parameters,
+                                   record.steps.size(), record.steps.size() == 1 ? "" : "s", record.tokens_per_step,
+                                   record.sample_name, job.mesh().axes().to_string()));
   if (record.interrupted) page.warnings.emplace_back("The run was interrupted.");
   add_impossible_rates(page, record.comparison, job.predictions());
   const OperationsView view = view_of(job, record);
@@ -190,6 +187,7 @@ Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline
                    {"Loss", {Figure{to_svg(loss_plot(record)), "Loss of each step before its update."}}},
                    operations_section(view),
                    program_section(record.program)};
+  if (!record.pipeline.stages.empty()) page.sections.insert(page.sections.begin() + 1, stage_section(record.pipeline));
   return page;
 }
 

@@ -11,15 +11,10 @@
 #include "tools/report/page.h"
 #include "tools/report/timeline_plot.h"
 #include "tools/trace/diagnosis.h"
+#include "tools/training/joined_steps.h"
 #include "tools/training/stage_record.h"
 
 namespace shardline::tools {
-
-/// A line of the program.
-struct ListedStep {
-  Region region;
-  TimedStep timed;
-};
 
 /// The result of `shardline train`. It is equal on every rank.
 struct TrainRecord {
@@ -27,9 +22,11 @@ struct TrainRecord {
   std::vector<PricedStrategy> priced;  ///< under auto: all strategies, cheapest first
   StepForm form;
   double tokens_per_step = 0;
+  std::string sample_name = "tokens";  ///< what `tokens_per_step` counts: "samples" of an MLP
   Index parameters = 0;
   std::vector<std::string> program;  ///< in notation
-  std::vector<ListedStep> listing;   ///< the lines of the program with their times, if they are shown one by one
+  std::vector<JoinedStep> listing;   ///< the lines of the program with their times, if they are shown one by one
+  std::string joined;                ///< how the stages were joined; empty without a pipeline
   std::vector<StepResult> steps;
   bool interrupted = false;
   Comparison comparison;  ///< `measured` is the median step
@@ -41,8 +38,7 @@ struct TrainRecord {
   double mfu = 0;
   Bytes predicted_memory;
   Bytes measured_memory;
-  std::string timetable;            ///< of the stages; empty without a pipeline
-  std::vector<StageRecord> stages;  ///< none without a pipeline
+  PipelineRecord pipeline;
 };
 
 /// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses;

@@ -11,6 +11,7 @@
 #include "tools/report/label_layout.h"
 #include "tools/report/roofline_plot.h"
 #include "tools/report/timeline_plot.h"
+#include "tools/report/timetable_plot.h"
 
 namespace shardline::tools {
 namespace {
@@ -260,6 +261,38 @@ TEST(TimelinePlot, NothingAndNoTimeAreDrawnToo) {
   EXPECT_EQ(timeline_svg(timeline).find("nan"), std::string::npos);
   timeline.ranks = {{0, {span(Doing::product, 0, 0), span(Doing::product, 0, 0)}}};
   EXPECT_EQ(timeline_svg(timeline, 1).find("nan"), std::string::npos);
+}
+
+/// Two stages of one micro-batch: each task once measured and once predicted.
+TEST(TimetablePlot, TasksStandWhereTheTicksSay) {
+  const auto box = [](char kind, double begin, double end) {
+    return TimetableBox{kind, "0", std::string(1, kind) + "0", Seconds(begin), Seconds(end)};
+  };
+  const std::vector<StageRows> stages = {
+      {{box('F', 0, 0.1), box('B', 0.3, 0.5)}, {box('F', 0, 0.15), box('B', 0.25, 0.4)}},
+      {{box('F', 0.1, 0.2), box('B', 0.2, 0.3)}, {box('F', 0.15, 0.2), box('B', 0.2, 0.25)}}};
+  const std::string svg = timetable_svg(stages);
+  EXPECT_EQ(occurrences(svg, ">stage 1: measured"), 1);
+  EXPECT_EQ(occurrences(svg, "F: forward"), 1);
+  EXPECT_EQ(occurrences(svg, "gradients"), 0) << "a kind that no stage has";
+  EXPECT_EQ(occurrences(svg, "<title>B0: 200 ms from 300 ms on</title>"), 1);
+  EXPECT_EQ(occurrences(svg, ">0</text>"), 8) << "a number in each task";
+  const double unit = attribute(svg, svg.rfind("<text ", svg.find(">200 ms</text>")), "x") / 0.2;
+  const std::vector<double> begins = {0, 0.3, 0, 0.25, 0.1, 0.2, 0.15, 0.2};
+  const std::vector<double> widths = {0.1, 0.2, 0.15, 0.15, 0.1, 0.1, 0.05, 0.05};
+  std::size_t at = svg.find("<g class='lane'>");
+  std::vector<double> tops;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    at = svg.find("<rect ", at + 1);
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_NEAR(attribute(svg, at, "x"), unit * begins[i], 0.02) << i;
+    EXPECT_NEAR(attribute(svg, at, "width"), unit * widths[i], 0.02) << i;
+    tops.push_back(attribute(svg, at, "y"));
+  }
+  EXPECT_EQ(tops[0], tops[1]);
+  EXPECT_LT(tops[1], tops[2]) << "the prediction is below";
+  EXPECT_LT(tops[3], tops[4]) << "the next stage is below";
+  EXPECT_EQ(svg.find("<rect ", at + 1), std::string::npos);
 }
 
 }  // namespace

@@ -54,6 +54,23 @@ TEST(Diagnosis, ASlowLink) {
   EXPECT_EQ(comparison_json(comparison, hardware(true))["worst"]["text"], "all_gather over X");
 }
 
+/// Stages do different work, and a move waits for the other stage: neither is a slow rank or a slow link.
+TEST(Diagnosis, OfStages) {
+  KindSummary receive = kind("receive", 50, 1, "link");
+  receive.axis = "X";
+  receive.wire_bytes = Bytes(1);
+  KindSummary einsum = kind("einsum", 6, 3, "compute");
+  einsum.slowest_rank = 3;
+  einsum.fastest = Seconds(1);
+  const Comparison comparison{
+      .kinds = {receive, einsum}, .ranks = 1, .stages = 2, .measured = Seconds(5), .predicted = Seconds(4)};
+  const std::string text = diagnosis(comparison, hardware(true));
+  EXPECT_TRUE(says(text, "Farthest from its prediction is einsum, 2.00 times it")) << text;
+  EXPECT_FALSE(says(text, "rank 3")) << text;
+  EXPECT_TRUE(says(text, "Products are 60% of the time")) << text;  // 6 s of the two stages' 10 s
+  EXPECT_EQ(comparison_json(comparison, hardware(true))["worst"]["text"], "einsum");
+}
+
 TEST(Diagnosis, ASlowRankMakesOthersWait) {
   KindSummary einsum = kind("einsum", 6, 3, "compute");
   einsum.slowest_rank = 3;

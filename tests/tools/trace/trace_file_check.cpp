@@ -1,8 +1,9 @@
 // Reports the faults of a trace file:
 //
-//   trace_file_check FILE RANKS [--part] [--arrows] [--steps FIRST-LAST] [--record FILE STEPS]
+//   trace_file_check FILE RANKS [--part] [--arrows] [--steps FIRST-LAST] [--record FILE STEPS] [--tasks TASKS]...
 //
 // --steps: the steps that it must have. --record: the file of --json of the same run; it covers the last STEPS steps.
+// --tasks: "F0 F1 B0 B1", once for each stage of a pipeline, in order.
 
 #include <cstdlib>
 #include <fstream>
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
     } else if (option == "--record" && i + 2 < argc) {
       expected.record = argv[++i];
       expected.steps_measured = std::atoi(argv[++i]);
+    } else if (option == "--tasks" && i + 1 < argc) {
+      expected.tasks.emplace_back(argv[++i]);
     } else {
       return 2;
     }

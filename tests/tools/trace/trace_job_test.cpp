@@ -64,7 +64,7 @@ class TracedTraining : public testing::Test {
 
   /// Collective over all ranks: trains and writes the trace. Rank 0 checks it.
   void expect_sound_trace(Trainer& trainer, Index steps, trace_oracle::Expected expected) {
-    Tracing tracing(job, path, trainer.executor().trace());
+    Tracing tracing(job, path, trainer.executor().trace(), trainer.engine());
     trainer.set_recording(tracing.recording());
     const ByteData data = small_data();
     for (Index step = 0; step < steps; ++step) trainer.step(data, step);
@@ -132,7 +132,7 @@ TEST_F(TracedTraining, OverTwoAxes) {
       .vocab = 257, .d_model = 20, .layers = 2, .heads = 6, .kv_heads = 3, .head_dim = 4, .d_ff = 22};
   Trainer trained(torus.engine(), plan_training({config, training, parse_strategy("fsdp=X,tp=Y", mesh)}, mesh),
                   training.prices);
-  Tracing tracing(torus, path, trained.executor().trace());
+  Tracing tracing(torus, path, trained.executor().trace(), trained.engine());
   trained.set_recording(tracing.recording());
   const ByteData data = small_data();
   for (Index step = 0; step < 2; ++step) trained.step(data, step);
@@ -148,7 +148,7 @@ TEST_F(TracedTraining, AnExceptionLeavesThePartOfEachRank) {
   const std::string part = fmt::format("{}.rank{}.part", path, job.world().rank());
   testing::internal::CaptureStderr();
   try {
-    Tracing tracing(job, path, trained->executor().trace());
+    Tracing tracing(job, path, trained->executor().trace(), trained->engine());
     trained->set_recording(tracing.recording());
     trained->step(data, 0);
     throw Error("the disk is on fire");

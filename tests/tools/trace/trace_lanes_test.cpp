@@ -134,6 +134,72 @@ TEST(TraceLanes, PanelsAreSlicesAndWhatRanAsOneIsOne) {
   EXPECT_EQ(bundle[0].arguments.at("exposed_us"), 4e6);
 }
 
+/// Stage 0 of two with one micro-batch: F0 takes 2 s and B0 takes 3 s by prediction.
+TracedStage stage_of_two() {
+  const Task f{TaskKind::forward, 0, 0};
+  const Task b{TaskKind::backward, 0, 0};
+  TracedStage stage{
+      .axis = "X", .stage = 0, .timetable = {}, .predicted = {}, .tasks = {f, b, b, {}}, .moves = {-1, -1, 4, -1}};
+  stage.timetable = {.stages = 2,
+                     .micro_batches = 1,
+                     .place = {0, 1},
+                     .kinds = {TaskKind::forward, TaskKind::backward},
+                     .orders = {{f, b}, {}}};
+  stage.predicted.begin = std::vector<Seconds>(task_count(stage.timetable));
+  stage.predicted.end = stage.predicted.begin;
+  stage.predicted.end[number_of(stage.timetable, f)] = Seconds(2);
+  stage.predicted.begin[number_of(stage.timetable, b)] = Seconds(7);
+  stage.predicted.end[number_of(stage.timetable, b)] = Seconds(10);
+  return stage;
+}
+
+TEST(TraceLanes, AStageShowsItsTasksBesideTheirPrediction) {
+  Made made;
+  const int forward = made.label(product("forward"));
+  const int backward = made.label(product("backward"));
+  const int receive = made.label(gather("receive", {"X"}));
+  const int update = made.label(product("update"));
+  made.work({.label = forward, .begin = Seconds(101), .end = Seconds(105)});
+  made.work({.label = receive, .begin = Seconds(101), .end = Seconds(109), .exposed = Seconds(4)});
+  made.work({.label = backward, .begin = Seconds(109), .end = Seconds(110)});
+  made.work({.label = backward, .begin = Seconds(111), .end = Seconds(113)});
+  made.work({.label = update, .begin = Seconds(113), .end = Seconds(114)});
+  made.run.messages.push_back(
+      {.collective = {receive, 0}, .from = 1, .to = 0, .posted = Seconds(101), .completed = Seconds(109)});
+  const TracedStage stage = stage_of_two();
+  const RankEvents events = events_of({AbstractMesh({{"X", 2}, {"Y", 3}}),
+                                       1,
+                                       &made.trace,
+                                       {&made.run},
+                                       made.joint,
+                                       Seconds(100),
+                                       &stage,
+                                       {Seconds(100)}});
+  const std::vector<Slice>& tasks = lane(events, "tasks").slices;
+  ASSERT_EQ(tasks.size(), 2U);
+  EXPECT_EQ(tasks[0].name, "F0");
+  EXPECT_EQ(tasks[0].begin, at(1));
+  EXPECT_EQ(tasks[0].end, at(5));
+  EXPECT_EQ(tasks[0].arguments.at("ratio"), 2);
+  EXPECT_EQ(tasks[1].name, "B0");
+  EXPECT_EQ(tasks[1].begin, at(9));  // the receive does not count
+  EXPECT_EQ(tasks[1].end, at(13));
+  const std::vector<Slice>& predicted = lane(events, "tasks, predicted").slices;
+  ASSERT_EQ(predicted.size(), 2U);
+  EXPECT_EQ(predicted[1].begin, at(7));
+  EXPECT_EQ(predicted[1].end, at(10));
+  const std::vector<Slice>& computed = lane(events, "compute").slices;
+  EXPECT_EQ(computed[0].arguments.at("task"), "F0");
+  EXPECT_EQ(computed[0].arguments.at("micro_batch"), 0);
+  EXPECT_FALSE(computed[3].arguments.contains("task"));
+  EXPECT_EQ(computed[3].arguments.at("stage"), 0);
+  // Rank 1 lies at Y=1: its partner on stage 1 is rank 4.
+  const Slice& message = lane(events, "axis X, received").slices.at(0);
+  EXPECT_EQ(message.name, "all_gather from rank 4");
+  EXPECT_EQ(message.arguments.at("from"), 4);
+  EXPECT_EQ(message.arguments.at("to"), 1);
+}
+
 /// One end of a message of rank 0. One of its three neighbours is at the other end.
 Message message(Index to, Heading heading, bool sends) {
   return {.from = 0,

@@ -18,6 +18,9 @@ struct Expected {
   bool both_ways = false;  ///< arrows in both directions on the ring of the only axis
   std::string record{};    ///< the file of --json of the same run; empty for none
   int steps_measured = 0;  ///< of the record: the last steps
+  /// By stage of a pipeline: the tasks of a training step in the order of the timetable, "F0 F1 B0 B1". None: no
+  /// stages.
+  std::vector<std::string> tasks{};
 };
 
 /// The faults of the trace in file `path`, one line each.

@@ -39,6 +39,21 @@ run matmul "A[I_X, J] * B[J_X, K] -> C[I_X, K]" --size I=64,J=48,K=56 --fuse on 
 expect_code 0
 sound "$trace" --steps 1-5 --record "$record" 5 "${arrows[@]}"
 
+# Stages of a pipeline; with 4 ranks, each has two.
+if ((ranks == 2 || ranks == 4)); then
+  stages=(--mesh Z=2 --strategy pp=Z)
+  if ((ranks == 4)); then stages=(--mesh X=2,Z=2 --strategy fsdp=X,pp=Z); fi
+  pipeline=(train "${small[@]}" "${stages[@]}" --steps 4 --micro-batches 5 --trace "$trace" --json "$record")
+  run "${pipeline[@]}" --timetable gpipe
+  expect_code 0
+  order="F0 F1 F2 F3 F4 B0 B1 B2 B3 B4"
+  sound "$trace" --steps 1-4 --arrows --record "$record" 4 --tasks "$order" --tasks "$order"
+  run "${pipeline[@]}" --timetable zb_h1
+  expect_code 0
+  sound "$trace" --steps 1-4 --arrows --record "$record" 4 --tasks "F0 F1 I0 W0 F2 I1 W1 F3 I2 W2 F4 I3 W3 I4 W4" \
+    --tasks "F0 I0 F1 I1 W0 F2 I2 W1 F3 I3 W2 F4 I4 W3 W4"
+fi
+
 refused "$folder/nowhere/t.json" train "${small[@]}" --steps 1 --trace "$folder/nowhere/t.json"
 refused "$folder/nowhere/t.json" matmul "A[I, J] * B[J, K] -> C[I, K]" --size I=8,J=8,K=8 --trace "$folder/nowhere/t.json"
 refused "--trace: it is empty" train "${small[@]}" --trace ""

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/tools/record_faults.h"
@@ -40,6 +41,32 @@ void check_lines(const Json& record) {
   }
 }
 
+/// The parts of a stage's time add up to the time of the step, and none is negative.
+void check_parts(const Json& of_stage, double step, double predicted) {
+  for (const auto& [kind, whole] : {std::pair("measured", step), std::pair("predicted", predicted)}) {
+    const Json& parts = of_stage.at("time_s").at(kind);
+    expect_numbers(parts, "a stage", {"computing", "start_and_end", "uneven", "moves"});
+    double sum = 0;
+    for (const Json& part : parts) {
+      expect(part.get<double>() >= 0, "a stage lost less than nothing");
+      sum += part.get<double>();
+    }
+    expect(parts.at("computing").get<double>() > 0, "a stage computes nothing");
+    expect(std::abs(sum - whole) <= 1e-9 * whole, "the times of a stage do not add up to the step");
+  }
+}
+
+void check_stages(const Json& record) {
+  const Json& shown = record.at("shown_step");
+  const Json& step = record.at("steps").at(shown.at("step").get<std::size_t>() - 1);
+  expect(shown.at("step_s") == step.at("step_s"), "the shown step has another time");
+  for (const Json& stage : record.at("stages")) {
+    check_parts(stage, step.at("step_s"), step.at("predicted_step_s"));
+    expect_numbers(stage.at("peak_memory_bytes"), "peak_memory_bytes of a stage", {"predicted", "measured"});
+  }
+  check_parts(record.at("all_stages"), step.at("step_s"), step.at("predicted_step_s"));
+}
+
 void check_record(const Json& record, std::size_t steps) {
   for (const char* key :
        {"schema", "command", "mesh", "machine", "valid_timing", "busy_with_others", "steps", "operations", "program"}) {
@@ -53,7 +80,8 @@ void check_record(const Json& record, std::size_t steps) {
   expect(record["steps"].size() == steps, "it has another number of steps");
   for (std::size_t i = 0; i < record["steps"].size(); ++i) {
     const Json& step = record["steps"][i];
-    expect_numbers(step, "a step", {"step", "loss", "grad_norm", "tokens_per_s", "step_s", "predicted_step_s"});
+    const char* rate = record["bigram_loss"].is_null() ? "samples_per_s" : "tokens_per_s";  // an MLP has no tokens
+    expect_numbers(step, "a step", {"step", "loss", "grad_norm", rate, "step_s", "predicted_step_s"});
     expect(step["step"] == i + 1, "steps do not count from 1");
     expect(step["loss"].get<double>() > 0 && step["step_s"].get<double>() > 0, "a step has no loss or took no time");
   }
@@ -65,7 +93,9 @@ void check_record(const Json& record, std::size_t steps) {
   }
   expect(flops > 0, "the operations compute nothing");
   expect(!record["program"].empty() && record["program"][0].is_string(), "the program has no lines");
-  if (record["bigram_loss"].is_null()) check_lines(record);
+  const bool stages = record.contains("stages");  // the lines of several programs are joined
+  if (record["bigram_loss"].is_null() && !stages) check_lines(record);
+  if (stages) check_stages(record);
 }
 
 void check_same_bits(const Json& record, const Json& other) {

@@ -27,9 +27,10 @@ void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double sta
   const auto weights = static_cast<double>(parameter_count(query.config));
   answer.state = (query.element + query.moments) * (weights / state_ways);
   if (query.capacity.value == 0) answer.keeps = "unknown";
-  for (const Rematerialisation& policy : rematerialisations()) {  // from the smallest on
-    const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), policy, query.element);
-    if (query.capacity.value > 0 && answer.state + kept / activation_ways <= query.capacity) answer.keeps = policy.name;
+  for (const Remat remat : kRemats) {  // the most generous first
+    const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), remat, query.element);
+    const bool fits = answer.state + kept / activation_ways <= query.capacity;
+    if (fits && answer.keeps.empty()) answer.keeps = name_of(remat);
   }
 }
 

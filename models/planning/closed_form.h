@@ -62,8 +62,8 @@ struct StrategyAnswer {
   Seconds idle = {};       ///< while a pipeline fills and drains
   std::string bound = {};  ///< the limit in words
   Bytes state = {};        ///< weights and optimizer on a chip, without gradients as in the book
-  /// The most generous rematerialisation policy that fits; empty if none does, "unknown" if the memory is not
-  /// known.
+  /// The name of the rematerialisation that repeats least and fits; empty if none does, "unknown" if the memory is
+  /// not known.
   std::string keeps = {};
 };
 

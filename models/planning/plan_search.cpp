@@ -32,10 +32,11 @@ std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capa
   const Bytes state = step.memory.weights + step.memory.optimizer;
   const auto ranks = static_cast<double>(step.mesh.ranks());
   std::string fits;
-  for (const Rematerialisation& policy : rematerialisations()) {  // from the smallest on
+  for (const Remat remat : kRemats) {  // the most generous first
     const Bytes element(static_cast<double>(size_of(run.dtype)));
-    const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), policy, element) / ranks;
-    if (policy.name != kKeepsAll && state + std::max(step.memory.update, kept) <= capacity) fits = policy.name;
+    const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), remat, element) / ranks;
+    const bool has_room = remat != Remat::none && state + std::max(step.memory.update, kept) <= capacity;
+    if (has_room && fits.empty()) fits = name_of(remat);
   }
   return fits;
 }

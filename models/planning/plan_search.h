@@ -44,13 +44,13 @@ ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& me
 std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy = "");
 
 /// Values of PlanCandidate::keeps: no recomputation is needed; a rank's memory is not known.
-inline constexpr const char* kKeepsAll = "all";
+inline constexpr const char* kKeepsAll = "none";
 inline constexpr const char* kUnknown = "unknown";
 
 struct PlanCandidate {
   PlannedStep step;
   roofline::TorusLayout layout;
-  /// The activations that fit on a rank beside weights and optimizer. "all": all activations of the priced
+  /// The activations that fit on a rank beside weights and optimizer. "none": all activations of the priced
   /// step. Otherwise those of the most generous rematerialisation policy that fits (see activation_bytes());
   /// the times do not include its recomputation. Empty: none fits. kUnknown: not known.
   std::string keeps;

@@ -118,9 +118,9 @@ Section batch_section(const PlanAnswer& answer) {
 }
 
 Section strategies_section(const PlanAnswer& answer) {
-  Table table{{"strategy", "mesh", "fits", "bound", "T_math", "T_comms", "idle", "state a chip"}, {}, 4};
+  Table table{{"strategy", "mesh", "remat", "bound", "T_math", "T_comms", "idle", "state a chip"}, {}, 4};
   for (const StrategyAnswer& each : answer.strategies) {
-    table.rows.push_back({each.name, each.mesh, each.keeps.empty() ? "no" : each.keeps, each.bound,
+    table.rows.push_back({each.name, each.mesh, each.keeps.empty() ? "no room" : each.keeps, each.bound,
                           to_string(each.math), to_string(each.comms), each.idle.value > 0 ? to_string(each.idle) : "",
                           to_string(each.state)});
   }

@@ -66,10 +66,10 @@ Json memory_json(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
   const auto weights = static_cast<double>(answer.parameters.total());
   Json activations = Json::object();
-  for (const Rematerialisation& policy : rematerialisations()) {
-    activations[policy.name] =
-        activation_bytes(question.run.config, static_cast<double>(question.run.tokens), policy, question.closed.element)
-            .value;
+  const auto tokens = static_cast<double>(question.run.tokens);
+  for (const Remat remat : kRemats) {
+    const Bytes kept = activation_bytes(question.run.config, tokens, remat, question.closed.element);
+    activations[std::string(name_of(remat))] = kept.value;
   }
   return {{"weights", question.closed.element.value * weights},
           {"optimizer", static_cast<double>(2 * size_of(question.run.optimizer)) * weights},

@@ -96,9 +96,9 @@ std::string memory_text(const PlanAnswer& answer) {
   text += line(fmt::format("weights in {}", name_of(question.run.dtype)), element * weights);
   text += line(fmt::format("optimizer, two moments in {}", name_of(question.run.optimizer)),
                Bytes(static_cast<double>(2 * size_of(question.run.optimizer))) * weights);
-  for (const Rematerialisation& policy : rematerialisations()) {
-    text += line(fmt::format("activations, \"{}\": {}", policy.name, policy.keeps),
-                 activation_bytes(config, static_cast<double>(question.run.tokens), policy, element));
+  for (const Remat remat : kRemats) {
+    text += line(fmt::format("activations, --remat {}: {}", name_of(remat), what_stays(remat)),
+                 activation_bytes(config, static_cast<double>(question.run.tokens), remat, element));
   }
   text += fmt::format("  keys and values of a token: {} in {}, {} in int8\n",
                       to_string(kv_cache_per_token(config, element)), name_of(question.run.dtype),
@@ -131,10 +131,10 @@ std::string closed_form_text(const PlanAnswer& answer) {
       "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
       "moves\n    over X and Y adds\n\n";
   text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", "strategy", "mesh", "T_math", "T_comms",
-                      "state", "fits", "idle", "bound");
+                      "state", "remat", "idle", "bound");
   for (const StrategyAnswer& each : answer.strategies) {
     text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", each.name, each.mesh, to_string(each.math),
-                        to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no" : each.keeps,
+                        to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no room" : each.keeps,
                         each.idle.value > 0 ? to_string(each.idle) : "-", each.bound);
   }
   return text + explained_words(text) + mixed_text(answer);

@@ -82,7 +82,7 @@ void check_record(const Json& record) {
   const Json& memory = record.at("memory_bytes");
   expect(memory.at("weights").get<double>() >= 2 * parts, "weights take less than two bytes");
   expect(memory.at("optimizer").get<double>() >= 8 * parts, "the optimizer takes less than eight bytes a weight");
-  for (const char* policy : {"block", "four", "products", "all"}) {
+  for (const char* policy : {"none", "matmuls", "stream", "block"}) {
     expect(memory.at("activations").at(policy).get<double>() > 0, std::string("no activations of policy ") + policy);
   }
   const double chips = record.at("chips").get<double>();

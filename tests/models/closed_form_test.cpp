@@ -23,7 +23,7 @@ ClosedFormQuery llama_on_a_pod() {
   query.between_pods = BytesPerSecond(2.5e10);
   query.chips_per_host = 4;
   query.stages = 8;
-  query.microbatches = 32;
+  query.micro_batches = 32;
   return query;
 }
 

@@ -1,5 +1,7 @@
 #include "models/architecture/accounting.h"
 
+#include "runtime/base/check.h"
+
 namespace shardline {
 
 ParameterParts parameter_parts(const TransformerConfig& config) {
@@ -40,20 +42,43 @@ Bytes kv_cache_per_token(const TransformerConfig& config, Bytes element) {
   return element * static_cast<double>(2 * config.layers * config.kv_heads * config.head_dim);
 }
 
-const std::vector<Rematerialisation>& rematerialisations() {
-  static const std::vector<Rematerialisation> policies = {
-      {"block", "the input of each layer", 1, 0},
-      {"four", "four arrays of d_model a layer", 4, 0},
-      {"products", "the results of the MLP's three products", 1, 2},
-      {"all", "about twenty arrays of d_model a layer", 20, 0},
-  };
-  return policies;
+std::string what_stays(Remat remat) {
+  switch (remat) {
+    case Remat::none:
+      return "about twenty arrays of d_model a layer";
+    case Remat::matmuls:
+      return "the results of each layer's products";
+    case Remat::stream:
+      return "two arrays of d_model a layer";
+    case Remat::block:
+      return "the input of each layer";
+  }
+  throw Error("unknown policy of rematerialisation");
 }
 
-Bytes activation_bytes(const TransformerConfig& config, double tokens, const Rematerialisation& policy, Bytes element) {
-  const double width = policy.d_model_arrays * static_cast<double>(config.d_model) +
-                       policy.d_ff_arrays * static_cast<double>(config.d_ff);
-  return element * (tokens * width * static_cast<double>(config.layers));
+namespace {
+
+/// Elements that stay of a layer for each token.
+Index elements_that_stay(const TransformerConfig& config, Remat remat) {
+  switch (remat) {
+    case Remat::none:
+      return 20 * config.d_model;
+    case Remat::matmuls: {
+      const Index mlp = (is_gated(config.mlp) ? 2 : 1) * config.d_ff + config.d_model;
+      return (config.heads + 2 * config.kv_heads) * config.head_dim + config.d_model + mlp;
+    }
+    case Remat::stream:
+      return 2 * config.d_model;
+    case Remat::block:
+      return config.d_model;
+  }
+  throw Error("unknown policy of rematerialisation");
+}
+
+}  // namespace
+
+Bytes activation_bytes(const TransformerConfig& config, double tokens, Remat remat, Bytes element) {
+  return element * (tokens * static_cast<double>(elements_that_stay(config, remat) * config.layers));
 }
 
 }  // namespace shardline

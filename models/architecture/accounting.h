@@ -1,10 +1,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "models/architecture/config.h"
 #include "models/architecture/mlp.h"
+#include "program/transform/rematerialise.h"
 #include "runtime/base/units.h"
 
 namespace shardline {
@@ -43,21 +43,12 @@ TokenFlops token_flops(const TransformerConfig& config, Index sequence);
 /// section 4.4.3).
 Bytes kv_cache_per_token(const TransformerConfig& config, Bytes element);
 
-/// The results of the forward pass that stay for the backward pass. The others are computed again (book section
-/// 4.4.2).
-struct Rematerialisation {
-  std::string name;
-  std::string keeps;          ///< in words
-  double d_model_arrays = 0;  ///< [tokens, d_model] per layer
-  double d_ff_arrays = 0;     ///< [tokens, d_ff] per layer
-};
+/// What stays of a layer for the backward pass under `remat`, in words.
+std::string what_stays(Remat remat);
 
-/// `block`: only the input of each layer; `four`: four arrays of d_model (book section 6); `products`: the
-/// results of the MLP's three products (book exercise 5.2); `all`: about twenty arrays of d_model, without
-/// recomputation.
-const std::vector<Rematerialisation>& rematerialisations();
-
-/// Bytes of the activations of `tokens` tokens in all layers, over all chips.
-Bytes activation_bytes(const TransformerConfig& config, double tokens, const Rematerialisation& policy, Bytes element);
+/// Bytes of the activations of `tokens` tokens in all layers, over all chips, by the counts of the book. `none`: about
+/// twenty arrays of d_model a layer (section 4.4.2). `matmuls`: the results of the products (exercise 4.6). `stream`:
+/// two arrays of d_model, before and after attention. `block`: one (section 4.4.2).
+Bytes activation_bytes(const TransformerConfig& config, double tokens, Remat remat, Bytes element);
 
 }  // namespace shardline

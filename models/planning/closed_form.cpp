@@ -27,9 +27,10 @@ void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double sta
   const auto weights = static_cast<double>(parameter_count(query.config));
   answer.state = (query.element + query.moments) * (weights / state_ways);
   if (query.capacity.value == 0) answer.keeps = "unknown";
-  for (const Rematerialisation& policy : rematerialisations()) {  // from the smallest on
-    const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), policy, query.element);
-    if (query.capacity.value > 0 && answer.state + kept / activation_ways <= query.capacity) answer.keeps = policy.name;
+  for (const Remat remat : kRemats) {  // the most generous first
+    const Bytes kept = activation_bytes(query.config, query.tokens_of_pod(), remat, query.element);
+    const bool fits = answer.state + kept / activation_ways <= query.capacity;
+    if (fits && answer.keeps.empty()) answer.keeps = name_of(remat);
   }
 }
 
@@ -103,14 +104,14 @@ StrategyAnswer mixed(const ClosedFormQuery& query) {
 StrategyAnswer pipeline(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const roofline::PipelineTime time = pipeline_time(query.layer(), query.config.layers, query.rates, n,
-                                                    query.torus_axes, query.stages, query.microbatches);
+                                                    query.torus_axes, query.stages, query.micro_batches);
   StrategyAnswer answer{
       .name = "pipeline",
       .mesh = fmt::format("stages={},{}={}", query.stages, usual_axis(data_role()), query.mesh_chips() / query.stages),
       .math = time.math,
       .comms = time.comms,
       .idle = time.bubble};
-  answer.bound = fmt::format("{} microbatches through {} stages: idle {:.1f}% of the step", query.microbatches,
+  answer.bound = fmt::format("{} micro-batches through {} stages: idle {:.1f}% of the step", query.micro_batches,
                              query.stages, 100 * (time.bubble / (time.math + time.bubble)));
   put_memory(answer, query, static_cast<double>(query.stages), static_cast<double>(query.chips));
   return answer;
@@ -149,6 +150,16 @@ MixedAnswer mixed_answer(const ClosedFormQuery& query, CountedPasses passes) {
   answer.least_tokens_per_chip = roofline::least_tokens_per_chip(query.rates.intensity(), layer.d_ff, m_x, m_y, passes);
   answer.compute_bound_x = roofline::compute_bound_x(layer, query.rates, n, m_x, m_y, passes);
   return answer;
+}
+
+Seconds staged_time(const ClosedFormQuery& query, const StagedForm& form) {
+  roofline::TwoProducts layer = query.layer();
+  layer.tokens /= static_cast<double>(form.micro_batches);
+  const LayerTime time = mixed_time(layer, query.rates, form.mesh, kPasses);
+  const Seconds task = std::max(time.math, form.gathers ? time.fsdp : Seconds(0)) + time.tensor;
+  const Seconds once = form.gathers ? Seconds(0) : time.fsdp * (2.0 / 3);  // 8 of the 12 DF bytes
+  const double layers = static_cast<double>(query.config.layers) / static_cast<double>(form.stages);
+  return (task * static_cast<double>(form.micro_batches + form.stages - 1) + once) * layers;
 }
 
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query) {

@@ -29,7 +29,7 @@ struct ClosedFormQuery {
   Index chips_per_host = 1;
 
   Index stages = 1;  ///< of the pipeline
-  Index microbatches = 1;
+  Index micro_batches = 1;
 
   /// The chips of a mesh of powers of two.
   Index mesh_chips() const { return roofline::power_of_two_below(chips); }
@@ -62,8 +62,8 @@ struct StrategyAnswer {
   Seconds idle = {};       ///< while a pipeline fills and drains
   std::string bound = {};  ///< the limit in words
   Bytes state = {};        ///< weights and optimizer on a chip, without gradients as in the book
-  /// The most generous rematerialisation policy that fits; empty if none does, "unknown" if the memory is not
-  /// known.
+  /// The name of the rematerialisation that repeats least and fits; empty if none does, "unknown" if the memory is
+  /// not known.
   std::string keeps = {};
 };
 
@@ -72,5 +72,18 @@ struct StrategyAnswer {
 /// of data parallelism move only beside the backward pass. Between pods the limit follows from the tokens of
 /// each pod.
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query);
+
+/// A step with stages, to the closed form. Each stage has mesh_chips() / stages chips.
+struct StagedForm {
+  Index stages = 1;
+  Index micro_batches = 1;
+  roofline::MixedMesh mesh = {};  ///< of a stage
+  bool gathers = false;           ///< FSDP: weights are gathered for every micro-batch
+};
+
+/// The time of a step with stages, roughly, by the times of book section 5.1.4: two products a layer. FSDP's gathers
+/// run beside what a task computes, those of tensor parallelism do not; micro_batches + stages - 1 tasks follow each
+/// other. Without FSDP gradients are reduced once (section 5.1.1). It says which pipelines are worth a price.
+Seconds staged_time(const ClosedFormQuery& query, const StagedForm& form);
 
 }  // namespace shardline

@@ -1,220 +1,173 @@
 #include "models/planning/plan_search.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
-#include "models/architecture/accounting.h"
-#include "roofline/machine/torus.h"
-#include "runtime/base/check.h"
+#include "program/timetable/named.h"
 
 namespace shardline {
 namespace {
 
-/// The usual axes with these sizes. Axes of one chip are dropped; for a single chip the first axis
-/// stays.
-AbstractMesh mesh_of(const std::vector<Index>& sizes) {
-  std::vector<std::pair<Axis, Index>> axes;
-  for (std::size_t a = 0; a < sizes.size(); ++a) {
-    if (sizes[a] > 1) axes.emplace_back(usual_axes()[a], sizes[a]);
+constexpr std::size_t kPricedPipelines = 8;  ///< of those that the closed form finds fastest
+constexpr std::size_t kEnough = 12;          ///< candidates that fit and are faster: the rest need not be made to fit
+constexpr Index kMostForEachStage = 4;       ///< micro-batches
+
+/// A mesh, a strategy, and into how many micro-batches the batch is cut.
+struct PlanWay {
+  const ChipMesh* mesh = nullptr;
+  Strategy strategy;
+  Index micro_batches = 1;
+  Seconds roughly = {};  ///< by the closed form, with stages
+};
+
+bool comes_first(const PlanCandidate& a, const PlanCandidate& b) {
+  const auto key = [](const PlanCandidate& c) {
+    return std::tuple(!c.fits(), static_cast<float>(c.step.scheduled.value), static_cast<float>(c.step.upper.value));
+  };
+  return key(a) < key(b);
+}
+
+class PlanSearcher {
+ public:
+  PlanSearcher(const StepPlanner& planner, const PlanSpace& space) : planner_(planner), space_(space) {}
+
+  std::vector<PlanCandidate> run() {
+    std::vector<PlanWay> plain, staged;
+    for (const ChipMesh& mesh : space_.meshes) {
+      for (const Strategy& strategy : strategies_on(mesh, space_.strategy)) {
+        const Axis axis = stage_axis(strategy, mesh.mesh);
+        if (axis.empty()) plain.push_back({&mesh, strategy, space_.micro_batches.value_or(1)});
+        if (!axis.empty()) add_staged(staged, mesh, strategy, mesh.mesh.size(axis));
+      }
+    }
+    std::erase_if(plain, [&](const PlanWay& way) { return !has_tokens(way); });
+    std::stable_sort(staged.begin(), staged.end(),
+                     [](const PlanWay& a, const PlanWay& b) { return a.roughly < b.roughly; });
+    if (staged.size() > kPricedPipelines) staged.resize(kPricedPipelines);
+    for (const PlanWay& way : staged) found_.push_back(with_less_kept(way));
+    price_plain(plain);
+    std::stable_sort(found_.begin(), found_.end(), comes_first);
+    return std::move(found_);
   }
-  if (axes.empty()) axes.emplace_back(usual_axes().front(), 1);
-  return AbstractMesh(axes);
-}
 
-/// The text of PlanCandidate::keeps. Gradients and new weights need room, whatever is computed
-/// again.
-std::string what_fits(const PlannedStep& step, const PlannedRun& run, Bytes capacity) {
-  if (capacity.value == 0) return kUnknown;
-  if (step.memory.total() <= capacity) return kKeepsAll;
-  const Bytes state = step.memory.weights + step.memory.optimizer;
-  const auto ranks = static_cast<double>(step.mesh.ranks());
-  std::string fits;
-  for (const Rematerialisation& policy : rematerialisations()) {  // from the smallest on
-    const Bytes element(static_cast<double>(size_of(run.dtype)));
-    const Bytes kept = activation_bytes(run.config, static_cast<double>(run.tokens), policy, element) / ranks;
-    if (policy.name != kKeepsAll && state + std::max(step.memory.update, kept) <= capacity) fits = policy.name;
+ private:
+  /// The whole sequences of a batch, or its tokens if it has less than one.
+  Index sequences() const { return std::max<Index>(1, planner_.run().tokens / planner_.run().sequence); }
+
+  bool has_tokens(const PlanWay& way) const {
+    const Index tokens = planner_.run().tokens;
+    return tokens % way.micro_batches == 0 && batch_ranks(way.mesh->mesh, way.strategy) <= tokens / way.micro_batches;
   }
-  return fits;
-}
 
-/// Drops sides of one chip.
-std::vector<Index> longer_than_one(std::vector<Index> sides) {
-  sides.erase(std::remove(sides.begin(), sides.end(), Index{1}), sides.end());
-  return sides;
-}
+  /// Numbers of micro-batches for so many stages: the divisors of the batch next to powers of two, up to four for each
+  /// stage.
+  std::vector<Index> counts_for(Index stages) const {
+    if (space_.micro_batches) return {*space_.micro_batches};
+    std::vector<Index> counts;
+    for (Index wanted = stages; wanted <= kMostForEachStage * stages; wanted *= 2) {
+      Index count = std::min(wanted, sequences());
+      while (sequences() % count != 0 || planner_.run().tokens % count != 0) --count;
+      if (counts.empty() || count > counts.back()) counts.push_back(count);
+    }
+    return counts;
+  }
 
-/// All ways to share `all` torus axes among mesh axes; each gets at least one.
-std::vector<std::vector<int>> shares(int all, std::size_t axes) {
-  if (axes == 0) return {{}};
-  if (axes == 1) return {{all}};
-  std::vector<std::vector<int>> ways;
-  for (int first = 1; first < all; ++first) {
-    for (const std::vector<int>& others : shares(all - first, axes - 1)) {
-      ways.push_back({first});
-      ways.back().insert(ways.back().end(), others.begin(), others.end());
+  void add_staged(std::vector<PlanWay>& staged, const ChipMesh& mesh, const Strategy& strategy, Index stages) const {
+    StagedForm form{.stages = stages};
+    form.mesh.x_torus_axes = form.mesh.y_torus_axes = 1;
+    for (const auto& [axis, role] : strategy) {
+      const auto chips = static_cast<double>(mesh.mesh.size(axis));
+      const bool laid = mesh.layout.contains(axis);
+      const double torus_axes = laid ? static_cast<double>(mesh.layout.at(axis).size()) : 1;
+      if (axis == kPodAxis || makes_stages(role.row())) continue;
+      const bool x = splits_batch(role.row());
+      (x ? form.mesh.x : form.mesh.y) *= chips;
+      (x ? form.mesh.x_torus_axes : form.mesh.y_torus_axes) = std::max(torus_axes, 1.0);
+      form.gathers = form.gathers || (x && splits_weights(role.row()));
+    }
+    for (const Index count : counts_for(stages)) {
+      form.micro_batches = count;
+      const PlanWay way{&mesh, strategy, count, staged_time(space_.closed, form)};
+      if (has_tokens(way)) staged.push_back(way);
     }
   }
-  return ways;
-}
 
-/// Lays each axis of `mesh` over its number of torus axes of a chip. None if they are too short.
-std::optional<roofline::TorusLayout> torus_layout(const roofline::Chip& chip, const AbstractMesh& mesh,
-                                                  const std::vector<int>& share) {
-  roofline::TorusLayout layout;
-  const Axes axes = mesh.axes_that_move();
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    const auto sides = torus_sides(chip, mesh.size(axes[a]), share[a]);
-    if (!sides) return std::nullopt;
-    layout[axes[a]] = longer_than_one(*sides);
+  PlanCandidate candidate(const PlanWay& way, PlannedStep step) const {
+    return {std::move(step), way.mesh->layout, space_.closed.capacity};
   }
-  return layout;
-}
 
-/// Adds a mesh, unless the list has the same one.
-void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
-  const auto same = [&](const ChipMesh& other) {
-    return other.layout == made.layout && other.mesh.to_string() == made.mesh.to_string();
-  };
-  if (std::none_of(meshes.begin(), meshes.end(), same)) meshes.push_back(made);
-}
+  /// Under one policy: of all timetables the fastest that fits.
+  PlanCandidate priced(const PlanWay& way, Remat remat) const {
+    std::vector<std::string> timetables{space_.timetable};
+    if (space_.timetable.empty()) timetables = every_timetable();
+    std::vector<PlanCandidate> each;
+    for (PlannedStep& step : planner_.price_each(way.mesh->mesh, way.strategy, space_.hardware_of(*way.mesh),
+                                                 {.micro_batches = way.micro_batches, .remat = remat}, timetables)) {
+      each.push_back(candidate(way, std::move(step)));
+    }
+    return *std::min_element(each.begin(), each.end(), comes_first);
+  }
+
+  /// True if state and gradients alone leave room for activations.
+  static bool can_fit(const PlanCandidate& made) {
+    const RankMemory& memory = made.step.memory;
+    return !made.knows_memory() || memory.weights + memory.optimizer + memory.update <= made.capacity;
+  }
+
+  /// The policy that repeats least and fits; if none does, the last one tried.
+  PlanCandidate with_less_kept(const PlanWay& way) const {
+    if (space_.remat) return priced(way, *space_.remat);
+    PlanCandidate made = priced(way, Remat::none);
+    for (const Remat remat : kRemats) {
+      if (made.fits() || !can_fit(made)) return made;
+      if (remat != Remat::none) made = priced(way, remat);
+    }
+    return made;
+  }
+
+  void price_plain(const std::vector<PlanWay>& ways) {
+    std::vector<std::pair<PlanCandidate, PlanWay>> too_large;
+    for (const PlanWay& way : ways) {
+      PlanCandidate made = priced(way, space_.remat.value_or(Remat::none));
+      if (made.fits()) {
+        found_.push_back(std::move(made));
+      } else {
+        too_large.emplace_back(std::move(made), way);
+      }
+    }
+    std::stable_sort(too_large.begin(), too_large.end(),
+                     [](const auto& a, const auto& b) { return comes_first(a.first, b.first); });
+    for (auto& [made, way] : too_large) {
+      const bool enough = static_cast<std::size_t>(std::count_if(found_.begin(), found_.end(), [&](const auto& each) {
+                            return each.fits() && each.step.scheduled <= made.step.scheduled;
+                          })) >= kEnough;
+      found_.push_back(enough ? std::move(made) : made_to_fit(std::move(made), way));
+    }
+  }
+
+  /// The fastest of what fits: with less kept, or with more micro-batches.
+  PlanCandidate made_to_fit(PlanCandidate made, PlanWay way) const {
+    if (!can_fit(made)) return made;
+    PlanCandidate best = with_less_kept(way);
+    if (space_.micro_batches) return best;
+    for (way.micro_batches = 2; way.micro_batches <= sequences() && has_tokens(way); way.micro_batches *= 2) {
+      PlanCandidate cut = priced(way, space_.remat.value_or(Remat::none));
+      if (!cut.fits() && !best.fits()) cut = with_less_kept(way);
+      if (comes_first(cut, best)) best = cut;
+      if (cut.fits() || !can_fit(cut)) break;
+    }
+    return best;
+  }
+
+  const StepPlanner& planner_;
+  const PlanSpace& space_;
+  std::vector<PlanCandidate> found_;
+};
 
 }  // namespace
 
-ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
-
-ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
-  std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
-  for (const Axis& axis : pod.mesh.axes()) axes.emplace_back(axis, pod.mesh.size(axis));
-  ChipMesh joined{AbstractMesh(axes), pod.layout, pod.roles};
-  joined.roles[kPodAxis] = {role_between_pods()};
-  return joined;
-}
-
-std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
-  std::vector<ChipMesh> meshes;
-  for (const std::vector<Index>& sizes : power_factors(chips, usual_axes().size())) {
-    ChipMesh made = chip_mesh(mesh_of(sizes));
-    if (chip.torus_axes == 0) {
-      add_new(meshes, made);
-      continue;
-    }
-    for (const std::vector<int>& share : shares(chip.torus_axes, made.mesh.axes_that_move().size())) {
-      const auto layout = torus_layout(chip, made.mesh, share);
-      if (!layout) continue;
-      made.layout = *layout;
-      add_new(meshes, made);
-    }
-  }
-  return meshes;
-}
-
-std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
-  std::vector<ChipMesh> meshes;
-  const std::vector<Index> sides = longer_than_one(torus);
-  const std::size_t axes = usual_axes().size();
-  std::size_t choices = 1;
-  for (std::size_t side = 0; side < sides.size(); ++side) choices *= axes;
-  for (std::size_t choice = 0; choice < choices; ++choice) {
-    std::vector<Index> sizes(axes, 1);
-    roofline::TorusLayout layout;
-    std::size_t digits = choice;  // one digit per side of the torus: the mesh axis that takes it
-    for (const Index side : sides) {
-      sizes[digits % axes] *= side;
-      layout[usual_axes()[digits % axes]].push_back(side);
-      digits /= axes;
-    }
-    ChipMesh made = chip_mesh(mesh_of(sizes));
-    made.layout = layout;
-    add_new(meshes, made);
-  }
-  return meshes;
-}
-
-ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts) {
-  ChipMesh made = chip_mesh(mesh);
-  if (chip.torus_axes == 0) return made;
-  const Axes axes = mesh.axes_that_move();
-  int used = 0;
-  for (const Axis& axis : axes) {
-    const auto given = counts.find(axis);
-    const bool first = axis == axes.front();
-    const int own = given != counts.end() ? given->second
-                    : first               ? std::max(1, chip.torus_axes + 1 - static_cast<int>(axes.size()))
-                                          : 1;
-    require(own >= 1, "mesh axis {}: {} torus axes; at least 1", axis, own);
-    used += own;
-    const auto sides = roofline::torus_sides(chip, mesh.size(axis), own);
-    require(sides.has_value(), "mesh axis {}: {} chips do not lie on {} torus ax{} of {}, whose axes have at most {}",
-            axis, mesh.size(axis), own, own == 1 ? "is" : "es", chip.name, chip.wraps_at);
-    made.layout[axis] = longer_than_one(*sides);
-  }
-  require(used <= chip.torus_axes, "the axes of mesh {} take {} torus axes, {} has {}", mesh.to_string(), used,
-          chip.name, chip.torus_axes);
-  return made;
-}
-
-ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh) {
-  require(element_count(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
-          fmt::join(torus, "x"), element_count(torus));
-  ChipMesh made = chip_mesh(mesh);
-  std::vector<Index> left = longer_than_one(torus);
-  for (const Axis& axis : mesh.axes_that_move()) {
-    // The torus sides whose product is the axis, in torus order. There are at most eight sides.
-    std::vector<std::size_t> taken;
-    for (std::size_t choice = 1; choice < (std::size_t{1} << left.size()) && taken.empty(); ++choice) {
-      Index ranks = 1;
-      for (std::size_t a = 0; a < left.size(); ++a) ranks *= (choice >> a & 1) == 1 ? left[a] : 1;
-      if (ranks != mesh.size(axis)) continue;
-      for (std::size_t a = left.size(); a-- > 0;) {
-        if ((choice >> a & 1) == 1) taken.push_back(a);
-      }
-    }
-    require(!taken.empty(), "mesh axis {} has {} chips, which no whole axes of torus {} make", axis, mesh.size(axis),
-            fmt::join(torus, "x"));
-    for (const std::size_t a : taken) {
-      made.layout[axis].insert(made.layout[axis].begin(), left[a]);
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(a));
-    }
-  }
-  return made;
-}
-
-std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy) {
-  if (!strategy.empty()) return {parse_strategy(strategy, mesh.mesh)};
-  return strategies_of({.mesh = mesh.mesh, .roles = mesh.roles});
-}
-
-Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy) {
-  Index ranks = 1;
-  for (const auto& [axis, role] : strategy) {
-    if (splits_batch(role.row())) ranks *= mesh.size(axis);
-  }
-  return ranks;
-}
-
-std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::vector<ChipMesh>& meshes,
-                                        const std::string& strategy, Bytes capacity,
-                                        const std::function<roofline::Hardware(const ChipMesh&)>& hardware_of) {
-  std::vector<PlanCandidate> found;
-  for (const ChipMesh& each : meshes) {
-    const roofline::Hardware hardware = hardware_of(each);
-    for (const Strategy& tried : strategies_on(each, strategy)) {
-      if (batch_ranks(each.mesh, tried) > planner.run().tokens) continue;
-      const PlannedStep step = planner.price(each.mesh, tried, hardware);
-      found.push_back({step, each.layout, what_fits(step, planner.run(), capacity)});
-    }
-  }
-  std::stable_sort(found.begin(), found.end(), [](const PlanCandidate& a, const PlanCandidate& b) {
-    const auto key = [](const PlanCandidate& c) {
-      return std::tuple(c.keeps != kKeepsAll && c.keeps != kUnknown, !c.fits(),
-                        static_cast<float>(c.step.scheduled.value), static_cast<float>(c.step.upper.value));
-    };
-    return key(a) < key(b);
-  });
-  return found;
+std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const PlanSpace& space) {
+  return PlanSearcher(planner, space).run();
 }
 
 }  // namespace shardline

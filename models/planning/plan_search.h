@@ -1,73 +1,45 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/planning/chip_mesh.h"
+#include "models/planning/closed_form.h"
 #include "models/planning/planned_step.h"
-#include "models/strategy/strategy_space.h"
-#include "models/strategy/usual_axes.h"
-#include "roofline/machine/catalogue.h"
 
 namespace shardline {
-
-/// A mesh of chips, the torus axes under its axes, and the possible roles of its axes.
-struct ChipMesh {
-  AbstractMesh mesh;
-  roofline::TorusLayout layout;
-  AxisRoles roles;
-};
-
-/// A mesh without a torus, with searched_roles().
-ChipMesh chip_mesh(const AbstractMesh& mesh);
-
-/// The same mesh in each of `pods` pods: one more axis, before the others, with role_between_pods().
-ChipMesh joined_pods(const ChipMesh& pod, Index pods);
-
-/// Every mesh of usual_axes() with `chips` chips, a power of two. All axes are powers of two, over every share
-/// of the chip's torus axes. Leaves out axes of one chip. Empty if the chip's torus is too small.
-std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
-
-/// Every mesh of usual_axes() made of whole axes of a torus of these lengths.
-std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
-
-/// `mesh` over torus axes. `counts` gives the number of torus axes of each mesh axis. By default a single axis
-/// gets all of them; of several axes the first gets all but one. Throws UsageError if the chip does not have so
-/// many torus axes, or no torus of this shape.
-ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts);
-
-/// A mesh whose axes are products of whole axes of a torus of these lengths, if possible neighbours in their
-/// order. Throws UsageError if the sizes do not factor in this way.
-ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
-
-/// Every way to give each axis one of its roles, or only `strategy` in the form of parse_strategy().
-std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy = "");
-
-/// Values of PlanCandidate::keeps: no recomputation is needed; a rank's memory is not known.
-inline constexpr const char* kKeepsAll = "all";
-inline constexpr const char* kUnknown = "unknown";
 
 struct PlanCandidate {
   PlannedStep step;
   roofline::TorusLayout layout;
-  /// The activations that fit on a rank beside weights and optimizer. "all": all activations of the priced
-  /// step. Otherwise those of the most generous rematerialisation policy that fits (see activation_bytes());
-  /// the times do not include its recomputation. Empty: none fits. kUnknown: not known.
-  std::string keeps;
+  Bytes capacity;  ///< of a rank's memory; 0: not known
 
-  bool fits() const { return !keeps.empty(); }
+  bool knows_memory() const { return capacity.value > 0; }
+  /// True if a rank has room for the step, or if its memory is not known.
+  bool fits() const { return !knows_memory() || step.memory.total() <= capacity; }
 };
 
-/// The number of ranks over which a strategy splits the batch.
-Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy);
+/// What a search may try. What is given is not searched.
+struct PlanSpace {
+  std::vector<ChipMesh> meshes = {};
+  std::string strategy = {};  ///< as for parse_strategy(); empty: all
+  std::optional<Index> micro_batches = {};
+  std::optional<Remat> remat = {};
+  std::string timetable = {};   ///< of stages; empty: all
+  ClosedFormQuery closed = {};  ///< its capacity is that of a rank's memory
+  std::function<roofline::Hardware(const ChipMesh&)> hardware_of = {};
+};
 
-/// Prices every strategy on every mesh. Candidates that fit with all activations come first, then those that
-/// fit with less. Among these the fastest by its schedule comes first, then the lowest upper bound.
-/// `hardware_of` gives the hardware of a mesh. `capacity` is a rank's memory, 0 if not known. Leaves out
-/// strategies that split the batch over more ranks than it has tokens. `strategy` names one as for
-/// parse_strategy(); empty for all.
-std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const std::vector<ChipMesh>& meshes,
-                                        const std::string& strategy, Bytes capacity,
-                                        const std::function<roofline::Hardware(const ChipMesh&)>& hardware_of);
+/// Prices every strategy on every mesh without stages, and of those with stages the few that are fastest by
+/// staged_time(), each with several numbers of micro-batches. Candidates that fit come first; among these the fastest
+/// by its schedule, then the lowest upper bound.
+///
+/// Nothing is computed again, and without stages the batch is whole, as long as that fits. What does not fit is priced
+/// with less that stays and with more micro-batches, and the fastest that fits is taken; unless enough candidates that
+/// fit are faster anyway. Of the timetables of a pipeline the fastest that fits is taken. Leaves out strategies that
+/// split a micro-batch over more ranks than it has tokens.
+std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const PlanSpace& space);
 
 }  // namespace shardline

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <utility>
 
+#include "models/planning/priced_layers.h"
 #include "program/partition/partition.h"
 #include "program/plan/liveness.h"
+#include "program/timetable/named.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -25,26 +29,18 @@ Bytes held(const RankProgram& program, Role role) {
   return bytes;
 }
 
-/// Sums over the layers of a model.
+/// What a program takes. The difference of two programs prices every further layer.
 struct Sums {
-  Seconds upper, scheduled, exposed, math, attention, cores;
-  Flops flops;
+  PlannedWork work;
   Bytes weights, optimizer;
   std::map<Pass, Bytes> peaks;
-  std::map<std::string, Seconds> links;
-  std::map<roofline::Limiter, Seconds> computing, moving;  ///< by the limiter of each step
 
   /// Calls change(part of this, part of other) for every part.
   template <class Change>
   void with(const Sums& other, const Change& change) {
-    change(upper, other.upper), change(scheduled, other.scheduled), change(exposed, other.exposed);
-    change(math, other.math), change(attention, other.attention), change(cores, other.cores);
-    change(flops, other.flops);
+    work.with(other.work, change);
     change(weights, other.weights), change(optimizer, other.optimizer);
     for (auto& [pass, bytes] : other.peaks) change(peaks[pass], bytes);
-    for (auto& [link, time] : other.links) change(links[link], time);
-    for (auto& [limiter, time] : other.computing) change(computing[limiter], time);
-    for (auto& [limiter, time] : other.moving) change(moving[limiter], time);
   }
 
   /// This sum plus, for each of `further` layers, its difference to `shorter`.
@@ -55,97 +51,138 @@ struct Sums {
   }
 };
 
-roofline::Limiter largest(const std::map<roofline::Limiter, Seconds>& shares) {
-  const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
-  const auto found = std::max_element(shares.begin(), shares.end(), by_time);
-  return found == shares.end() ? roofline::Limiter::latency : found->first;
-}
-
-/// Throws UsageError for a role that makes stages, and for one that splits sequences. If it splits products, the
-/// message names the role that splits the same products but no sequences.
+/// Throws UsageError for a role that splits sequences. If it splits products, the message names the role that splits
+/// the same products but no sequences.
 void refuse_unpriced(const Axis& axis, const AxisRole& role) {
-  require(!makes_stages(role.row()), "role {} on axis {} makes stages, which are not priced here", role.name(), axis);
   if (!splits_sequences(role.row())) return;
   usage_error("role {} on axis {} splits sequences, which is not priced here{}", role.name(), axis,
               splits_products(role.row()) ? fmt::format("; {} splits the same products", tensor_role().name()) : "");
 }
 
-PlannedStep step_of(const Sums& sums, const AbstractMesh& mesh, const Strategy& strategy) {
-  PlannedStep step{.mesh = mesh, .strategy = strategy};
-  step.upper = sums.upper;
-  step.scheduled = sums.scheduled;
-  step.exposed = sums.exposed;
-  step.math = sums.math;
-  step.attention = sums.attention;
-  step.flops = sums.flops;
+PlannedStep step_of(const Sums& sums) {
+  PlannedStep step;
+  step.upper = sums.work.upper;
+  step.scheduled = sums.work.taken;
+  step.exposed = sums.work.exposed;
+  step.math = sums.work.math;
+  step.attention = sums.work.attention;
+  step.flops = sums.work.flops;
+  step.repeated = sums.work.repeated;
   const Bytes state = sums.weights + sums.optimizer;
   step.memory = {sums.weights, sums.optimizer, Bytes(0), sums.peaks.at(Pass::update) - state};
   for (const auto& [pass, bytes] : sums.peaks) step.memory.others = std::max(step.memory.others, bytes - state);
-  for (const auto& [link, time] : sums.links) step.comms = std::max(step.comms, time);
+  step.comms = sums.work.busiest_link();
   // Small all_reduces that travel as one take less time than one after another.
-  step.lower = std::min(std::max(sums.cores, step.comms), sums.scheduled);
-  step.limiter = largest(step.comms > step.math ? sums.moving : sums.computing);
+  step.lower = std::min(sums.work.busiest(), step.scheduled);
+  step.limiter = sums.work.limiter();
   return step;
+}
+
+/// The numbers of all steps.
+std::vector<int> all_steps(const RankProgram& program) {
+  std::vector<int> numbers(program.steps.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+/// The mesh of a stage.
+AbstractMesh within_axis(const AbstractMesh& mesh, const Axis& axis) {
+  return axis.empty() ? mesh : mesh.without(axis);
 }
 
 }  // namespace
 
-StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
-  const Index layers = run.config.layers;
-  if (layers > kPricedLayers) steps_.push_back(program_of(kPricedLayers - 1));
-  steps_.push_back(program_of(std::min(layers, kPricedLayers)));
-}
+StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {}
 
-Program StepPlanner::program_of(Index layers) const {
+const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) const {
+  const std::tuple key(layers, form.micro_batches, form.remat);
+  const auto found = programs_.find(key);
+  if (found != programs_.end()) return found->second;
   TransformerConfig config = run_.config;
   config.layers = layers;
-  return make_training_step(config, {run_.tokens, 1}, {}, {run_.dtype, run_.optimizer}).model.program;
+  TrainingStep step = make_training_step(config, {run_.tokens, 1}, {}, {run_.dtype, run_.optimizer},
+                                         {.micro_batches = form.micro_batches, .remat = form.remat});
+  return programs_.emplace(key, std::move(step.model.program)).first->second;
 }
 
-PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy,
-                               const roofline::Hardware& hardware) const {
-  const auto sums_of = [&](const Program& step) {
-    const Priced priced = price(step, mesh, strategy, hardware);
-    Sums sums;
-    sums.upper = priced.price.sum;
-    sums.scheduled = priced.compiled->time().total;
-    sums.exposed = priced.compiled->time().exposed;
-    sums.math = priced.price.math;
-    sums.attention = priced.attention;
-    sums.cores = priced.price.cores;
-    sums.links = priced.price.links;
-    sums.flops = priced.price.flops;
+PricedSteps StepPlanner::Priced::steps(const roofline::Hardware& hardware) const {
+  return {compiled->program(), compiled->estimates(), compiled->time().taken, attention, hardware};
+}
+
+PlannedStep StepPlanner::price_whole(const AbstractMesh& mesh, const Strategy& strategy,
+                                     const roofline::Hardware& hardware, const PlannedForm& form) const {
+  const auto sums_of = [&](Index layers) {
+    const Priced priced = price_program(layers, mesh, strategy, hardware, form);
     const RankProgram& program = priced.compiled->program();
-    for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      const roofline::Price& each = priced.price.steps[i].price;
-      (communicates(program.steps[i].kind) ? sums.moving : sums.computing)[each.limiter] += each.time;
-    }
-    sums.weights = held(program, Role::parameter);
-    sums.optimizer = held(program, Role::optimizer_state);
-    sums.peaks = priced.compiled->liveness().peaks(0);
-    return sums;
+    return Sums{.work = work_of(priced.steps(hardware), all_steps(program)),
+                .weights = held(program, Role::parameter),
+                .optimizer = held(program, Role::optimizer_state),
+                .peaks = priced.compiled->liveness().peaks(0)};
   };
-  Sums all = sums_of(steps_.back());
-  if (steps_.size() > 1) {
-    all = all.continued(sums_of(steps_[0]), static_cast<double>(run_.config.layers - kPricedLayers));
+  const Index layers = run_.config.layers;
+  if (layers <= kPricedLayers) return step_of(sums_of(layers));
+  return step_of(
+      sums_of(kPricedLayers).continued(sums_of(kPricedLayers - 1), static_cast<double>(layers - kPricedLayers)));
+}
+
+std::vector<PlannedStep> StepPlanner::price_each(const AbstractMesh& mesh, const Strategy& strategy,
+                                                 const roofline::Hardware& hardware, const PlannedForm& form,
+                                                 const std::vector<std::string>& timetables) const {
+  const Axis axis = stage_axis(strategy, mesh);
+  std::vector<PlannedStep> steps;
+  if (axis.empty() && form.micro_batches == 1) {
+    steps.push_back(price_whole(mesh, strategy, hardware, form));
+  } else {
+    const Index layers = std::min(run_.config.layers, kPricedLayers);
+    const Priced priced = price_program(layers, within_axis(mesh, axis), within_stage(strategy), hardware, form);
+    const PricedLayers by_layer(priced.steps(hardware), priced.compiled->liveness(), axis, run_.config.layers);
+    const int stages = axis.empty() ? 1 : static_cast<int>(mesh.size(axis));
+    // Of one stage all timetables are the same.
+    const std::vector<std::string> names =
+        axis.empty() ? std::vector<std::string>{std::string(timetable_rows().front().name)} : timetables;
+    for (const std::string& name : names) {
+      steps.push_back(by_layer.step({name, stages, form.micro_batches}));
+      steps.back().form.timetable = axis.empty() ? "" : name;
+    }
   }
-  return step_of(all, mesh, strategy);
+  for (PlannedStep& step : steps) {
+    step.mesh = mesh;
+    step.strategy = strategy;
+    step.form.micro_batches = form.micro_batches;
+    step.form.remat = form.remat;
+  }
+  return steps;
+}
+
+PlannedStep StepPlanner::price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
+                               const PlannedForm& form) const {
+  std::vector<std::string> names{form.timetable};
+  if (form.timetable.empty()) names = every_timetable();
+  const std::vector<PlannedStep> steps = price_each(mesh, strategy, hardware, form, names);
+  return *std::min_element(steps.begin(), steps.end(),
+                           [](const PlannedStep& a, const PlannedStep& b) { return a.scheduled < b.scheduled; });
 }
 
 std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Strategy& strategy,
-                                            const roofline::Hardware& hardware) const {
+                                            const roofline::Hardware& hardware, const PlannedForm& form) const {
   // Steps of the longer program count once, plus once per further layer. Steps of the shorter are
-  // subtracted once per further layer.
-  const double further = steps_.size() > 1 ? static_cast<double>(run_.config.layers - kPricedLayers) : 0;
+  // subtracted once per further layer. Stages share them.
+  const Axis axis = stage_axis(strategy, mesh);
+  const double share = axis.empty() ? 1 : 1.0 / static_cast<double>(mesh.size(axis));
+  const Index longer = std::min(run_.config.layers, kPricedLayers);
+  const auto further = static_cast<double>(run_.config.layers - longer);
   std::map<std::pair<std::string, std::string>, PlannedKind> kinds;
   std::map<std::pair<std::string, std::string>, std::map<roofline::Limiter, Seconds>> limits;
-  for (std::size_t m = 0; m < steps_.size(); ++m) {
-    const double weight = m + 1 == steps_.size() ? 1 + further : -further;
-    const Priced priced = price(steps_[m], mesh, strategy, hardware);
+  for (const Index layers : {longer - 1, longer}) {
+    const double in_all = layers == longer ? 1 + further : -further;
+    if (in_all == 0) continue;
+    const Priced priced = price_program(layers, within_axis(mesh, axis), within_stage(strategy), hardware, form);
     const RankProgram& program = priced.compiled->program();
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      const StepEstimate& estimate = priced.price.steps[i];
+      const StepEstimate& estimate = priced.compiled->estimates()[i];
       const Step& step = program.steps[i];
+      const Index times = step.region.pass == Pass::update ? 1 : form.micro_batches;
+      const double weight = in_all * share * static_cast<double>(times);
       const auto key = std::pair(kind_name(program, step), to_string(step.axes));
       PlannedKind& kind = kinds.try_emplace(key, PlannedKind{key.first, key.second}).first->second;
       kind.count += weight;
@@ -158,7 +195,7 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
   }
   std::vector<PlannedKind> sorted;
   for (auto& [key, kind] : kinds) {
-    kind.limiter = largest(limits[key]);
+    kind.limiter = largest_share(limits[key]);
     sorted.push_back(kind);
   }
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -167,14 +204,16 @@ std::vector<PlannedKind> StepPlanner::kinds(const AbstractMesh& mesh, const Stra
 }
 
 PlannedTimeline StepPlanner::timeline(const AbstractMesh& mesh, const Strategy& strategy,
-                                      const roofline::Hardware& hardware) const {
-  const Priced priced = price(steps_[0], mesh, strategy, hardware);
+                                      const roofline::Hardware& hardware, const PlannedForm& form) const {
+  const Axis axis = stage_axis(strategy, mesh);
+  const Index layers = std::min(run_.config.layers, kPricedLayers - 1);
+  const Priced priced = price_program(layers, within_axis(mesh, axis), within_stage(strategy), hardware, form);
   return {priced.compiled->program(), priced.compiled->time()};
 }
 
-Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
-                                     const roofline::Hardware& hardware) const {
-  Seconds all;
+std::vector<Seconds> StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
+                                                  const roofline::Hardware& hardware) const {
+  std::vector<Seconds> of_steps(program.steps.size());
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     if (step.kind != StepKind::compute) continue;
@@ -187,14 +226,15 @@ Seconds StepPlanner::price_attention(const RankProgram& program, std::vector<Ste
     estimate.flops = cost.flops;
     estimate.bytes = cost.bytes;
     estimate.price = roofline::kernel_price({cost, phase.kernel->name}, hardware);
-    all += estimate.price.time;
+    of_steps[i] = estimate.price.time;
   }
-  return all;
+  return of_steps;
 }
 
-StepPlanner::Priced StepPlanner::price(const Program& step, const AbstractMesh& mesh, const Strategy& strategy,
-                                       const roofline::Hardware& hardware) const {
+StepPlanner::Priced StepPlanner::price_program(Index layers, const AbstractMesh& mesh, const Strategy& strategy,
+                                               const roofline::Hardware& hardware, const PlannedForm& form) const {
   for (const auto& [axis, role] : strategy) refuse_unpriced(axis, role);
+  const Program& step = program_of(layers, form);
   RankProgram program = partition(step, mesh, declare(step, mesh, strategy));
   name_wires(program, hardware.bf16_wire);
   const auto compiled =
@@ -203,7 +243,6 @@ StepPlanner::Priced StepPlanner::price(const Program& step, const AbstractMesh& 
   compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
     priced.attention = price_attention(compiled->program(), estimates, hardware);
   });
-  priced.price = shardline::price(compiled->program(), compiled->estimates(), hardware);
   return priced;
 }
 

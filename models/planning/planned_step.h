@@ -1,10 +1,14 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/architecture/config.h"
 #include "models/architecture/transformer.h"
+#include "models/planning/planned_work.h"
 #include "models/strategy/strategies.h"
 #include "program/ir/rank_program.h"
 #include "program/plan/compiled.h"
@@ -33,19 +37,29 @@ struct RankMemory {
   Bytes total() const { return weights + optimizer + others; }
 };
 
-/// The time and memory of a step on the busiest rank.
+/// How a step is computed.
+struct PlannedForm {
+  Index micro_batches = 1;
+  Remat remat = Remat::none;
+  std::string timetable = {};  ///< of the stages; empty: there are none
+};
+
+/// The time and memory of a step on the busiest rank. With stages: of the stage that is busiest, or needs most memory.
 struct PlannedStep {
   AbstractMesh mesh = {};
   Strategy strategy = {};
+  PlannedForm form = {};
   Seconds lower = {};      ///< the time of the busiest resource; everything else overlaps with it
   Seconds upper = {};      ///< the time without overlap
-  Seconds scheduled = {};  ///< by the timeline of its schedule
+  Seconds scheduled = {};  ///< by the timeline of its schedule; with stages, by their simulated timetable
   Seconds exposed = {};    ///< the part of `scheduled` that waits for collectives
   Seconds math = {};
   Seconds comms = {};      ///< of the busiest link
+  Seconds idle = {};       ///< of an average stage, waiting for the others
   Seconds attention = {};  ///< the part of `math` for attention itself, by formula
   roofline::Limiter limiter = roofline::Limiter::latency;
-  Flops flops = {};  ///< on a rank
+  Flops flops = {};     ///< on a rank; with stages, on an average one
+  Flops repeated = {};  ///< of these, by rematerialisation: no work of the model
   RankMemory memory = {};
 };
 
@@ -71,43 +85,57 @@ struct PlannedTimeline {
 /// is that of the derived programs. In these, every token of the batch is a sequence of its own, so attention
 /// has no other token. Its price comes from its operations over sequences of `PlannedRun::sequence` tokens,
 /// each whole on the ranks that hold its tokens. If a sequence were on several ranks, these would also gather
-/// keys and values; that is not counted. All layers are the same, so the third layer stands for all later ones.
+/// keys and values; that is not counted. All layers are the same, so the third layer stands for all later ones. With
+/// stages or several micro-batches the program of one micro-batch is priced; its tasks are simulated in the order of a
+/// timetable, and the layers are spread so that the step is shortest.
 class StepPlanner {
  public:
   explicit StepPlanner(const PlannedRun& run);
 
-  /// Throws UsageError as declare(), and for roles that split sequences, which do not exist yet. Throws Error
-  /// if an axis has no link in `hardware`.
-  PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware) const;
+  /// Throws UsageError as declare(), stage_axis() and make_timetable(); for roles that split sequences; and if the
+  /// micro-batches do not divide the tokens. Throws Error if an axis has no link in `hardware`. With stages, without a
+  /// timetable in `form`: the fastest.
+  PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
+                    const PlannedForm& form = {}) const;
+
+  /// The same step under each of these timetables, if the strategy makes stages; else one step.
+  std::vector<PlannedStep> price_each(const AbstractMesh& mesh, const Strategy& strategy,
+                                      const roofline::Hardware& hardware, const PlannedForm& form,
+                                      const std::vector<std::string>& timetables) const;
 
   /// The kinds of steps in the training step, the longest first.
-  std::vector<PlannedKind> kinds(const AbstractMesh& mesh, const Strategy& strategy,
-                                 const roofline::Hardware& hardware) const;
+  /// With stages: those of all stages together, shared by the stages.
+  std::vector<PlannedKind> kinds(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
+                                 const PlannedForm& form = {}) const;
 
-  /// The program of a rank with at most two layers, and the work times of its steps.
-  PlannedTimeline timeline(const AbstractMesh& mesh, const Strategy& strategy,
-                           const roofline::Hardware& hardware) const;
+  /// The program of a rank with at most two layers, and the work times of its steps. Of several micro-batches: the
+  /// program of one.
+  PlannedTimeline timeline(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
+                           const PlannedForm& form = {}) const;
 
   const PlannedRun& run() const { return run_; }
 
  private:
-  /// A training step of `layers` layers.
-  Program program_of(Index layers) const;
-  /// A model partitioned, priced and scheduled.
+  /// A training step of `layers` layers, made once; of several micro-batches, that of one.
+  const Program& program_of(Index layers, const PlannedForm& form) const;
+  /// A program partitioned, priced and scheduled.
   struct Priced {
     std::shared_ptr<const Compiled> compiled;
-    ProgramPrice price = {};
-    Seconds attention = {};
+    std::vector<Seconds> attention = {};  ///< by step
+    PricedSteps steps(const roofline::Hardware& hardware) const;
   };
-  Priced price(const Program& step, const AbstractMesh& mesh, const Strategy& strategy,
-               const roofline::Hardware& hardware) const;
+  /// The step of so many layers on the mesh of a stage.
+  Priced price_program(Index layers, const AbstractMesh& mesh, const Strategy& strategy,
+                       const roofline::Hardware& hardware, const PlannedForm& form) const;
   /// Replaces the price of attention over sequences of one token by the price of whole sequences. Returns the
-  /// sum.
-  Seconds price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
-                          const roofline::Hardware& hardware) const;
+  /// prices by step.
+  std::vector<Seconds> price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
+                                       const roofline::Hardware& hardware) const;
+  PlannedStep price_whole(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
+                          const PlannedForm& form) const;
 
   PlannedRun run_;
-  std::vector<Program> steps_;  ///< of all layers, or of two and of three
+  mutable std::map<std::tuple<Index, Index, Remat>, Program> programs_;  ///< by layers and form
 };
 
 }  // namespace shardline

@@ -89,6 +89,8 @@ AxisRole role_between_pods() {
   return first_with([](const RoleRow& row) { return splits_batch(row) && !splits_weights(row) && !splits_state(row); });
 }
 
+AxisRole stage_role() { return first_with(makes_stages); }
+
 AxisRole tensor_role() {
   return first_with(
       [](const RoleRow& row) { return splits_products(row) && !splits_batch(row) && !splits_sequences(row); });

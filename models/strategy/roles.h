@@ -63,6 +63,8 @@ std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&));
 AxisRole default_role();
 /// The role of an axis between pods, which should move little: the first that splits only the batch.
 AxisRole role_between_pods();
+/// The role of the stages of a pipeline.
+AxisRole stage_role();
 /// The role of tensor parallelism: the first that splits products, and neither the batch nor sequences.
 AxisRole tensor_role();
 

@@ -6,8 +6,10 @@
 namespace shardline {
 namespace {
 
-/// Split sequences have no price. A row that splits no work does not help a search.
-bool is_searched(const RoleRow& row) { return !splits_sequences(row) && (splits_batch(row) || splits_products(row)); }
+/// Split sequences have no price. A row that shares no work does not help a search.
+bool is_searched(const RoleRow& row) {
+  return !splits_sequences(row) && (splits_batch(row) || splits_products(row) || makes_stages(row));
+}
 
 const std::vector<AxisRole>& roles_of(const StrategySpace& space, const Axis& axis) {
   const auto found = space.roles.find(axis);

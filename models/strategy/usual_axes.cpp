@@ -15,7 +15,8 @@ const Axis& usual_axis(const AxisRole& role) {
 
 std::vector<AxisRole> usual_roles(const Axis& axis) {
   if (axis == kPodAxis) return {role_between_pods()};
-  const Axis& like = contains(usual_axes(), axis) ? axis : usual_axes().front();
+  const bool usual = contains(usual_axes(), axis) || axis == usual_axis(stage_role());
+  const Axis& like = usual ? axis : usual_axes().front();
   std::vector<AxisRole> roles;
   for (const AxisRole& role : AxisRole::all()) {
     if (usual_axis(role) == like) roles.push_back(role);

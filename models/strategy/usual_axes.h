@@ -15,10 +15,12 @@ inline constexpr const char* kPodAxis = "pods";
 /// The axes of a searched mesh, major first: X and Y.
 const Axes& usual_axes();
 
-/// The axis of a role without an axis, as in "fsdp+tp": X if the role splits the batch, otherwise Y.
+/// The axis of a role without an axis, as in "fsdp+tp": X if the role splits the batch, Z if it makes stages, otherwise
+/// Y.
 const Axis& usual_axis(const AxisRole& role);
 
-/// The default roles of an axis of this name, in the order of the table. Y has the roles whose usual axis is Y.
+/// The default roles of an axis of this name, in the order of the table. Y and Z have the roles whose usual axis they
+/// are.
 /// The axis between pods has role_between_pods(). Every other axis has the roles of X.
 std::vector<AxisRole> usual_roles(const Axis& axis);
 

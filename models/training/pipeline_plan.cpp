@@ -14,21 +14,7 @@ namespace shardline {
 namespace {
 
 /// The layers between embedding and output projection.
-int layers_between(const RankProgram& micro) {
-  int last = 0;
-  for (const Step& step : micro.steps) last = std::max(last, step.region.layer);
-  return last - 1;
-}
-
-/// The costs of each layer, as if it were a stage.
-TaskCosts costs_by_layer(const RankProgram& micro, const Axis& axis, const roofline::Hardware& prices) {
-  StageLayers apart;
-  for (int layer = 0; layer < layers_between(micro) + 2; ++layer) {
-    apart.place.push_back(layer);
-    apart.chunk_of.push_back(layer);
-  }
-  return task_prices(Cut(micro, apart), axis, prices);
-}
+int layers_between(const RankProgram& micro) { return layers_apart(micro).stages() - 2; }
 
 /// The events of all stages, proven. `held_limits` as in ProofOptions.
 StageEvents proven_events(const Cut& cut, const Timetable& timetable, const TaskCosts& costs,
@@ -54,7 +40,7 @@ Seconds PipelinePlan::update(const roofline::Hardware& hardware) const { return 
 PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, const Axis& axis, int stages,
                            Index micro_batches, const roofline::Hardware& prices) {
   const TimetableRequest request{options.timetable, stages, micro_batches};
-  const TaskCosts by_layer = costs_by_layer(micro, axis, prices);
+  const TaskCosts by_layer = task_prices(Cut(micro, layers_apart(micro)), axis, prices);
   PipelinePlan plan{.axis = axis, .timetable = {}, .layers = options.layers, .events = {}, .micro = nullptr};
   if (plan.layers.empty()) plan.layers = spread_layers(request, by_layer);
   const StageLayers layers = stage_layers(plan.layers, place_of_chunks(request), layers_between(micro));

@@ -12,6 +12,9 @@
 namespace shardline {
 namespace {
 
+/// Chunks times tasks of a kind, above which moving layers would be simulated for too long.
+constexpr Index kMostSimulated = 4096;
+
 /// Counts such that no chunk costs more than `most`, as full as can be from the first on; the last takes the rest.
 std::vector<int> filled(const std::vector<double>& costs, std::size_t chunks, double most) {
   std::vector<int> counts(chunks, 0);
@@ -120,6 +123,8 @@ std::vector<int> spread_layers(const TimetableRequest& request, const TaskCosts&
     costs.push_back((by_layer.forward[layer] + by_layer.backward[layer]).value);
   }
   std::vector<int> counts = evenest(costs, place.size());
+  const Index tasks = static_cast<Index>(place.size()) * request.micro_batches;
+  if (tasks * static_cast<Index>(place.size()) > kMostSimulated) return counts;
   Seconds best = time_of(counts);
   while (true) {
     std::vector<int> better;

@@ -17,8 +17,9 @@ StageLayers stage_layers(const std::vector<int>& counts, const std::vector<int>&
 std::vector<int> place_of_chunks(const TimetableRequest& request);
 
 /// Layers spread by the time of a whole step: first so that the dearest chunk is as cheap as can be, then one layer is
-/// moved to a neighbour at a time while the simulated step becomes shorter. `by_layer` has the costs of every layer as
-/// if it were a chunk. Some chunks may stay without layers. Pure. Throws UsageError as make_timetable().
+/// moved to a neighbour at a time while the simulated step becomes shorter. Where that would take long, with very many
+/// tasks, no layer is moved. `by_layer` has the costs of every layer as if it were a chunk. Some chunks may stay
+/// without layers. Pure. Throws UsageError as make_timetable().
 std::vector<int> spread_layers(const TimetableRequest& request, const TaskCosts& by_layer);
 
 /// The costs of chunks from those of layers.

@@ -39,15 +39,21 @@ Seconds move_price(const Cut& cut, const Axis& axis, std::vector<VersionId> vers
 }  // namespace
 
 TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware) {
-  const std::vector<StepEstimate> estimates = estimate(cut.micro(), hardware);
-  TaskCosts costs{.frees_cores = hardware.link(axis).frees_cores};
+  std::vector<Seconds> times;
+  for (const StepEstimate& each : estimate(cut.micro(), hardware)) times.push_back(each.price.time);
+  return task_prices(cut, axis, hardware, times);
+}
+
+TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
+                      const std::vector<Seconds>& times) {
+  TaskCosts costs{.frees_cores = axis.empty() || hardware.link(axis).frees_cores};
   for (int chunk = 0; chunk < static_cast<int>(cut.layers().place.size()); ++chunk) {
     const auto cost = [&](TaskKind kind) {
       Seconds own;
       Seconds beside;
       for (const int number : cut.steps({kind, chunk})) {
         const Step& step = cut.micro().steps[static_cast<std::size_t>(number)];
-        (hides(cut.micro(), step, hardware) ? beside : own) += estimates[static_cast<std::size_t>(number)].price.time;
+        (hides(cut.micro(), step, hardware) ? beside : own) += times[static_cast<std::size_t>(number)];
       }
       return std::max(own, beside);
     };
@@ -55,6 +61,7 @@ TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware
     costs.backward.push_back(cost(TaskKind::backward));
     costs.inputs.push_back(cost(TaskKind::inputs));
     costs.weights.push_back(cost(TaskKind::weights));
+    if (axis.empty()) continue;
     for (const TaskKind kind : {TaskKind::forward, TaskKind::backward}) {
       for (const Shipped& each : cut.ships({kind, chunk})) {
         costs.move = std::max(costs.move, move_price(cut, axis, {each.version}, hardware));
@@ -79,6 +86,17 @@ Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware&
     }
   }
   return *std::max_element(by_stage.begin(), by_stage.end());
+}
+
+StageLayers layers_apart(const RankProgram& micro) {
+  int last = 0;
+  for (const Step& step : micro.steps) last = std::max(last, step.region.layer);
+  StageLayers apart;
+  for (int layer = 0; layer <= last; ++layer) {
+    apart.place.push_back(layer);
+    apart.chunk_of.push_back(layer);
+  }
+  return apart;
 }
 
 }  // namespace shardline

@@ -14,10 +14,13 @@ namespace {
 class Timeline {
  public:
   Timeline(const RankProgram& program, const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware)
-      : program_(program), estimates_(estimates), hardware_(hardware), done_(program.steps.size()) {}
+      : program_(program), estimates_(estimates), hardware_(hardware), done_(program.steps.size()) {
+    result_.taken.resize(program.steps.size());
+  }
 
   ScheduledTime walk(const ProgramSchedule& schedule) {
     for (const Action& action : schedule.actions) {
+      const Seconds begin = now_;
       switch (action.kind) {
         case ActionKind::run:
           run(action.steps[0], schedule.cuts);
@@ -32,6 +35,7 @@ class Timeline {
           fuse(action.steps[0], action.steps[1], schedule.panel);
           break;
       }
+      if (action.kind != ActionKind::fuse) taken(action.steps[0]) += now_ - begin;
     }
     result_.total = now_;
     return result_;
@@ -39,6 +43,7 @@ class Timeline {
 
  private:
   const Step& step(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
+  Seconds& taken(int number) { return result_.taken[static_cast<std::size_t>(number)]; }
   Seconds price(int number) const { return estimates_[static_cast<std::size_t>(number)].price.time; }
   bool is_product(int number) const {
     return step(number).kind == StepKind::compute &&
@@ -92,11 +97,18 @@ class Timeline {
     const int computation = moves(first) ? second : first;
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
     const Seconds cut = in_panels(work.price.time, hardware_.polled);
+    Seconds before = now_;
     const Seconds end = carry(collective, price(collective), true);
+    taken(collective) += now_ - before;
     result_.spans.push_back({computation, now_, now_ + cut});
     now_ += cut;
+    taken(computation) += cut;
+    before = now_;
     wait_until(end);
+    taken(collective) += now_ - before;
+    before = now_;
     if (frees_cores(step(collective).axes, hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);
+    taken(computation) += now_ - before;
   }
 
   void wait_until(Seconds end) {

@@ -20,8 +20,11 @@ struct ScheduledSpan {
 /// The time of one run of a program, if every step takes its price.
 struct ScheduledTime {
   Seconds total;
-  Seconds moving;                         ///< all collectives, one after the other
-  Seconds exposed;                        ///< waiting for them, or moving data with its own core and unable to compute
+  Seconds moving;   ///< all collectives, one after the other
+  Seconds exposed;  ///< waiting for them, or moving data with its own core and unable to compute
+  /// By step: how long the rank is at it. It computes, moves data with its own core, or waits for the step to end. The
+  /// times add up to `total`. Of steps that travel as one, the first has all of it.
+  std::vector<Seconds> taken = {};
   std::vector<ScheduledSpan> spans = {};  ///< in the order in which a rank begins them; a link may begin later
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 
 namespace shardline {
@@ -62,12 +63,13 @@ int operation_of(const RankProgram& program, const Step& step) {
   return step.operation >= 0 ? step.operation : static_cast<int>(program.program.operations.size()) - 1;
 }
 
-roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, std::size_t first) {
+roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& price, const std::vector<int>& numbers) {
   const bool moving = price.busiest_link() > price.math;
   std::map<roofline::Limiter, Seconds> shares;
   for (std::size_t i = 0; i < price.steps.size(); ++i) {
     const roofline::Price& each = price.steps[i].price;
-    if (communicates(program.steps[first + i].kind) == moving) shares[each.limiter] += each.time;
+    if (communicates(program.steps[static_cast<std::size_t>(numbers[i])].kind) == moving)
+      shares[each.limiter] += each.time;
   }
   roofline::Limiter limiter = roofline::Limiter::latency;
   Seconds most;
@@ -75,6 +77,34 @@ roofline::Limiter limiter_of(const RankProgram& program, const ProgramPrice& pri
     if (time > most) limiter = each, most = time;
   }
   return limiter;
+}
+
+/// The price of the steps with these numbers. `made` has the estimate of each.
+ProgramPrice price_of(const RankProgram& program, const std::vector<int>& numbers, std::vector<StepEstimate> made,
+                      const roofline::Hardware& hardware) {
+  ProgramPrice price;
+  price.steps = std::move(made);
+  std::map<int, Loads> operations;
+  Loads all(hardware);
+  for (std::size_t i = 0; i < price.steps.size(); ++i) {
+    const Step& step = program.steps[static_cast<std::size_t>(numbers[i])];
+    const StepEstimate& each = price.steps[i];
+    operations.try_emplace(operation_of(program, step), hardware).first->second.add(step, each.price.time);
+    all.add(step, each.price.time);
+    price.sum += each.price.time;
+    price.wire_bytes += each.wire_bytes;
+    price.flops += each.flops;
+  }
+  for (const auto& [number, loads] : operations) {
+    price.math += loads.math();
+    price.comms += loads.comms();
+    price.total += loads.total();
+  }
+  if (program.program.operations.empty()) price.total = price.sum;  // each step converts the result of the last one
+  price.cores = all.cores();
+  price.links = all.links();
+  price.limiter = limiter_of(program, price, numbers);
+  return price;
 }
 
 }  // namespace
@@ -90,29 +120,16 @@ ProgramPrice price(const RankProgram& program, const roofline::Hardware& hardwar
 
 ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
                    std::size_t first) {
-  ProgramPrice price;
-  price.steps = std::move(estimates);
-  std::map<int, Loads> operations;
-  Loads all(hardware);
-  for (std::size_t i = 0; i < price.steps.size(); ++i) {
-    const Step& step = program.steps[first + i];
-    const StepEstimate& made = price.steps[i];
-    operations.try_emplace(operation_of(program, step), hardware).first->second.add(step, made.price.time);
-    all.add(step, made.price.time);
-    price.sum += made.price.time;
-    price.wire_bytes += made.wire_bytes;
-    price.flops += made.flops;
-  }
-  for (const auto& [number, loads] : operations) {
-    price.math += loads.math();
-    price.comms += loads.comms();
-    price.total += loads.total();
-  }
-  if (program.program.operations.empty()) price.total = price.sum;  // each step converts the result of the last one
-  price.cores = all.cores();
-  price.links = all.links();
-  price.limiter = limiter_of(program, price, first);
-  return price;
+  std::vector<int> numbers(estimates.size());
+  std::iota(numbers.begin(), numbers.end(), static_cast<int>(first));
+  return price_of(program, numbers, std::move(estimates), hardware);
+}
+
+ProgramPrice price_of_steps(const RankProgram& program, const std::vector<int>& steps,
+                            const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware) {
+  std::vector<StepEstimate> made;
+  for (const int number : steps) made.push_back(estimates[static_cast<std::size_t>(number)]);
+  return price_of(program, steps, std::move(made), hardware);
 }
 
 Seconds ProgramPrice::busiest_link() const {

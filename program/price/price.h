@@ -44,6 +44,10 @@ ProgramPrice price(const RankProgram& program, const roofline::Hardware& hardwar
 ProgramPrice price(const RankProgram& program, std::vector<StepEstimate> estimates, const roofline::Hardware& hardware,
                    std::size_t first = 0);
 
+/// The same of some steps, by number, from the estimates of all steps.
+ProgramPrice price_of_steps(const RankProgram& program, const std::vector<int>& steps,
+                            const std::vector<StepEstimate>& estimates, const roofline::Hardware& hardware);
+
 /// True if `a` is better: the lower total, then the lower sum. Rounding differences count as ties.
 bool cheaper(const ProgramPrice& a, const ProgramPrice& b);
 

@@ -1,5 +1,7 @@
 #include "program/timetable/named.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "program/timetable/makers.h"
@@ -47,11 +49,13 @@ const TimetableRow& timetable_row(const std::string& name) {
   usage_error("unknown timetable \"{}\"; legal: {}", name, timetable_names());
 }
 
-std::string timetable_names() {
-  std::string names;
-  for (const TimetableRow& row : timetable_rows()) names.append(names.empty() ? "" : ", ").append(row.name);
+std::vector<std::string> every_timetable() {
+  std::vector<std::string> names;
+  for (const TimetableRow& row : timetable_rows()) names.emplace_back(row.name);
   return names;
 }
+
+std::string timetable_names() { return fmt::format("{}", fmt::join(every_timetable(), ", ")); }
 
 Timetable make_timetable(const TimetableRequest& request, const TaskCosts& costs) {
   const TimetableRow& row = timetable_row(request.name);

@@ -39,7 +39,8 @@ const std::vector<TimetableRow>& timetable_rows();
 /// The row with this name. Throws UsageError that lists the legal names.
 const TimetableRow& timetable_row(const std::string& name);
 
-/// The names of all timetables: "1f1b, gpipe, ...".
+/// The names of all timetables, in their order; and as text: "1f1b, gpipe, ...".
+std::vector<std::string> every_timetable();
 std::string timetable_names();
 
 /// Which timetable to make.

@@ -119,49 +119,107 @@ TEST(PlanSearch, TakesTheRolesThatTheAxesCarry) {
   EXPECT_EQ(batch_ranks(mesh.mesh, strategies[1]), 8);
 }
 
-/// The same winner in another way: prices every mesh and strategy alone and takes the lowest.
+roofline::Hardware v5p_under(const ChipMesh& each) {
+  return roofline::hardware_of(chip("v5p"), each.mesh, each.layout, DType::bf16);
+}
+
+PlanSpace space_of(const StepPlanner& planner, const std::vector<ChipMesh>& meshes, Bytes capacity) {
+  PlanSpace space{.meshes = meshes, .hardware_of = v5p_under};
+  space.closed.config = planner.run().config;
+  space.closed.tokens = static_cast<double>(planner.run().tokens);
+  space.closed.chips = meshes.front().mesh.ranks();
+  space.closed.rates = {chip("v5p").matmul, chip("v5p").link * 2};
+  space.closed.capacity = capacity;
+  return space;
+}
+
+/// The same winner in another way: prices every mesh and strategy alone, whole and under every policy, and takes the
+/// fastest that fits. Where the memory is large, nothing is computed again.
 TEST(PlanSearch, FindsTheFastestThatFits) {
   TransformerConfig config = sizes_of_model("llama3-8b");
   config.layers = 6;
   const StepPlanner planner({config, 65536, 2048});
-  const auto hardware_of = [](const ChipMesh& each) {
-    return roofline::hardware_of(chip("v5p"), each.mesh, each.layout, DType::bf16);
-  };
   const std::vector<ChipMesh> meshes = meshes_of(chip("v5p"), 64);
-  for (const Bytes capacity : {Bytes(96e9), Bytes(1e10), Bytes(3e9), Bytes(0)}) {
-    const std::vector<PlanCandidate> found = search_plans(planner, meshes, "", capacity, hardware_of);
-    ASSERT_FALSE(found.empty());
-
+  for (const Bytes capacity : {Bytes(96e9), Bytes(1e10), Bytes(0)}) {
+    PlanSpace space = space_of(planner, meshes, capacity);
+    space.micro_batches = 1;
+    const std::vector<PlanCandidate> found = search_plans(planner, space);
     double least = 1e9;
     std::size_t tried = 0;
     for (const ChipMesh& each : meshes) {
       for (const Strategy& strategy : strategies_on(each)) {
-        const PlannedStep step = planner.price(each.mesh, strategy, hardware_of(each));
-        EXPECT_GE(step.memory.others.value, step.memory.update.value);
-        const bool fits = capacity.value == 0 || step.memory.total() <= capacity;
-        if (fits) least = std::min(least, step.scheduled.value);
         ++tried;
+        for (const Remat remat : kRemats) {
+          const PlannedStep step = planner.price(each.mesh, strategy, v5p_under(each), {.remat = remat});
+          EXPECT_GE(step.memory.others.value, step.memory.update.value);
+          const bool fits = capacity.value == 0 || step.memory.total() <= capacity;
+          if (fits) least = std::min(least, step.scheduled.value);
+        }
       }
     }
-    EXPECT_EQ(found.size(), tried);
-    if (least < 1e9) {
-      EXPECT_EQ(found[0].keeps, capacity.value == 0 ? kUnknown : kKeepsAll);
-      EXPECT_FLOAT_EQ(static_cast<float>(found[0].step.scheduled.value), static_cast<float>(least));
-    } else {
-      EXPECT_NE(found[0].keeps, kKeepsAll);
+    ASSERT_EQ(found.size(), tried);
+    ASSERT_LT(least, 1e9);
+    EXPECT_TRUE(found[0].fits());
+    EXPECT_FLOAT_EQ(static_cast<float>(found[0].step.scheduled.value), static_cast<float>(least));
+    EXPECT_TRUE(capacity.value != 96e9 || found[0].step.form.remat == Remat::none);
+  }
+  EXPECT_FALSE(search_plans(planner, space_of(planner, meshes, Bytes(1)))[0].fits());
+}
+
+/// What does not fit whole fits with more micro-batches: a sixteenth of the tokens holds about a sixteenth.
+TEST(PlanSearch, CutsTheBatchWhereItDoesNotFit) {
+  TransformerConfig config = sizes_of_model("llama3-8b");
+  config.layers = 6;
+  const StepPlanner planner({config, Index{1} << 20, 2048});
+  const std::vector<ChipMesh> meshes{laid_over(chip("v5p"), AbstractMesh::parse("X=8"), {})};
+  PlanSpace space = space_of(planner, meshes, Bytes(3e10));
+  space.strategy = "fsdp=X";
+  space.remat = Remat::none;
+  const PlanCandidate made = search_plans(planner, space).at(0);
+  EXPECT_TRUE(made.fits());
+  EXPECT_GT(made.step.form.micro_batches, 1);
+  space.micro_batches = made.step.form.micro_batches / 2;
+  EXPECT_FALSE(search_plans(planner, space).at(0).fits()) << "the fewest that fit are taken";
+}
+
+/// Pricing only what the closed form finds fastest loses little: no pipeline of all that there are is much faster.
+TEST(PlanSearch, TheClosedFormChoosesGoodPipelines) {
+  TransformerConfig config = sizes_of_model("llama3-8b");
+  config.layers = 16;
+  const StepPlanner planner({config, Index{1} << 18, 2048});
+  const std::vector<ChipMesh> meshes = staged_meshes_of(chip("v5p"), 32, 8);
+  ASSERT_FALSE(meshes.empty());
+  const std::vector<PlanCandidate> found = search_plans(planner, space_of(planner, meshes, Bytes(0)));
+  double least = 1e9;
+  for (const ChipMesh& each : meshes) {
+    const Index stages = each.mesh.size("Z");
+    for (const Strategy& strategy : strategies_on(each)) {
+      for (const Index count : {stages, 2 * stages, 4 * stages}) {
+        const PlannedForm form{.micro_batches = count};
+        least = std::min(least, planner.price(each.mesh, strategy, v5p_under(each), form).scheduled.value);
+      }
     }
   }
-  const std::vector<PlanCandidate> none = search_plans(planner, meshes, "", Bytes(1), hardware_of);
-  EXPECT_FALSE(none[0].fits());
+  EXPECT_GE(found[0].step.scheduled.value, least * (1 - 1e-9));
+  EXPECT_LE(found[0].step.scheduled.value, least * 1.1);
+}
+
+TEST(PlanSearch, StagesLieOnATorusAxisOfTheirOwn) {
+  for (const ChipMesh& each : staged_meshes_of(chip("v5p"), 64, 8)) {
+    EXPECT_EQ(each.mesh.ranks(), 64);
+    EXPECT_LE(each.mesh.size("Z"), 8);
+    EXPECT_TRUE(each.mesh.axes_that_move().size() == 1 || each.layout.at("Z").size() == 1U);
+    for (const Strategy& strategy : strategies_on(each)) EXPECT_EQ(stage_axis(strategy, each.mesh), "Z");
+  }
+  EXPECT_TRUE(staged_meshes_of(chip("v5p"), 1, 8).empty());
 }
 
 /// Recomputation never removes the memory of gradients and new weights: 8.03e9 weights on one chip take 12
 /// bytes each.
 TEST(PlanSearch, NothingFitsWithoutRoomForGradients) {
   const StepPlanner planner({sizes_of_model("llama3-8b"), 1024, 1024});
-  const std::vector<PlanCandidate> found = search_plans(
-      planner, meshes_of(chip("v5p"), 1), "", Bytes(96e9),
-      [](const ChipMesh& each) { return roofline::hardware_of(chip("v5p"), each.mesh, each.layout, DType::bf16); });
+  const std::vector<PlanCandidate> found =
+      search_plans(planner, space_of(planner, meshes_of(chip("v5p"), 1), Bytes(96e9)));
   EXPECT_GT(found[0].step.memory.update.value, 16e9);
   EXPECT_FALSE(found[0].fits());
 }
@@ -170,9 +228,8 @@ TEST(PlanSearch, LeavesOutWhatSplitsTheBatchTooFar) {
   TransformerConfig config = sizes_of_model("llama3-8b");
   config.layers = 2;
   const StepPlanner planner({config, 16, 16});
-  const std::vector<PlanCandidate> found = search_plans(
-      planner, meshes_of(chip("v5p"), 64), "", Bytes(0),
-      [](const ChipMesh& each) { return roofline::hardware_of(chip("v5p"), each.mesh, each.layout, DType::bf16); });
+  const std::vector<PlanCandidate> found =
+      search_plans(planner, space_of(planner, meshes_of(chip("v5p"), 64), Bytes(0)));
   ASSERT_FALSE(found.empty());
   for (const PlanCandidate& each : found) EXPECT_LE(batch_ranks(each.step.mesh, each.step.strategy), 16);
 }

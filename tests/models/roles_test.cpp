@@ -64,6 +64,7 @@ std::string names(const std::vector<AxisRole>& roles) {
 TEST(Roles, HaveUsualAxes) {
   EXPECT_EQ(names(usual_roles("X")), "dp zero1 fsdp");
   EXPECT_EQ(names(usual_roles("Y")), "tp tp_seq tp_g");
+  EXPECT_EQ(names(usual_roles("Z")), "pp");
   EXPECT_EQ(names(usual_roles("pods")), "dp");
   EXPECT_EQ(names(usual_roles("data")), "dp zero1 fsdp");
   EXPECT_EQ(usual_axis(AxisRole::parse("zero1")), "X");

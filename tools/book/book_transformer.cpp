@@ -6,7 +6,6 @@
 #include "models/architecture/known_models.h"
 #include "roofline/machine/catalogue.h"
 #include "roofline/price/bounds.h"
-#include "runtime/base/check.h"
 #include "tools/book/book_rows.h"
 
 namespace shardline::tools {
@@ -15,13 +14,6 @@ namespace {
 using Names = std::vector<std::pair<std::string, double>>;
 
 constexpr Bytes kBf16{2};
-
-const Rematerialisation& policy_named(const std::string& name) {
-  for (const Rematerialisation& policy : rematerialisations()) {
-    if (policy.name == name) return policy;
-  }
-  throw Error(fmt::format("no policy {} of rematerialisation", name));
-}
 
 /// The model of exercise 4.1: heads of 128 make up D, and none are shared.
 std::vector<BookRow> counting_rows() {
@@ -75,14 +67,14 @@ std::vector<BookRow> activation_rows() {
            .quantity = "activations of 4e6 tokens, 20 of D a layer, bf16",
            .formula = "2 * 20 T D L",
            .names = names,
-           .value = activation_bytes(model, tokens, policy_named("all"), kBf16).value,
+           .value = activation_bytes(model, tokens, Remat::none, kBf16).value,
            .unit = "TB",
            .book = "84"},
           {.section = "4.4",
            .quantity = "activations of 4e6 tokens, the input of each layer, bf16",
            .formula = "2 T D L",
            .names = names,
-           .value = activation_bytes(model, tokens, policy_named("block"), kBf16).value,
+           .value = activation_bytes(model, tokens, Remat::block, kBf16).value,
            .unit = "TB",
            .book = "4.2"}};
 }
@@ -182,7 +174,8 @@ std::vector<BookRow> llama_memory(const TransformerConfig& model) {
   const auto chips = static_cast<double>(v5p.most_chips);
   const auto n = static_cast<double>(parameter_count(model));
   const double tokens = 4e6;
-  const Bytes checkpoints = activation_bytes(model, tokens, policy_named("four"), kBf16);
+  constexpr double kCheckpoints = 4;  // of d_model in each layer
+  const Bytes checkpoints = kBf16 * (kCheckpoints * tokens * static_cast<double>(model.d_model * model.layers));
   const Bytes all = Bytes(10 * n) + checkpoints;
   const Names sizes = {{"T", tokens}, {"D", 8192}, {"L", 80}};
   Names with_memory = sizes;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "models/architecture/known_models.h"
+#include "program/timetable/named.h"
 #include "runtime/base/check.h"
 #include "tools/options/number_option.h"
 #include "tools/output/output.h"
@@ -75,12 +76,24 @@ void add_training(CLI::App& command, PlanOptions& options) {
       options.utilisation);
   add_decimal_option(command, {.name = "--price-per-hour", .help = "Of a chip, in any currency; 0: not known"},
                      options.price_per_hour);
-  add_whole_option(command,
-                   {.name = "--stages", .help = "Stages of the pipeline in the closed form (default: 8 or fewer)"},
-                   options.stages);
-  add_whole_option(command,
-                   {.name = "--microbatches", .help = "Microbatches that go through it (default: 32 or fewer)"},
-                   options.microbatches);
+  add_whole_option(
+      command,
+      {.name = "--stages",
+       .help = "Stages of pipelines (default: 8 or fewer in the closed form, every power of 2 in a search)"},
+      options.stages);
+  add_whole_option(
+      command,
+      {.name = "--micro-batches",
+       .help = "Parts of a batch, one after the other (default: 32 or fewer in the closed form, else searched)"},
+      options.micro_batches);
+  command
+      .add_option("--timetable", options.timetable, "Of pipelines: " + timetable_names() + " (default: the fastest)")
+      ->check(not_empty());
+  command
+      .add_option("--remat", options.remat,
+                  "What stays of the forward pass: everything (none), products (matmuls), the residual stream (stream) "
+                  "or each layer's input (block); default: what repeats least and fits")
+      ->check(not_empty());
 }
 
 }  // namespace

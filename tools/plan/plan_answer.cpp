@@ -50,8 +50,7 @@ PlanAnswer answer_of(const PlanOptions& options) {
     answer.mixed.push_back(mixed_answer(question.closed, passes));
   }
   const StepPlanner planner(question.run);
-  answer.candidates = search_plans(planner, question.meshes, options.strategy, question.closed.capacity,
-                                   [&](const ChipMesh& mesh) { return question.hardware_of(mesh); });
+  answer.candidates = search_plans(planner, question.space(options));
   if (answer.candidates.empty()) refuse_batch(question, options.strategy);
   return answer;
 }
@@ -68,6 +67,17 @@ std::string passes_text(roofline::CountedPasses passes) {
       return "with the backward pass, activations gathered again";
   }
   throw Error("unknown passes");
+}
+
+std::string fits_text(const PlanCandidate& candidate) {
+  if (!candidate.knows_memory()) return "?";
+  return candidate.fits() ? "yes" : "no";
+}
+
+std::string form_text(const PlannedForm& form) {
+  std::string text = form.timetable.empty() ? "" : form.timetable + " ";
+  text += form.micro_batches == 1 ? "whole" : fmt::format("of {}", form.micro_batches);
+  return form.remat == Remat::none ? text : fmt::format("{}, {}", text, name_of(form.remat));
 }
 
 std::string laid_text(const PlanCandidate& candidate) {

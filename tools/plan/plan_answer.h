@@ -40,6 +40,11 @@ Json plan_record(const PlanAnswer& answer);
 std::string dims_text(const roofline::MixedMesh& mesh);
 /// The passes that a closed form counts, in words.
 std::string passes_text(roofline::CountedPasses passes);
+/// "yes" or "no"; "?" if the memory is not known.
+std::string fits_text(const PlanCandidate& candidate);
+/// How a candidate's step is computed: "whole", "of 4" micro-batches, "1f1b of 32"; then what stays, if not all:
+/// "whole, stream".
+std::string form_text(const PlannedForm& form);
 /// The mesh of a candidate on its torus: "{X:2048, Y:4} on 64x32 and 4".
 std::string laid_text(const PlanCandidate& candidate);
 

@@ -118,9 +118,9 @@ Section batch_section(const PlanAnswer& answer) {
 }
 
 Section strategies_section(const PlanAnswer& answer) {
-  Table table{{"strategy", "mesh", "fits", "bound", "T_math", "T_comms", "idle", "state a chip"}, {}, 4};
+  Table table{{"strategy", "mesh", "remat", "bound", "T_math", "T_comms", "idle", "state a chip"}, {}, 4};
   for (const StrategyAnswer& each : answer.strategies) {
-    table.rows.push_back({each.name, each.mesh, each.keeps.empty() ? "no" : each.keeps, each.bound,
+    table.rows.push_back({each.name, each.mesh, each.keeps.empty() ? "no room" : each.keeps, each.bound,
                           to_string(each.math), to_string(each.comms), each.idle.value > 0 ? to_string(each.idle) : "",
                           to_string(each.state)});
   }
@@ -140,21 +140,23 @@ Section strategies_section(const PlanAnswer& answer) {
 }
 
 Section candidates_section(const PlanAnswer& answer) {
-  Table table{
-      {"mesh, on torus axes", "strategy", "limiter", "fits", "lower", "scheduled", "upper", "exposed", "memory"},
-      {},
-      4};
+  Table table{{"mesh, on torus axes", "strategy", "batch, remat", "limiter", "fits", "lower", "scheduled", "upper",
+               "exposed", "idle", "memory"},
+              {},
+              5};
   for (std::size_t i = 0; i < std::min(kMostCandidates, answer.candidates.size()); ++i) {
     const PlanCandidate& each = answer.candidates[i];
     const PlannedStep& step = each.step;
-    table.rows.push_back({laid_text(each), to_string(step.strategy), std::string(name_of(step.limiter)),
-                          each.fits() ? each.keeps : "no", to_string(step.lower), to_string(step.scheduled),
-                          to_string(step.upper), to_string(step.exposed), to_string(step.memory.total())});
+    table.rows.push_back({laid_text(each), to_string(step.strategy), form_text(step.form),
+                          std::string(name_of(step.limiter)), fits_text(each), to_string(step.lower),
+                          to_string(step.scheduled), to_string(step.upper), to_string(step.exposed),
+                          step.idle.value > 0 ? to_string(step.idle) : "", to_string(step.memory.total())});
   }
   return {"The whole step priced",
           {Paragraph{fmt::format(
                "Forward, backward and AdamW of all {} layers, the collectives of the derived programs. lower: "
-               "the busiest resource alone; upper: nothing overlapped; exposed: waiting for collectives.",
+               "the busiest resource alone; upper: nothing overlapped; exposed: waiting for collectives; idle: stages "
+               "waiting for each other.",
                answer.question.run.config.layers)},
            table}};
 }
@@ -238,14 +240,14 @@ Page plan_page(const PlanAnswer& answer) {
   const roofline::Hardware hardware = question.hardware_of({best.step.mesh, best.layout, {}});
   const StepPlanner planner(question.run);
   OperationsView view;
-  view.rows = planned_rows(planner.kinds(best.step.mesh, best.step.strategy, hardware));
+  view.rows = planned_rows(planner.kinds(best.step.mesh, best.step.strategy, hardware, best.step.form));
   view.hardware = &hardware;
   view.source = "of " + question.hardware_name;
   view.run = "step";
   view.whole = {"whole step", best.step.scheduled, std::nullopt};
   page.sections.push_back(bars_section(view));
   page.sections.push_back(roofline_section(view));
-  const PlannedTimeline timeline = planner.timeline(best.step.mesh, best.step.strategy, hardware);
+  const PlannedTimeline timeline = planner.timeline(best.step.mesh, best.step.strategy, hardware, best.step.form);
   page.sections.push_back(planned_timeline(timeline));
   page.sections.push_back(operations_section(view));
   page.sections.push_back(program_section(lines_of(timeline.program)));

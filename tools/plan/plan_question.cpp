@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/architecture/known_models.h"
+#include "program/timetable/named.h"
 #include "roofline/machine/torus.h"
 #include "runtime/base/check.h"
 #include "runtime/base/lists.h"
@@ -16,6 +17,7 @@ namespace shardline::tools {
 namespace {
 
 constexpr Index kMostTokens = Index{1} << 36;
+constexpr Index kMostStages = 32;  ///< that a search tries
 constexpr Index kMostSequence = Index{1} << 20;
 
 Index positive(const std::string& option, const std::string& text) {
@@ -47,6 +49,8 @@ void check_machine(const PlanOptions& options) {
           options.chips.value_or(0), options.pods);
   require(options.strategy.empty() || !options.common.mesh.empty(), "--strategy {}: needs --mesh, whose axes it names",
           options.strategy);
+  if (!options.timetable.empty()) timetable_row(options.timetable);  // refuses unknown names
+  if (!options.remat.empty()) remat_named(options.remat);
   require(options.chips || !options.common.mesh.empty() || !options.torus.empty(),
           "no machine to plan for: give --chips N, --torus AxBxC or --mesh X=N,Y=M");
 }
@@ -127,16 +131,26 @@ void put_meshes(PlanQuestion& question, const PlanOptions& options) {
 void keep_known_axes(PlanQuestion& question) {
   if (!question.given || question.fixed) return;
   const std::map<Axis, std::string>& known = question.given->machine.axes;
-  std::vector<ChipMesh> kept;
-  for (const ChipMesh& each : question.meshes) {
-    const Axes axes = each.mesh.axes_that_move();
-    if (std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) { return known.count(axis) > 0; })) {
-      kept.push_back(each);
-    }
+  for (std::vector<ChipMesh>* meshes : {&question.meshes, &question.staged}) {
+    std::erase_if(*meshes, [&](const ChipMesh& each) {
+      const Axes axes = each.mesh.axes_that_move();
+      return !std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) { return known.count(axis) > 0; });
+    });
   }
-  require(!kept.empty(), "--machine {}: has no link for axis {} of {} ranks; --mesh names the axes it has",
+  require(!question.meshes.empty(), "--machine {}: has no link for axis {} of {} ranks; --mesh names the axes it has",
           question.given->file, fmt::join(usual_axes(), " or "), question.chips);
-  question.meshes = kept;
+}
+
+/// Meshes with stages: so many of them as --stages says, or up to one for each layer.
+void put_staged(PlanQuestion& question, const PlanOptions& options) {
+  if (question.fixed) return;
+  const roofline::Chip none{};
+  const Index most = options.stages.value_or(std::min<Index>(question.run.config.layers, kMostStages));
+  question.staged = staged_meshes_of(question.chip == nullptr ? none : *question.chip,
+                                     roofline::power_of_two_below(question.chips), most);
+  const Axis axis = usual_axis(stage_role());
+  std::erase_if(question.staged,
+                [&](const ChipMesh& each) { return options.stages && each.mesh.size(axis) != *options.stages; });
 }
 
 void add_pods(PlanQuestion& question, Index pods) {
@@ -144,10 +158,12 @@ void add_pods(PlanQuestion& question, Index pods) {
   require(question.chip != nullptr && question.chip->between_pods.value > 0,
           "--pods {}: what joins pods of {} is not known; of v3, v4p, v5p, v5e and v6e it is", pods,
           question.hardware_name);
-  for (ChipMesh& each : question.meshes) each = joined_pods(each, pods);
+  for (std::vector<ChipMesh>* meshes : {&question.meshes, &question.staged}) {
+    for (ChipMesh& each : *meshes) each = joined_pods(each, pods);
+  }
 }
 
-/// Stages and microbatches of the pipeline: as given, else what model, chips and batch have room
+/// Stages and micro-batches of the closed form's pipeline: as given, else what model, chips and batch have room
 /// for.
 void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const PlanOptions& options) {
   const Index layers = question.run.config.layers;
@@ -157,9 +173,10 @@ void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const P
           "--stages {}: a power of two from 1 to {}, of {} layers on {} chips", closed.stages, most, layers,
           closed.mesh_chips());
   const Index sequences = question.run.tokens / question.run.sequence;
-  closed.microbatches = options.microbatches.value_or(std::min<Index>(32, sequences));
-  require(closed.microbatches <= sequences, "--microbatches {}: from 1 to {}, the sequences of a batch",
-          closed.microbatches, sequences);
+  closed.micro_batches = options.micro_batches.value_or(std::min<Index>(32, sequences));
+  require(closed.micro_batches <= sequences && question.run.tokens % closed.micro_batches == 0,
+          "--micro-batches {}: a divisor of the {} tokens of a batch, from 1 to {}, its sequences",
+          closed.micro_batches, question.run.tokens, sequences);
 }
 
 /// The number of torus axes for FSDP and for tensor parallelism: from the given mesh or torus; else
@@ -234,6 +251,16 @@ DType dtype_for(const PlanOptions& options, bool is_chip) {
 
 }  // namespace
 
+PlanSpace PlanQuestion::space(const PlanOptions& options) const {
+  PlanSpace space{.meshes = meshes, .strategy = options.strategy, .micro_batches = options.micro_batches};
+  space.meshes.insert(space.meshes.end(), staged.begin(), staged.end());
+  if (!options.remat.empty()) space.remat = remat_named(options.remat);
+  space.timetable = options.timetable;
+  space.closed = closed;
+  space.hardware_of = [this](const ChipMesh& mesh) { return hardware_of(mesh); };
+  return space;
+}
+
 roofline::Hardware PlanQuestion::hardware_of(const ChipMesh& each) const {
   if (given) return roofline::hardware_of(given->machine, each.mesh, run.dtype);
   if (chip == nullptr) return roofline::hardware_named(hardware_name, each.mesh, run.dtype);
@@ -264,6 +291,7 @@ PlanQuestion question_of(const PlanOptions& options) {
   if (question.run.dtype == DType::f64) question.run.optimizer = DType::f64;
   put_batch(question, options);
   put_meshes(question, options);
+  put_staged(question, options);
   keep_known_axes(question);
   question.closed.pods = options.pods;
   add_pods(question, options.pods);

@@ -29,8 +29,10 @@ struct PlanOptions {
   double utilisation = 0.4;   ///< share of the chips' peak, for the days of training
   double price_per_hour = 0;  ///< of a chip; 0: not known
   Index pods = 1;
-  std::optional<Index> stages;  ///< of the pipeline
-  std::optional<Index> microbatches;
+  std::optional<Index> stages;         ///< of pipelines
+  std::optional<Index> micro_batches;  ///< of a step
+  std::string timetable;               ///< of stages; empty: the fastest
+  std::string remat;                   ///< empty: what repeats least and fits
   std::string report;
 };
 
@@ -43,10 +45,13 @@ struct PlanQuestion {
   const roofline::Chip* chip = nullptr;
   std::optional<GivenMachine> given;
   std::vector<ChipMesh> meshes;  ///< to search, pods included
+  std::vector<ChipMesh> staged;  ///< the same with an axis of stages, unless one mesh is given
   bool fixed = false;            ///< mesh or torus were given
   BytesPerSecond link;           ///< one torus axis, both ways; or the slowest link
   std::vector<std::string> remarks;
 
+  /// What to search: meshes, the mesh's strategy if one is given, and the form of the step as far as it is given.
+  PlanSpace space(const PlanOptions& options) const;
   /// The hardware of the ranks of one of the meshes.
   roofline::Hardware hardware_of(const ChipMesh& mesh) const;
 };

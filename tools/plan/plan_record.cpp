@@ -48,28 +48,32 @@ Json candidate_json(const PlanCandidate& candidate) {
   return {{"mesh", mesh_json(step.mesh)},
           {"torus_axes", candidate.layout},
           {"strategy", to_string(step.strategy)},
+          {"timetable", step.form.timetable.empty() ? Json(nullptr) : Json(step.form.timetable)},
+          {"micro_batches", step.form.micro_batches},
+          {"remat", name_of(step.form.remat)},
           {"step_s", {{"lower", step.lower.value}, {"upper", step.upper.value}, {"scheduled", step.scheduled.value}}},
           {"t_math_s", step.math.value},
           {"t_comms_s", step.comms.value},
           {"exposed_s", step.exposed.value},
+          {"idle_s", step.idle.value},
           {"attention_s", step.attention.value},
           {"limiter", name_of(step.limiter)},
           {"memory_bytes",
            {{"weights", step.memory.weights.value},
             {"optimizer", step.memory.optimizer.value},
             {"others", step.memory.others.value}}},
-          {"fits", candidate.keeps == kUnknown ? Json(nullptr) : Json(candidate.fits())},
-          {"keeps", candidate.fits() ? Json(candidate.keeps) : Json(nullptr)}};
+          {"flops", {{"model", (step.flops - step.repeated).value}, {"repeated", step.repeated.value}}},
+          {"fits", candidate.knows_memory() ? Json(candidate.fits()) : Json(nullptr)}};
 }
 
 Json memory_json(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
   const auto weights = static_cast<double>(answer.parameters.total());
   Json activations = Json::object();
-  for (const Rematerialisation& policy : rematerialisations()) {
-    activations[policy.name] =
-        activation_bytes(question.run.config, static_cast<double>(question.run.tokens), policy, question.closed.element)
-            .value;
+  const auto tokens = static_cast<double>(question.run.tokens);
+  for (const Remat remat : kRemats) {
+    const Bytes kept = activation_bytes(question.run.config, tokens, remat, question.closed.element);
+    activations[std::string(name_of(remat))] = kept.value;
   }
   return {{"weights", question.closed.element.value * weights},
           {"optimizer", static_cast<double>(2 * size_of(question.run.optimizer)) * weights},

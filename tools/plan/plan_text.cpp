@@ -96,9 +96,9 @@ std::string memory_text(const PlanAnswer& answer) {
   text += line(fmt::format("weights in {}", name_of(question.run.dtype)), element * weights);
   text += line(fmt::format("optimizer, two moments in {}", name_of(question.run.optimizer)),
                Bytes(static_cast<double>(2 * size_of(question.run.optimizer))) * weights);
-  for (const Rematerialisation& policy : rematerialisations()) {
-    text += line(fmt::format("activations, \"{}\": {}", policy.name, policy.keeps),
-                 activation_bytes(config, static_cast<double>(question.run.tokens), policy, element));
+  for (const Remat remat : kRemats) {
+    text += line(fmt::format("activations, --remat {}: {}", name_of(remat), what_stays(remat)),
+                 activation_bytes(config, static_cast<double>(question.run.tokens), remat, element));
   }
   text += fmt::format("  keys and values of a token: {} in {}, {} in int8\n",
                       to_string(kv_cache_per_token(config, element)), name_of(question.run.dtype),
@@ -131,10 +131,10 @@ std::string closed_form_text(const PlanAnswer& answer) {
       "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
       "moves\n    over X and Y adds\n\n";
   text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", "strategy", "mesh", "T_math", "T_comms",
-                      "state", "fits", "idle", "bound");
+                      "state", "remat", "idle", "bound");
   for (const StrategyAnswer& each : answer.strategies) {
     text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", each.name, each.mesh, to_string(each.math),
-                        to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no" : each.keeps,
+                        to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no room" : each.keeps,
                         each.idle.value > 0 ? to_string(each.idle) : "-", each.bound);
   }
   return text + explained_words(text) + mixed_text(answer);
@@ -160,13 +160,31 @@ std::string comparison(const std::vector<PlanCandidate>& listed) {
 
 /// If more ranks split the batch than it has sequences, some of them must split sequences.
 std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
-  const Index sequences = std::max<Index>(1, answer.question.run.tokens / answer.question.run.sequence);
+  const Index tokens = answer.question.run.tokens / step.form.micro_batches;
+  const Index sequences = std::max<Index>(1, tokens / answer.question.run.sequence);
   const Index ranks = batch_ranks(step.mesh, step.strategy);
   if (ranks <= sequences) return "";
   return fmt::format(
-      "The batch has {} sequence{} and is split over {} ranks: these must be {} x {}, the second of them context "
+      "{} has {} sequence{} and is split over {} ranks: these must be {} x {}, the second of them context "
       "parallelism,\nwhose gathers of keys and values are not priced.\n",
-      sequences, sequences == 1 ? "" : "s", ranks, sequences, (ranks + sequences - 1) / sequences);
+      step.form.micro_batches == 1 ? "The batch" : "A micro-batch", sequences, sequences == 1 ? "" : "s", ranks,
+      sequences, (ranks + sequences - 1) / sequences);
+}
+
+/// In words: what rematerialisation adds, and how long the stages wait.
+std::string repeated_text(const PlannedStep& step) {
+  std::string text;
+  if (step.form.remat != Remat::none) {
+    text += fmt::format("With --remat {} it computes {:.1f}% of its FLOPs again; the times count them.\n",
+                        name_of(step.form.remat), 100 * (step.repeated / step.flops));
+  }
+  if (!step.form.timetable.empty()) {
+    text += fmt::format(
+        "Its stages wait for each other {:.1f}% of the step on average, by timetable {} with {} micro-batch{}.\n",
+        100 * (step.idle / step.scheduled), step.form.timetable, step.form.micro_batches,
+        step.form.micro_batches == 1 ? "" : "es");
+  }
+  return text;
 }
 
 std::string priced_text(const PlanAnswer& answer) {
@@ -175,38 +193,33 @@ std::string priced_text(const PlanAnswer& answer) {
       answer.candidates.begin() + static_cast<std::ptrdiff_t>(std::min(kListedCandidates, answer.candidates.size())));
   std::string text = fmt::format(
       "\n(b) The whole step priced: forward, backward, AdamW, {} layer{}, the collectives of the derived programs;\n"
-      "    first those that fit with all they hold, the fastest first; T_comms is of the busiest link\n\n",
+      "    first those that fit, the fastest first; stages by simulated timetables; T_comms is of the busiest link\n\n",
       answer.question.run.config.layers, answer.question.run.config.layers == 1 ? "" : "s");
-  text += fmt::format("{:<32} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
-                      "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
+  text +=
+      fmt::format("{:<32} {:<22} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
+                  "batch, remat", "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
   for (const PlanCandidate& each : listed) {
     const PlannedStep& step = each.step;
-    text += fmt::format("{:<32} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", laid_text(each),
-                        to_string(step.strategy), to_string(step.lower), to_string(step.scheduled),
-                        to_string(step.upper), to_string(step.comms), name_of(step.limiter),
-                        to_string(step.memory.total()), each.fits() ? each.keeps : "no");
+    text += fmt::format("{:<32} {:<22} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", laid_text(each),
+                        to_string(step.strategy), form_text(step.form), to_string(step.lower),
+                        to_string(step.scheduled), to_string(step.upper), to_string(step.comms), name_of(step.limiter),
+                        to_string(step.memory.total()), fits_text(each));
   }
   if (answer.candidates.size() > listed.size()) {
     text += fmt::format("(and {} more)\n", answer.candidates.size() - listed.size());
   }
   const PlanCandidate& best = answer.candidates[0];
   text += "\n" + comparison(listed);
-  if (!best.fits()) {
-    text += "None fits, whatever is computed again.\n";
-  } else if (best.keeps == kUnknown) {
-    text += "What a rank's memory holds is not known.\n";
-  } else if (best.keeps != kKeepsAll) {
-    text += fmt::format(
-        "Keeping everything takes {}; with policy \"{}\" it fits, and what it computes again is not in these times.\n",
-        to_string(best.step.memory.total()), best.keeps);
-  }
+  text += repeated_text(best.step);
+  if (!best.fits()) text += "None fits, whatever is computed again.\n";
+  if (!best.knows_memory()) text += "What a rank's memory holds is not known.\n";
   const Index chips = best.step.mesh.ranks();
-  text +=
-      fmt::format("At {} a step {} tokens take {}: {:.1f}% of the peak of {} chip{} by what each computes.\n",
-                  to_string(best.step.scheduled), count(answer.options.tokens),
-                  days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
-                  100 * (best.step.flops / answer.question.closed.rates.compute / best.step.scheduled), chips,
-                  chips == 1 ? "" : "s");
+  text += fmt::format(
+      "At {} a step {} tokens take {}: {:.1f}% of the peak of {} chip{} by the model's work on each.\n",
+      to_string(best.step.scheduled), count(answer.options.tokens),
+      days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
+      100 * ((best.step.flops - best.step.repeated) / answer.question.closed.rates.compute / best.step.scheduled),
+      chips, chips == 1 ? "" : "s");
   return text + context_text(answer, best.step);
 }
 

@@ -341,6 +341,30 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   EXPECT_NEAR(in_memory.total.value, computing + cut + moving, 1e-9) << "moving that needs the core is not hidden";
 }
 
+/// The rank is at one step at a time. What it waits for is at the collective, and what it computes at the computation.
+TEST(ScheduledTime, IsSharedByTheSteps) {
+  const TrainingStep step = small_training_step(true, false, 3);
+  for (const auto& [mesh, strategy] : kLayouts) {
+    for (const bool frees : {true, false}) {
+      SCOPED_TRACE(std::string(mesh) + " " + strategy);
+      const RankProgram program = partitioned(step.model.program, mesh, strategy);
+      const auto [estimates, computing, moving] = evenly_priced(program);
+      const ScheduledTime time =
+          scheduled_time(program, schedule(program, machine(program, frees), {}), estimates, machine(program, frees));
+      double all = 0;
+      double at_collectives = 0;
+      for (std::size_t i = 0; i < program.steps.size(); ++i) {
+        all += time.taken[i].value;
+        if (communicates(program.steps[i].kind)) at_collectives += time.taken[i].value;
+      }
+      EXPECT_NEAR(all, time.total.value, 1e-9);
+      EXPECT_NEAR(at_collectives, time.exposed.value, 1e-9);
+      const ScheduledTime apart = scheduled_time(program, in_order(program), estimates, machine(program, frees));
+      for (std::size_t i = 0; i < program.steps.size(); ++i) EXPECT_EQ(apart.taken[i], estimates[i].price.time);
+    }
+  }
+}
+
 /// A product of 1 s in panels beside half a second of moving. FLOPs are 0, so one panel is the whole product.
 TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
   const TrainingStep step = small_training_step(true, false, 1);

@@ -1,0 +1,200 @@
+#include "models/planning/chip_mesh.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "roofline/machine/torus.h"
+#include "runtime/base/check.h"
+
+namespace shardline {
+namespace {
+
+/// The usual axes with these sizes, after an axis of `stages`. Axes of one chip are dropped; for a single chip the
+/// first usual axis stays.
+AbstractMesh mesh_of(const std::vector<Index>& sizes, Index stages = 1) {
+  std::vector<std::pair<Axis, Index>> axes;
+  if (stages > 1) axes.emplace_back(usual_axis(stage_role()), stages);
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    if (sizes[a] > 1) axes.emplace_back(usual_axes()[a], sizes[a]);
+  }
+  if (axes.empty()) axes.emplace_back(usual_axes().front(), 1);
+  return AbstractMesh(axes);
+}
+
+/// Drops sides of one chip.
+std::vector<Index> longer_than_one(std::vector<Index> sides) {
+  sides.erase(std::remove(sides.begin(), sides.end(), Index{1}), sides.end());
+  return sides;
+}
+
+/// All ways to share `all` torus axes among mesh axes; each gets at least one.
+std::vector<std::vector<int>> shares(int all, std::size_t axes) {
+  if (axes == 0) return {{}};
+  if (axes == 1) return {{all}};
+  std::vector<std::vector<int>> ways;
+  for (int first = 1; first < all; ++first) {
+    for (const std::vector<int>& others : shares(all - first, axes - 1)) {
+      ways.push_back({first});
+      ways.back().insert(ways.back().end(), others.begin(), others.end());
+    }
+  }
+  return ways;
+}
+
+/// Lays each axis of `mesh` over its number of torus axes of a chip. None if they are too short.
+std::optional<roofline::TorusLayout> torus_layout(const roofline::Chip& chip, const AbstractMesh& mesh,
+                                                  const std::vector<int>& share) {
+  roofline::TorusLayout layout;
+  const Axes axes = mesh.axes_that_move();
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const auto sides = torus_sides(chip, mesh.size(axes[a]), share[a]);
+    if (!sides) return std::nullopt;
+    layout[axes[a]] = longer_than_one(*sides);
+  }
+  return layout;
+}
+
+/// Adds a mesh, unless the list has the same one.
+void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
+  const auto same = [&](const ChipMesh& other) {
+    return other.layout == made.layout && other.mesh.to_string() == made.mesh.to_string();
+  };
+  if (std::none_of(meshes.begin(), meshes.end(), same)) meshes.push_back(made);
+}
+
+/// Adds a mesh over every share of the chip's torus axes on which it has room. An axis of stages takes one of them.
+void add_every_way(std::vector<ChipMesh>& meshes, const roofline::Chip& chip, const AbstractMesh& mesh) {
+  ChipMesh made = chip_mesh(mesh);
+  if (chip.torus_axes == 0) {
+    add_new(meshes, made);
+    return;
+  }
+  const Axes moving = mesh.axes_that_move();
+  const bool staged = !moving.empty() && moving.front() == usual_axis(stage_role());
+  for (const std::vector<int>& share : shares(chip.torus_axes, moving.size())) {
+    if (staged && moving.size() > 1 && share.front() > 1) continue;
+    const auto layout = torus_layout(chip, mesh, share);
+    if (!layout) continue;
+    made.layout = *layout;
+    add_new(meshes, made);
+  }
+}
+
+}  // namespace
+
+ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
+
+ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
+  std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
+  for (const Axis& axis : pod.mesh.axes()) axes.emplace_back(axis, pod.mesh.size(axis));
+  ChipMesh joined{AbstractMesh(axes), pod.layout, pod.roles};
+  joined.roles[kPodAxis] = {role_between_pods()};
+  return joined;
+}
+
+std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
+  std::vector<ChipMesh> meshes;
+  for (const std::vector<Index>& sizes : power_factors(chips, usual_axes().size())) {
+    add_every_way(meshes, chip, mesh_of(sizes));
+  }
+  return meshes;
+}
+
+std::vector<ChipMesh> staged_meshes_of(const roofline::Chip& chip, Index chips, Index most) {
+  std::vector<ChipMesh> meshes;
+  for (Index stages = 2; stages <= std::min(chips, most); stages *= 2) {
+    if (chips % stages != 0) break;
+    for (const std::vector<Index>& sizes : power_factors(chips / stages, usual_axes().size())) {
+      add_every_way(meshes, chip, mesh_of(sizes, stages));
+    }
+  }
+  return meshes;
+}
+
+std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
+  std::vector<ChipMesh> meshes;
+  const std::vector<Index> sides = longer_than_one(torus);
+  const std::size_t axes = usual_axes().size();
+  std::size_t choices = 1;
+  for (std::size_t side = 0; side < sides.size(); ++side) choices *= axes;
+  for (std::size_t choice = 0; choice < choices; ++choice) {
+    std::vector<Index> sizes(axes, 1);
+    roofline::TorusLayout layout;
+    std::size_t digits = choice;  // one digit per side of the torus: the mesh axis that takes it
+    for (const Index side : sides) {
+      sizes[digits % axes] *= side;
+      layout[usual_axes()[digits % axes]].push_back(side);
+      digits /= axes;
+    }
+    ChipMesh made = chip_mesh(mesh_of(sizes));
+    made.layout = layout;
+    add_new(meshes, made);
+  }
+  return meshes;
+}
+
+ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts) {
+  ChipMesh made = chip_mesh(mesh);
+  if (chip.torus_axes == 0) return made;
+  const Axes axes = mesh.axes_that_move();
+  int used = 0;
+  for (const Axis& axis : axes) {
+    const auto given = counts.find(axis);
+    const bool first = axis == axes.front();
+    const int own = given != counts.end() ? given->second
+                    : first               ? std::max(1, chip.torus_axes + 1 - static_cast<int>(axes.size()))
+                                          : 1;
+    require(own >= 1, "mesh axis {}: {} torus axes; at least 1", axis, own);
+    used += own;
+    const auto sides = roofline::torus_sides(chip, mesh.size(axis), own);
+    require(sides.has_value(), "mesh axis {}: {} chips do not lie on {} torus ax{} of {}, whose axes have at most {}",
+            axis, mesh.size(axis), own, own == 1 ? "is" : "es", chip.name, chip.wraps_at);
+    made.layout[axis] = longer_than_one(*sides);
+  }
+  require(used <= chip.torus_axes, "the axes of mesh {} take {} torus axes, {} has {}", mesh.to_string(), used,
+          chip.name, chip.torus_axes);
+  return made;
+}
+
+ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh) {
+  require(element_count(torus) == mesh.ranks(), "mesh {} has {} chips, torus {} has {}", mesh.to_string(), mesh.ranks(),
+          fmt::join(torus, "x"), element_count(torus));
+  ChipMesh made = chip_mesh(mesh);
+  std::vector<Index> left = longer_than_one(torus);
+  for (const Axis& axis : mesh.axes_that_move()) {
+    // The torus sides whose product is the axis, in torus order. There are at most eight sides.
+    std::vector<std::size_t> taken;
+    for (std::size_t choice = 1; choice < (std::size_t{1} << left.size()) && taken.empty(); ++choice) {
+      Index ranks = 1;
+      for (std::size_t a = 0; a < left.size(); ++a) ranks *= (choice >> a & 1) == 1 ? left[a] : 1;
+      if (ranks != mesh.size(axis)) continue;
+      for (std::size_t a = left.size(); a-- > 0;) {
+        if ((choice >> a & 1) == 1) taken.push_back(a);
+      }
+    }
+    require(!taken.empty(), "mesh axis {} has {} chips, which no whole axes of torus {} make", axis, mesh.size(axis),
+            fmt::join(torus, "x"));
+    for (const std::size_t a : taken) {
+      made.layout[axis].insert(made.layout[axis].begin(), left[a]);
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(a));
+    }
+  }
+  return made;
+}
+
+std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy) {
+  if (!strategy.empty()) return {parse_strategy(strategy, mesh.mesh)};
+  return strategies_of({.mesh = mesh.mesh, .roles = mesh.roles});
+}
+
+Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy) {
+  Index ranks = 1;
+  for (const auto& [axis, role] : strategy) {
+    if (splits_batch(role.row())) ranks *= mesh.size(axis);
+  }
+  return ranks;
+}
+
+}  // namespace shardline

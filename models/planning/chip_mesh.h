@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/strategy/strategy_space.h"
+#include "models/strategy/usual_axes.h"
+#include "roofline/machine/catalogue.h"
+
+namespace shardline {
+
+/// A mesh of chips, the torus axes under its axes, and the possible roles of its axes.
+struct ChipMesh {
+  AbstractMesh mesh;
+  roofline::TorusLayout layout;
+  AxisRoles roles;
+};
+
+/// A mesh without a torus, with searched_roles().
+ChipMesh chip_mesh(const AbstractMesh& mesh);
+
+/// The same mesh in each of `pods` pods: one more axis, before the others, with role_between_pods().
+ChipMesh joined_pods(const ChipMesh& pod, Index pods);
+
+/// Every mesh of usual_axes() with `chips` chips, a power of two. All axes are powers of two, over every share
+/// of the chip's torus axes. Leaves out axes of one chip. Empty if the chip's torus is too small.
+std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
+
+/// Every mesh of usual_axes() made of whole axes of a torus of these lengths.
+std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
+
+/// Meshes of usual_axes() with an axis of 2 to `most` stages before them, a power of two, of `chips` chips in all. On
+/// a torus the stages lie on one torus axis of their own. Empty if there is no room for such a mesh.
+std::vector<ChipMesh> staged_meshes_of(const roofline::Chip& chip, Index chips, Index most);
+
+/// `mesh` over torus axes. `counts` gives the number of torus axes of each mesh axis. By default a single axis
+/// gets all of them; of several axes the first gets all but one. Throws UsageError if the chip does not have so
+/// many torus axes, or no torus of this shape.
+ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts);
+
+/// A mesh whose axes are products of whole axes of a torus of these lengths, if possible neighbours in their
+/// order. Throws UsageError if the sizes do not factor in this way.
+ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
+
+/// Every way to give each axis one of its roles, or only `strategy` in the form of parse_strategy().
+std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy = "");
+
+/// The number of ranks over which a strategy splits the batch.
+Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy);
+
+}  // namespace shardline

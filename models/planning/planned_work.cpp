@@ -1,0 +1,46 @@
+#include "models/planning/planned_work.h"
+
+namespace shardline {
+namespace {
+
+/// True if the step computes an array again that rematerialisation did not keep.
+bool repeats(const RankProgram& program, const Step& step) {
+  return std::any_of(step.results.begin(), step.results.end(),
+                     [&](VersionId v) { return program.array_of(v).repeats >= 0; });
+}
+
+}  // namespace
+
+Seconds PlannedWork::busiest_link() const {
+  Seconds most;
+  for (const auto& [link, time] : links) most = std::max(most, time);
+  return most;
+}
+
+roofline::Limiter PlannedWork::limiter() const { return largest_share(busiest_link() > math ? moving : computing); }
+
+PlannedWork work_of(const PricedSteps& priced, const std::vector<int>& steps) {
+  const ProgramPrice price = price_of_steps(priced.program, steps, priced.estimates, priced.hardware);
+  PlannedWork work{.upper = price.sum, .math = price.math, .cores = price.cores, .flops = price.flops};
+  work.links = price.links;
+  for (const int number : steps) {
+    const auto i = static_cast<std::size_t>(number);
+    const Step& step = priced.program.steps[i];
+    const roofline::Price& each = priced.estimates[i].price;
+    const bool moves = communicates(step.kind);
+    (moves ? work.moving : work.computing)[each.limiter] += each.time;
+    work.taken += priced.taken[i];
+    if (moves) work.exposed += priced.taken[i];
+    work.attention += priced.attention[i];
+    if (repeats(priced.program, step)) work.repeated += priced.estimates[i].flops;
+  }
+  return work;
+}
+
+roofline::Limiter largest_share(const std::map<roofline::Limiter, Seconds>& shares) {
+  const auto by_time = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto found = std::max_element(shares.begin(), shares.end(), by_time);
+  return found == shares.end() ? roofline::Limiter::latency : found->first;
+}
+
+}  // namespace shardline

@@ -28,6 +28,7 @@ namespace {
 struct Arguments {
   std::string mesh = {};                     ///< empty: all ranks on axis Z
   std::vector<std::string> strategies = {};  ///< empty: pp=Z
+  std::vector<std::string> inside = {};      ///< axes within a host, where messages take no more than their latency
   std::vector<std::string> timetables = {};  ///< empty: all
   bool fastest = false;                      ///< one line for each strategy: the fastest of all that fits
   Index micro_batches = 16;                  ///< if `fastest`: the most
@@ -95,9 +96,10 @@ roofline::Hardware sleeping_machine(const Arguments& arguments, const RankProgra
   }
   hardware.kernels["sleep"] = rate;
   for (const Axis& axis : mesh.axes()) {
+    const bool inside = std::count(arguments.inside.begin(), arguments.inside.end(), axis) > 0;
     hardware.links[axis] = {.latency = Seconds(arguments.latency * 1e-3),
-                            .bandwidth = BytesPerSecond(arguments.bandwidth * 1e6),
-                            .switched = false};  // a wire to each neighbour, as in the lab
+                            .bandwidth = BytesPerSecond(inside ? kFast : arguments.bandwidth * 1e6),
+                            .switched = !inside && !arguments.inside.empty()};  // if not: wires to neighbours
   }
   return hardware;
 }
@@ -246,6 +248,7 @@ int run(int argc, char** argv) {
   };
   app.add_option("--mesh", arguments.mesh, "Axes; default: all ranks on Z");
   app.add_option("--strategy", arguments.strategies, "Roles on the axes, once or more; default: pp=Z");
+  app.add_option("--inside", arguments.inside, "Axes within a host: their bandwidth does not count")->delimiter(',');
   app.add_option("--timetable", arguments.timetables, "By name; default: all")->delimiter(',');
   app.add_flag("--fastest", arguments.fastest, "Of each strategy, the fastest by prediction that fits in --memory");
   add("--micro-batches", arguments.micro_batches, "Of a step; with --fastest: at most, without stages");

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "program/cut/check_stages.h"
 #include "program/cut/spread.h"
+#include "program/cut/stages.h"
 #include "program/cut/task_prices.h"
-#include "program/cut/write_out.h"
 #include "program/timetable/named.h"
 #include "program/timetable/prove.h"
 
@@ -62,12 +61,9 @@ std::vector<RankProgram> evaluation_stages(const RankProgram& micro, const Pipel
   const Cut cut(micro, plan.cut().layers());
   const StageEvents events = proven_events(cut, timetable, costs, {});
   std::vector<RankProgram> stages;
-  for (int stage = 0; stage < cut.stages(); ++stage) {
-    stages.push_back(write_out(cut, {.axis = plan.axis, .stage = stage, .micro_batches = 1, .events = events}).program);
+  for (WrittenOut& stage : write_out_stages(cut, {.axis = plan.axis, .micro_batches = 1, .events = events})) {
+    stages.push_back(std::move(stage.program));
   }
-  std::vector<const RankProgram*> all;
-  for (const RankProgram& stage : stages) all.push_back(&stage);
-  check_stages(micro, all);
   return stages;
 }
 

@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "models/architecture/accounting.h"
-#include "program/cut/check_stages.h"
-#include "program/cut/write_out.h"
+#include "program/cut/stages.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 #include "program/plan/choose_fusions.h"
@@ -63,15 +62,8 @@ StagePrograms programs_of(WrittenOut step, RankProgram evaluation, const HowComp
 /// The programs of all stages. Together they do what the uncut programs do.
 std::vector<StagePrograms> stage_programs(const PipelinePlan& pipeline, const RankProgram& evaluation,
                                           Index micro_batches, const HowCompiled& how) {
-  const Cut cut = pipeline.cut();
-  std::vector<WrittenOut> steps;
-  std::vector<const RankProgram*> programs;
-  for (int stage = 0; stage < cut.stages(); ++stage) {
-    steps.push_back(write_out(
-        cut, {.axis = pipeline.axis, .stage = stage, .micro_batches = micro_batches, .events = pipeline.events}));
-  }
-  for (const WrittenOut& step : steps) programs.push_back(&step.program);
-  check_stages(write_out(*pipeline.micro, micro_batches).program, programs);
+  std::vector<WrittenOut> steps = write_out_stages(
+      pipeline.cut(), {.axis = pipeline.axis, .micro_batches = micro_batches, .events = pipeline.events});
   std::vector<RankProgram> evaluations = evaluation_stages(evaluation, pipeline);
   std::vector<StagePrograms> stages;
   for (std::size_t stage = 0; stage < steps.size(); ++stage) {

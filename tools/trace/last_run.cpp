@@ -53,7 +53,7 @@ std::vector<ToldSpan> spans_of(const std::string& text) {
 
 /// The spans of one rank. `zero` is when the first rank began. Spans with the same times ran as one
 /// and become one.
-std::vector<TimelineSpan> drawn(const std::vector<ToldSpan>& told, double zero) {
+std::vector<TimelineSpan> drawn_spans(const std::vector<ToldSpan>& told, double zero) {
   std::vector<TimelineSpan> spans;
   for (std::size_t i = 0; i < told.size(); ++i) {
     const ToldSpan& each = told[i];
@@ -84,7 +84,7 @@ TimelineFigure last_run(const Trace& trace, collectives::Engine& engine, const m
   }
   TimelineFigure timeline;
   for (std::size_t rank = 0; rank < all.size() && !all[rank].empty(); ++rank) {
-    timeline.ranks.push_back({static_cast<Index>(rank), drawn(all[rank], zero)});
+    timeline.ranks.push_back({static_cast<Index>(rank), drawn_spans(all[rank], zero)});
   }
   return timeline;
 }

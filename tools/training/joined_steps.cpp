@@ -9,7 +9,7 @@
 namespace shardline::tools {
 namespace {
 
-Json to_json(const Label& label, const Measured& measured) {
+Json json_of_step(const Label& label, const Measured& measured) {
   std::vector<double> of_rank;
   for (const Seconds time : measured.of_rank) of_rank.push_back(time.value);
   return {label.name,
@@ -33,7 +33,7 @@ Json to_json(const Label& label, const Measured& measured) {
 }
 
 /// `of_rank` has an entry for each rank of the job; `ranks` are those of the stage.
-std::pair<Label, Measured> from_json(const Json& json, const std::vector<Index>& ranks, Index all) {
+std::pair<Label, Measured> step_of_json(const Json& json, const std::vector<Index>& ranks, Index all) {
   Label label{.name = json[0],
               .kind = json[1],
               .axes = json[2],
@@ -122,7 +122,7 @@ std::vector<JoinedStep> joined_steps(const Job& job, const Trainer& trainer, con
   }
   const AbstractMesh& mesh = job.mesh().axes();
   Json own = Json::array();
-  for (std::size_t i = 0; i < labels.size(); ++i) own.push_back(to_json(labels[i], measured[i]));
+  for (std::size_t i = 0; i < labels.size(); ++i) own.push_back(json_of_step(labels[i], measured[i]));
   const bool tells = plan.rank_in_stage(mesh, job.mesh().rank()) == 0;
   const std::vector<std::string> told = job.world().all_gather_bytes(tells ? own.dump() : "");
   Joining joining;
@@ -131,7 +131,7 @@ std::vector<JoinedStep> joined_steps(const Job& job, const Trainer& trainer, con
     const Json of_stage = Json::parse(told[static_cast<std::size_t>(ranks.front())]);
     const std::vector<Step>& program = plan.stages[static_cast<std::size_t>(stage)].step->program().steps;
     for (std::size_t i = 0; i < program.size(); ++i) {
-      auto [label, times] = from_json(of_stage[i], ranks, mesh.ranks());
+      auto [label, times] = step_of_json(of_stage[i], ranks, mesh.ranks());
       joining.add(stage, program[i].region, std::move(label), std::move(times));
     }
   }

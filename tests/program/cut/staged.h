@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/cut/cut.h"
@@ -43,6 +45,7 @@ inline TaskCosts unit_costs(int chunks) {
 struct Staged {
   RankProgram uncut;
   std::vector<RankProgram> stages;
+  std::vector<std::vector<std::optional<Task>>> tasks = {};  ///< by stage and step
 
   std::vector<const RankProgram*> pointers() const {
     std::vector<const RankProgram*> all;
@@ -62,8 +65,10 @@ inline Staged staged(const RankProgram& micro, const std::string& name, int stag
         {.needs = [&](const ChunkTask& task) { return cut.needs(task, is_split(timetable)); }});
   Staged made{write_out(micro, micro_batches).program, {}};
   for (int stage = 0; stage < stages; ++stage) {
-    made.stages.push_back(
-        write_out(cut, {.axis = "Z", .stage = stage, .micro_batches = micro_batches, .events = events}).program);
+    WrittenOut written =
+        write_out(cut, {.axis = "Z", .stage = stage, .micro_batches = micro_batches, .events = events});
+    made.stages.push_back(std::move(written.program));
+    made.tasks.push_back(std::move(written.tasks));
   }
   return made;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,30 @@ TEST(Stages, RematerialisationCutsToo) {
     for (const std::string& name : names()) {
       const Staged made = staged(micro, name, 3, 4);
       EXPECT_NO_THROW(check_stages(made.uncut, made.pointers())) << name << " " << name_of(remat);
+    }
+  }
+}
+
+/// Every step of a pass belongs to a task of that pass and of its micro-batch, and no step of the update to any. The
+/// tasks of a stage come one after the other.
+TEST(Stages, EveryStepOfAPassBelongsToATask) {
+  const RankProgram micro = micro_step("fsdp=X,tp=Y", 4, true);
+  for (const std::string& name : names()) {
+    const Staged made = staged(micro, name, 2, 4);
+    for (std::size_t stage = 0; stage < made.stages.size(); ++stage) {
+      const std::vector<Step>& steps = made.stages[stage].steps;
+      ASSERT_EQ(made.tasks[stage].size(), steps.size()) << name;
+      std::vector<Task> seen;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        const std::optional<Task>& task = made.tasks[stage][i];
+        ASSERT_EQ(task.has_value(), steps[i].region.pass != Pass::update) << name << " step " << i;
+        if (!task) continue;
+        EXPECT_EQ(task->kind == TaskKind::forward, steps[i].region.pass == Pass::forward) << name << " step " << i;
+        EXPECT_EQ(task->micro_batch, steps[i].region.micro_batch) << name << " step " << i;
+        if (!changes_stage(steps[i].kind) && (seen.empty() || seen.back() != *task)) seen.push_back(*task);
+      }
+      std::sort(seen.begin(), seen.end());
+      EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end()) << name << ": a task is torn apart";
     }
   }
 }

@@ -120,6 +120,23 @@ void check_timeline(const std::string& page, int ranks) {
   expect(boxes >= ranks && boxes <= 600, fmt::format("{} boxes in the timeline", boxes));
 }
 
+/// Every stage has each of its tasks twice, measured and predicted, and a row for where its time went.
+void check_stages(const std::string& page, const Json& record) {
+  const std::string section = between(page, "<h2>Stages</h2>", "</section>");
+  const auto stages = static_cast<int>(record["stages"].size());
+  expect(occurrences(section, "<g class=\"lane\">") == 2 * stages, "not two rows for each stage");
+  for (int batch = 0; batch < record["micro_batches"]; ++batch) {
+    for (const char* kind : {"F", "I", "W"}) {
+      const std::string task = fmt::format("<title>{}{}: ", kind, batch);
+      expect(occurrences(section, task) == 2 * stages, task + " is not twice on each stage");
+    }
+  }
+  for (int stage = 0; stage < stages; ++stage) {
+    expect(section.find(fmt::format("<td class=\"word\">stage {}</td>", stage)) != std::string::npos,
+           "no row of a stage");
+  }
+}
+
 void check_facts(const std::string& page, const Json& record) {
   for (const char* key : {"host", "blas", "mpi", "commit"}) {
     const std::string text = record["machine"][key].get<std::string>();
@@ -182,6 +199,7 @@ int main(int argc, char** argv) {
     check_operations(page, record);
     check_timeline(page, std::atoi(argv[3]));
     check_program(page, record);
+    if (record.contains("stages")) check_stages(page, record);
   }
   return failures == 0 ? 0 : 1;
 }

@@ -82,6 +82,7 @@ if ((ranks == 1)); then
 fi
 if ((ranks > 1)); then
   reports many.html "${product[@]}" --threads "$(nproc)"  # more threads than cores
+  reports stages.html train "${small[@]}" --steps 6 --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --timetable zb_h1
   reports ring.html "${few[@]}" all_reduce all_to_all --algorithm ring,native,auto --mesh "Y=$ranks"
 fi
 if [[ -n $browser ]]; then refuses_network "$folder/train.html"; fi

@@ -91,7 +91,6 @@ refused "--stage-layers 1: only a strategy with role pp" train "${small[@]}" --s
 if ((ranks > 1)); then
   refused "\"x\" is no number of layers" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 1,x
   refused "numbers of layers are needed that add up to" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 77
-  refused "cannot be shown in one yet" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --trace "$folder/trace.json"
   refused "text is generated without stages" sample --load "$folder/model" --prompt x --mesh "Z=$ranks" --strategy pp=Z
 fi
 refused "--micro-batches 0: a whole number from 1 to 512" train "${small[@]}" --micro-batches 0

@@ -7,8 +7,8 @@
 #include "models/planning/planned_step.h"
 #include "models/planning/planned_work.h"
 #include "program/cut/cut.h"
-#include "program/cut/task_bytes.h"
 #include "program/plan/liveness.h"
+#include "program/plan/task_bytes.h"
 #include "program/timetable/named.h"
 #include "program/timetable/task_costs.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "models/strategy/strategies.h"
@@ -12,8 +13,10 @@ namespace shardline {
 /// A strategy and the prediction for a run of a program under it, on the busiest rank.
 struct PricedStrategy {
   Strategy strategy;
-  Remat remat = Remat::none;  ///< of the program
-  bool by_price = false;      ///< partition_by_price() assigns operations, not the strategy's table
+  Remat remat = Remat::none;   ///< of the program
+  std::string timetable = {};  ///< of its stages; empty: it makes none
+  Index micro_batches = 1;     ///< of a strategy with stages
+  bool by_price = false;       ///< partition_by_price() assigns operations, not the strategy's table
   ProgramPrice price;
   Bytes peak;  ///< of arrays at one time, in the schedule of the run
 };

@@ -1,8 +1,6 @@
 #include "models/training/pipeline_search.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "program/timetable/named.h"
 
@@ -14,6 +12,13 @@ struct TimedRun {
   TrainingRun run;
   Seconds time;
 };
+
+bool fits(const TrainingPlan& plan, Bytes memory) {
+  return std::all_of(plan.stages.begin(), plan.stages.end(),
+                     [&](const StagePrograms& stage) { return stage.step->liveness().peak(0) <= memory; });
+}
+
+}  // namespace
 
 std::vector<Index> counts_of_micro_batches(const TrainingRun& run, Index stages, bool search) {
   if (!search) return {run.options.form.micro_batches};
@@ -36,13 +41,6 @@ std::vector<std::string> names_of_timetables(const TrainingRun& run, int stages,
   }
   return names;
 }
-
-bool fits(const TrainingPlan& plan, Bytes memory) {
-  return std::all_of(plan.stages.begin(), plan.stages.end(),
-                     [&](const StagePrograms& stage) { return stage.step->liveness().peak(0) <= memory; });
-}
-
-}  // namespace
 
 TrainingRun fastest_pipeline(const TrainingRun& run, const AbstractMesh& mesh, const PipelineSearch& search) {
   const Axis axis = stage_axis(run.strategy, mesh);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "models/training/training_plan.h"
 #include "runtime/base/units.h"
 
@@ -11,6 +14,14 @@ struct PipelineSearch {
   bool micro_batches = false;  ///< to any divisor of the batch, up to four for each stage
   Bytes memory;                ///< of a rank, for its arrays; 0: not known
 };
+
+/// The numbers of micro-batches to try on so many stages: any divisor of the batch, up to four for each stage; without
+/// a `search`, the run's own.
+std::vector<Index> counts_of_micro_batches(const TrainingRun& run, Index stages, bool search);
+
+/// The timetables to try on so many stages: those that fit the run's numbers of layers; without a `search`, the run's
+/// own.
+std::vector<std::string> names_of_timetables(const TrainingRun& run, int stages, bool search);
 
 /// The run with the timetable and the number of micro-batches whose simulated step is shortest, of those whose arrays
 /// fit in memory on every stage; if none fits, the shortest of all. Of two that take equally long, the first in the

@@ -43,6 +43,10 @@ Flops TrainingRun::flops_of_step() const {
   return std::visit([&](const auto& model) { return training_flops(model, options.batch); }, config);
 }
 
+Index layers_of(const TrainingRun& run) {
+  return std::visit([](const auto& model) { return model.layers; }, run.config);
+}
+
 TrainingStep TrainingRun::step_model() const {
   const auto make = [&](const auto& model) {
     return make_training_step(model, options.batch, options.optimizer, options.types(), options.form);

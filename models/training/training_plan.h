@@ -44,6 +44,11 @@ class State;  // its header needs MPI, a plan does not
 /// Which model a run trains.
 using ModelConfig = std::variant<TransformerConfig, MlpConfig>;
 
+struct TrainingRun;
+
+/// The layers of the run's model, embedding and output projection apart.
+Index layers_of(const TrainingRun& run);
+
 /// What a training run is.
 struct TrainingRun {
   ModelConfig config;

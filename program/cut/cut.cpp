@@ -161,7 +161,8 @@ std::set<int> Cut::stages_of_update(const Step& step) const {
   std::vector<ArrayId> arrays;
   for (const VersionId v : step.operands) arrays.push_back(micro_.version(v).array);
   for (const VersionId v : step.results) arrays.push_back(micro_.version(v).array);
-  for (const ArrayId id : arrays) {
+  for (ArrayId id : arrays) {
+    for (const auto& [before, after] : micro_.program.updates) id = id == after ? before : id;
     const Array& array = micro_.program.array(id);
     const ArrayId owner = array.role == Role::parameter ? id : array.primal;
     if (owner >= 0 && micro_.program.array(owner).role == Role::parameter && homes_.contains(owner)) {

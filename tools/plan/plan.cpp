@@ -38,7 +38,9 @@ constexpr const char* kPlanFooter = R"(Example: LLaMA-3 70B on a v5p pod, as the
 prints the model's parameters, FLOPs and memory, then two answers. (a) is the closed form of the book: two products a
 layer, the mesh of FSDP and tensor parallelism that moves least. (b) prices the whole training step on every mesh of
 powers of two by the programs that `train` would derive, and lists the best five: lower is the busiest resource alone,
-upper nothing overlapped, scheduled what the schedule makes of it.
+upper nothing overlapped, scheduled what the schedule makes of it. Axis Z makes stages of a pipeline (role pp): their
+timetables are simulated, with several numbers of micro-batches. What does not fit in memory is computed again
+(--remat), or the batch is cut (--micro-batches); the times count it.
 
 Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, gemma-7b, gpt3 or a config.json. --mesh X=2048:2,Y=4:1
 plans for one mesh, X over two torus axes and Y over one; --torus 16x20x28 for meshes of whole axes of that torus. No MPI

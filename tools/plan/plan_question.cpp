@@ -174,9 +174,10 @@ void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const P
           closed.mesh_chips());
   const Index sequences = question.run.tokens / question.run.sequence;
   closed.micro_batches = options.micro_batches.value_or(std::min<Index>(32, sequences));
-  require(closed.micro_batches <= sequences && question.run.tokens % closed.micro_batches == 0,
-          "--micro-batches {}: a divisor of the {} tokens of a batch, from 1 to {}, its sequences",
-          closed.micro_batches, question.run.tokens, sequences);
+  require(
+      !options.micro_batches || (closed.micro_batches <= sequences && question.run.tokens % closed.micro_batches == 0),
+      "--micro-batches {}: a divisor of the {} tokens of a batch, from 1 to {}, its sequences", closed.micro_batches,
+      question.run.tokens, sequences);
 }
 
 /// The number of torus axes for FSDP and for tensor parallelism: from the given mesh or torus; else

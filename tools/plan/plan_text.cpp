@@ -196,11 +196,11 @@ std::string priced_text(const PlanAnswer& answer) {
       "    first those that fit, the fastest first; stages by simulated timetables; T_comms is of the busiest link\n\n",
       answer.question.run.config.layers, answer.question.run.config.layers == 1 ? "" : "s");
   text +=
-      fmt::format("{:<32} {:<22} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
+      fmt::format("{:<32} {:<22} {:<28} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
                   "batch, remat", "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
   for (const PlanCandidate& each : listed) {
     const PlannedStep& step = each.step;
-    text += fmt::format("{:<32} {:<22} {:<24} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", laid_text(each),
+    text += fmt::format("{:<32} {:<22} {:<28} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", laid_text(each),
                         to_string(step.strategy), form_text(step.form), to_string(step.lower),
                         to_string(step.scheduled), to_string(step.upper), to_string(step.comms), name_of(step.limiter),
                         to_string(step.memory.total()), fits_text(each));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/training/pipeline_prices.h"
 #include "models/training/training_memory.h"
 #include "models/training/training_search.h"
 #include "runtime/base/check.h"
@@ -10,16 +11,29 @@
 namespace shardline::tools {
 namespace {
 
+/// Strategies without stages, and with stages if the options can show them; cheapest first.
+std::vector<PricedStrategy> all_priced(const TrainOptions& options, const TrainingRun& run, const AbstractMesh& mesh,
+                                       const std::vector<Remat>& remats, Bytes memory) {
+  std::vector<PricedStrategy> priced = priced_strategies(run, mesh, remats);
+  if (!options.chooses_stages) return priced;
+  PipelineSearch search = options.pipeline;
+  if (options.fits_memory) search.memory = memory;
+  for (PricedStrategy& each : priced_pipelines(run, mesh, remats, search)) priced.push_back(std::move(each));
+  std::stable_sort(priced.begin(), priced.end(),
+                   [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });
+  return priced;
+}
+
 /// Gives the run the cheapest strategy that fits the machine, and if the options leave it open, the rematerialisation.
 /// Returns all strategies that were priced.
 std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, TrainingRun& run) {
   const AbstractMesh& mesh = job.mesh().axes();
-  std::vector<PricedStrategy> priced = priced_strategies(run, mesh, {run.options.form.remat});
   // The memory that is free now must not matter: it would decide about bits.
   const Bytes memory = job.machine().memory_per_rank - options.text_memory;
+  std::vector<PricedStrategy> priced = all_priced(options, run, mesh, {run.options.form.remat}, memory);
   // What computes again is never the cheapest. So it is tried only if the cheapest does not fit.
   if (options.fits_memory && options.chooses_remat && priced.at(0).peak > memory) {
-    priced = priced_strategies(run, mesh, {kRemats.begin(), kRemats.end()});
+    priced = all_priced(options, run, mesh, {kRemats.begin(), kRemats.end()}, memory);
   }
   const PricedStrategy& cheapest = options.fits_memory ? cheapest_that_fits(priced, memory) : priced.at(0);
   run.strategy = cheapest.strategy;
@@ -49,6 +63,12 @@ void note_idle_stages(const Job& job, const TrainingPlan& plan) {
 /// Nothing if nothing is computed again.
 std::string remat_words(const std::string& before, Remat remat) {
   return remat == Remat::none ? "" : before + std::string(name_of(remat));
+}
+
+/// Nothing without stages.
+std::string stage_words(const PricedStrategy& priced) {
+  return priced.timetable.empty() ? ""
+                                  : fmt::format(", {} of {} micro-batches", priced.timetable, priced.micro_batches);
 }
 
 /// Refuses a run whose arrays on a rank, of `bytes` or more, cannot be counted in 64 bits.
@@ -118,9 +138,9 @@ std::string choice_text(const Job& job, const ChosenPlan& planned) {
     const PricedStrategy& each = planned.priced[i];
     const TrainingRun& run = planned.plan.run;
     const bool chosen = each.strategy == run.strategy && each.remat == run.options.form.remat;
-    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}{}\n", to_string(each.strategy),
+    text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}{}{}\n", to_string(each.strategy),
                         to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table",
-                        remat_words(", remat ", each.remat), chosen ? "  <- chosen" : "");
+                        stage_words(each), remat_words(", remat ", each.remat), chosen ? "  <- chosen" : "");
   }
   return text + "\n";
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/parity/parity.h"
+#include "models/training/pipeline_prices.h"
 #include "program/timetable/named.h"
 #include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
@@ -76,6 +77,29 @@ TEST(PipelineSearch, KeepsWhatIsGiven) {
   const std::set<std::string> two_chunks{"interleaved", "interleaved_zb", "zb_v"};
   EXPECT_TRUE(
       two_chunks.contains(fastest_pipeline(run, kMesh, {.timetable = true, .memory = {}}).options.pipeline.timetable));
+}
+
+/// Of every way to make stages there is one price, near that of the program that training would run.
+TEST(PipelinePrices, AreNearWhatTrainingPredicts) {
+  const TrainingRun run = staged_run();
+  const PipelineSearch all{.timetable = true, .micro_batches = true, .memory = {}};
+  std::set<std::string> strategies;
+  for (const PricedStrategy& each : priced_pipelines(run, kMesh, {Remat::none}, all)) {
+    EXPECT_TRUE(strategies.insert(to_string(each.strategy)).second);
+    if (each.strategy != run.strategy) continue;
+    const TrainingRun fastest = fastest_pipeline(run, kMesh, all);
+    EXPECT_NEAR(each.price.total / time_of(fastest), 1, 0.1) << "the update is in the price alone";
+    EXPECT_EQ(each.micro_batches, fastest.options.form.micro_batches);
+    EXPECT_NEAR(each.peak / peak_of(fastest), 1, 0.15);
+  }
+  EXPECT_TRUE(strategies.contains("pp=Z,fsdp=X") && strategies.contains("dp=Z,pp=X"));
+  const std::size_t roles = strategy_table().size() - 1;
+  EXPECT_EQ(strategies.size(), 2 * roles) << "either axis makes the stages";
+}
+
+TEST(PipelinePrices, StagesAreAtMostTheLayers) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=8");
+  EXPECT_TRUE(priced_pipelines(staged_run(), mesh, {Remat::none}, {}).empty()) << "six layers";
 }
 
 }  // namespace

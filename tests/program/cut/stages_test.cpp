@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,21 @@ TEST(Stages, InputsLieWhereTheyAreRead) {
         EXPECT_TRUE(program.inputs.contains(before) && program.finals.contains(after));
       }
       EXPECT_TRUE(program.finals.contains(program.program.find("norm.squares")));
+    }
+  }
+}
+
+/// What an update makes of a parameter stays where the parameter is, also while it is gathered to its layout (zero1).
+TEST(Stages, UpdatedParametersStayOnTheirStages) {
+  const Staged made = staged(micro_step("zero1=X,tp=Y", 2, false), "1f1b", 3, 2);
+  for (const RankProgram& program : made.stages) {
+    std::set<ArrayId> own;
+    for (const auto& [before, after] : program.program.updates) own.insert(after);
+    for (const Step& step : program.steps) {
+      for (const VersionId v : step.results) {
+        const bool updated = program.array_of(v).role == Role::parameter && program.array_of(v).name.back() == '\'';
+        EXPECT_TRUE(!updated || own.contains(program.version(v).array)) << to_string(program, step);
+      }
     }
   }
 }

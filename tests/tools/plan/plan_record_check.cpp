@@ -126,7 +126,8 @@ void check_same(const Json& plan, const Json& train) {
                                 plan["candidates"][0]["memory_bytes"].at("optimizer").get<double>() +
                                 plan["candidates"][0]["memory_bytes"].at("others").get<double>();
   const double memory = train.at("peak_memory_bytes").at("predicted").get<double>();
-  expect(std::abs(planned_memory / memory - 1) < 0.02, "the plan takes another memory than train");
+  const bool staged = plan["candidates"][0].at("timetable").is_string();
+  expect(std::abs(planned_memory / memory - 1) < (staged ? 0.15 : 0.02), "the plan takes another memory than train");
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ grep -qE "gathered again +[0-9.]+ +16 x 4 " "$folder/out" || complain "regatheri
 "$check" "$record" || complain "the record is not right"
 
 for more in "--hardware v5e --chips 256" "--hardware h100 --chips 8" "--hardware cpu --chips 2" "--chips 1" \
-  "--torus 4x4x8" "--mesh X=16:2,Y=4:1 --strategy fsdp=X,tp=Y" "--chips 17920 --pods 2" "--mesh X=6,Y=3 --dtype f32"; do
+  "--torus 4x4x8" "--mesh X=16:2,Y=4:1 --strategy fsdp=X,tp=Y" "--chips 17920 --pods 2" "--mesh X=6,Y=3 --dtype f32" \
+  "--mesh Z=4,X=2,Y=2" "--chips 64 --stages 4 --micro-batches 16 --timetable zb_h1 --remat stream"; do
   # shellcheck disable=SC2086  # several words
   alone plan --model llama3-8b --batch-tokens 1M $more --json "$record"
   expect_code 0
@@ -65,6 +66,17 @@ for model in tiny llama2-13b llama3-405b gemma-7b gpt3; do
   "$check" "$record" || complain "the record of $model is not right"
 done
 
+# One pipeline: eight times as many micro-batches as stages hold all stages busy, but for a ninth of the step or so.
+alone plan --model llama3-8b --mesh Z=4,X=2 --strategy pp=Z,dp=X --batch-tokens 1M --micro-batches 32 --timetable 1f1b
+expect_code 0
+grep -qE "^\{Z:4, X:2\} .* pp=Z,dp=X +1f1b of 32" "$folder/out" || complain "no pipeline as it was asked for"
+share=$(sed -nE 's/^Its stages wait for each other ([0-9.]+)% .*/\1/p' "$folder/out")
+awk -v share="$share" 'BEGIN { exit !(share > 5 && share < 20) }' || complain "stages wait for $share% of the step"
+
+refused_alone 'unknown timetable "1b1f"; legal: 1f1b' --model llama3-8b --chips 8 --timetable 1b1f
+refused_alone 'one of none, matmuls, stream, block' --model llama3-8b --chips 8 --remat all
+refused_alone '--micro-batches 7: a divisor of the 1048576 tokens' --model llama3-8b --chips 8 --batch-tokens 1M --micro-batches 7
+refused_alone 'role pp is on axes X and Z' --model llama3-8b --mesh X=2,Z=2 --strategy pp=X,pp=Z
 refused_alone 'nearest are llama3-8b' --model llama3-7b --chips 8
 refused_alone 'nearest are v5p, v5e' --model llama3-8b --hardware v5x --chips 8
 refused_alone 'give --chips N' --model llama3-8b
@@ -112,6 +124,13 @@ for role in dp zero1 fsdp tp; do
   expect_code 0
   "$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
 done
+run train --model "$folder/own.json" --data "$folder/text" --batch 6 --seq 32 --steps 2 --strategy pp=X --micro-batches 6 \
+  --timetable 1f1b --machine "$folder/machine.json" --json "$folder/train.json"
+expect_code 0
+alone plan --model "$folder/own.json" --machine "$folder/machine.json" --mesh "X=$ranks" --strategy pp=X \
+  --batch-tokens 192 --seq 32 --micro-batches 6 --timetable 1f1b --json "$record"
+expect_code 0
+"$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
 sed 's/"X"/"A"/' "$folder/machine.json" >"$folder/other_axis.json"
 refused_alone 'no link for axis X or Y' --model tiny --machine "$folder/other_axis.json" --chips 2
 

@@ -1,4 +1,4 @@
-#include "program/cut/task_bytes.h"
+#include "program/plan/task_bytes.h"
 
 #include <algorithm>
 #include <map>

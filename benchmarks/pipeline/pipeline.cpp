@@ -87,6 +87,7 @@ roofline::Hardware sleeping_machine(const Arguments& arguments, const RankProgra
   const FlopsPerSecond rate(arguments.mflops * 1e6);
   roofline::Hardware hardware{
       .name = "asleep", .matmul = rate, .memory = BytesPerSecond(kFast), .overhead = Seconds(0)};
+  hardware.polled = false;  // what sleeps is not cut into panels
   for (const Operation& operation : program.program.operations) {
     for (const Phase& phase : operation.phases) {
       if (phase.kernel->form != KernelForm::product) {

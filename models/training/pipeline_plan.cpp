@@ -6,6 +6,8 @@
 #include "program/cut/spread.h"
 #include "program/cut/stages.h"
 #include "program/cut/task_prices.h"
+#include "program/plan/timeline.h"
+#include "program/price/estimate.h"
 #include "program/timetable/named.h"
 #include "program/timetable/prove.h"
 
@@ -26,26 +28,38 @@ StageEvents proven_events(const Cut& cut, const Timetable& timetable, const Task
   return events;
 }
 
-}  // namespace
-
-Cut PipelinePlan::cut() const { return {*micro, stage_layers(layers, timetable.place, layers_between(*micro))}; }
-
-Timing PipelinePlan::timing(const roofline::Hardware& hardware) const {
-  return timed(timetable, task_prices(cut(), axis, hardware));
+/// By step of a micro-batch: how long a rank is at it.
+std::vector<Seconds> taken(const Compiled& micro, const roofline::Hardware& hardware) {
+  const RankProgram& program = micro.program();
+  return scheduled_time(program, micro.schedule(), estimate(program, hardware), hardware).taken;
 }
 
-Seconds PipelinePlan::update(const roofline::Hardware& hardware) const { return update_price(cut(), axis, hardware); }
+}  // namespace
 
-PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, const Axis& axis, int stages,
-                           Index micro_batches, const roofline::Hardware& prices) {
+Cut PipelinePlan::cut() const {
+  return {micro->program(), stage_layers(layers, timetable.place, layers_between(micro->program()))};
+}
+
+Timing PipelinePlan::timing(const roofline::Hardware& hardware) const {
+  return timed(timetable, task_prices(cut(), axis, hardware, taken(*micro, hardware)));
+}
+
+Seconds PipelinePlan::update(const roofline::Hardware& hardware) const {
+  return update_price(cut(), axis, hardware, taken(*micro, hardware));
+}
+
+PipelinePlan plan_pipeline(std::shared_ptr<const Compiled> micro, const PipelineOptions& options, const Axis& axis,
+                           int stages, Index micro_batches) {
   const TimetableRequest request{options.timetable, stages, micro_batches};
-  const TaskCosts by_layer = task_prices(Cut(micro, layers_apart(micro)), axis, prices);
+  const RankProgram& program = micro->program();
+  const roofline::Hardware& prices = micro->options().prices;
+  const TaskCosts by_layer = task_prices(Cut(program, layers_apart(program)), axis, prices, taken(*micro, prices));
   PipelinePlan plan{.axis = axis, .timetable = {}, .layers = options.layers, .events = {}, .micro = nullptr};
   if (plan.layers.empty()) plan.layers = spread_layers(request, by_layer);
-  const StageLayers layers = stage_layers(plan.layers, place_of_chunks(request), layers_between(micro));
+  const StageLayers layers = stage_layers(plan.layers, place_of_chunks(request), layers_between(program));
   const TaskCosts costs = costs_of_chunks(by_layer, layers);
   plan.timetable = make_timetable(request, costs);
-  plan.micro = std::make_shared<const RankProgram>(std::move(micro));
+  plan.micro = std::move(micro);
   plan.events = proven_events(plan.cut(), plan.timetable, costs, held_limits(request));
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "program/cut/cut.h"
+#include "program/plan/compiled.h"
 #include "program/timetable/moves.h"
 #include "program/timetable/timetable.h"
 #include "program/timetable/timing.h"
@@ -22,9 +23,9 @@ struct PipelineOptions {
 struct PipelinePlan {
   Axis axis;  ///< of the stages
   Timetable timetable;
-  std::vector<int> layers;                   ///< by chunk, without embedding and output projection
-  StageEvents events;                        ///< proven
-  std::shared_ptr<const RankProgram> micro;  ///< the program of a micro-batch on the mesh of a stage, uncut
+  std::vector<int> layers;                ///< by chunk, without embedding and output projection
+  StageEvents events;                     ///< proven
+  std::shared_ptr<const Compiled> micro;  ///< the program of a micro-batch on the mesh of a stage, uncut
 
   Cut cut() const;
   /// The time of the tasks, without the update, by the prices of `hardware`.
@@ -33,10 +34,11 @@ struct PipelinePlan {
   Seconds update(const roofline::Hardware& hardware) const;
 };
 
-/// Cuts the step of `micro_batches` micro-batches over an axis of `stages` stages. `prices` decide where layers lie.
-/// Throws UsageError for an unknown timetable, and for numbers of layers that do not fit.
-PipelinePlan plan_pipeline(RankProgram micro, const PipelineOptions& options, const Axis& axis, int stages,
-                           Index micro_batches, const roofline::Hardware& prices);
+/// Cuts the step of `micro_batches` micro-batches over an axis of `stages` stages. The schedule of one of them,
+/// `micro`, says what its steps take; its prices decide where layers lie. Throws UsageError for an unknown timetable,
+/// and for numbers of layers that do not fit.
+PipelinePlan plan_pipeline(std::shared_ptr<const Compiled> micro, const PipelineOptions& options, const Axis& axis,
+                           int stages, Index micro_batches);
 
 /// The stages of an evaluation of one micro-batch, with the layers of `plan`: by stage, its program. The forward tasks
 /// alone, one stage after the other.

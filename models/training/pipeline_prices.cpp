@@ -6,7 +6,6 @@
 
 #include "models/planning/priced_layers.h"
 #include "models/strategy/strategy_space.h"
-#include "program/partition/partition.h"
 
 namespace shardline {
 namespace {
@@ -25,14 +24,12 @@ Strategy with_stages(const Strategy& within, const Axis& axis, const AbstractMes
 
 /// The program of a micro-batch, priced by layer.
 PricedLayers priced_layers(const TrainingRun& run, const Axis& axis, const AbstractMesh& within) {
-  const TrainingOptions& options = run.options;
-  const Program program = run.step_model().model.program;
-  const auto compiled =
-      compile(partition(program, within, declare(program, within, within_stage(run.strategy), options.policy)),
-              {.scheduling = options.schedule, .prices = options.prices, .predictions = options.prices});
+  const roofline::Hardware& prices = run.options.prices;
+  MicroStep step = micro_step(run, within);
+  step.how.predictions = prices;
+  const auto compiled = compile(std::move(step.program), step.how);
   const std::vector<Seconds> attention(compiled->program().steps.size());
-  const PricedSteps steps{compiled->program(), compiled->estimates(), compiled->time().taken, attention,
-                          options.prices};
+  const PricedSteps steps{compiled->program(), compiled->estimates(), compiled->time().taken, attention, prices};
   return {steps, compiled->liveness(), axis, layers_of(run)};
 }
 

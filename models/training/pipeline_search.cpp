@@ -49,10 +49,11 @@ TrainingRun fastest_pipeline(const TrainingRun& run, const AbstractMesh& mesh, c
   for (const Index count : counts_of_micro_batches(run, stages, search.micro_batches)) {
     TrainingRun way = run;
     way.options.form.micro_batches = count;
-    const RankProgram micro = micro_step(way, mesh.without(axis)).program;
+    MicroStep step = micro_step(way, mesh.without(axis));
+    const std::shared_ptr<const Compiled> micro = compile(std::move(step.program), step.how);
     for (const std::string& name : names_of_timetables(run, stages, search.timetable)) {
       way.options.pipeline.timetable = name;
-      const PipelinePlan plan = plan_pipeline(micro, way.options.pipeline, axis, stages, count, run.options.prices);
+      const PipelinePlan plan = plan_pipeline(micro, way.options.pipeline, axis, stages, count);
       ways.push_back({way, plan.timing(run.options.prices).makespan});
     }
   }

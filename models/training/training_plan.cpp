@@ -119,8 +119,8 @@ TrainingPlan plan_training(const TrainingRun& run, const AbstractMesh& mesh) {
     plan.stages.push_back(programs_of(write_out(step.program, options.form.micro_batches), std::move(evaluation), how));
     return plan;
   }
-  plan.pipeline = plan_pipeline(std::move(step.program), options.pipeline, axis, static_cast<int>(mesh.size(axis)),
-                                options.form.micro_batches, options.prices);
+  plan.pipeline = plan_pipeline(compile(std::move(step.program), step.how), options.pipeline, axis,
+                                static_cast<int>(mesh.size(axis)), options.form.micro_batches);
   plan.stages = stage_programs(*plan.pipeline, evaluation, options.form.micro_batches, how);
   return plan;
 }

@@ -9,17 +9,6 @@
 namespace shardline {
 namespace {
 
-/// True if a schedule moves this beside the tasks before and after: a gather of a parameter starts early, and a
-/// reduction of its gradient ends late.
-bool hides(const RankProgram& program, const Step& step, const roofline::Hardware& hardware) {
-  if (!communicates(step.kind)) return false;
-  const Array& array = program.array_of(step.operands[0]);
-  const bool of_gradient = array.role == Role::gradient && program.program.array(array.primal).role == Role::parameter;
-  return (of_gradient || array.role == Role::parameter) &&
-         std::all_of(step.axes.begin(), step.axes.end(),
-                     [&](const Axis& axis) { return hardware.link(axis).frees_cores; });
-}
-
 /// A sum of one term: write_out() copies nothing.
 bool is_renaming(const RankProgram& program, const Step& step) {
   return step.kind == StepKind::compute && step.operands.size() == 1 &&
@@ -38,24 +27,14 @@ Seconds move_price(const Cut& cut, const Axis& axis, std::vector<VersionId> vers
 
 }  // namespace
 
-TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware) {
-  std::vector<Seconds> times;
-  for (const StepEstimate& each : estimate(cut.micro(), hardware)) times.push_back(each.price.time);
-  return task_prices(cut, axis, hardware, times);
-}
-
 TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
                       const std::vector<Seconds>& times) {
   TaskCosts costs{.frees_cores = axis.empty() || hardware.link(axis).frees_cores};
   for (int chunk = 0; chunk < static_cast<int>(cut.layers().place.size()); ++chunk) {
     const auto cost = [&](TaskKind kind) {
-      Seconds own;
-      Seconds beside;
-      for (const int number : cut.steps({kind, chunk})) {
-        const Step& step = cut.micro().steps[static_cast<std::size_t>(number)];
-        (hides(cut.micro(), step, hardware) ? beside : own) += times[static_cast<std::size_t>(number)];
-      }
-      return std::max(own, beside);
+      Seconds sum;
+      for (const int step : cut.steps({kind, chunk})) sum += times[static_cast<std::size_t>(step)];
+      return sum;
     };
     costs.forward.push_back(cost(TaskKind::forward));
     costs.backward.push_back(cost(TaskKind::backward));
@@ -71,14 +50,14 @@ TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware
   return costs;
 }
 
-Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware) {
-  const std::vector<StepEstimate> estimates = estimate(cut.micro(), hardware);
+Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
+                     const std::vector<Seconds>& times) {
   std::vector<Seconds> by_stage(static_cast<std::size_t>(cut.stages()));
   for (const UpdateEvent& event : cut.update()) {
     Seconds& own = by_stage[static_cast<std::size_t>(event.stage)];
     if (event.step >= 0) {
       if (is_renaming(cut.micro(), cut.micro().steps[static_cast<std::size_t>(event.step)])) continue;
-      own += estimates[static_cast<std::size_t>(event.step)].price.time;
+      own += times[static_cast<std::size_t>(event.step)];
     } else {
       const Seconds move = move_price(cut, axis, event.versions, hardware);
       own += move;

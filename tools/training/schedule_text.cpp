@@ -48,7 +48,7 @@ std::string schedule_text(const PipelinePlan& pipeline, const roofline::Hardware
   std::string text = picture(pipeline.timetable, timing, {.axis = pipeline.axis});
   text += fmt::format("the tasks take {} by prediction, and the stages are idle for {:.1f}% of it\n",
                       to_string(timing.makespan), 100 * timing.bubble());
-  RankProgram micro = *pipeline.micro;
+  RankProgram micro = pipeline.micro->program();
   for (int chunk = 0; chunk < pipeline.timetable.chunks(); ++chunk) {
     for (const TaskKind kind : pipeline.timetable.kinds) text += task_text(micro, pipeline, cut, {kind, chunk});
   }

@@ -129,6 +129,9 @@ void add_stage_keys(Json& json, const PipelineRecord& pipeline) {
   for (const StageRecord& each : pipeline.stages) {
     json["stages"].push_back(
         {{"layers", each.layers},
+         {"idle_share",
+          {{"predicted", each.predicted.lost() / each.predicted.step()},
+           {"measured", each.measured.lost() / each.measured.step()}}},
          {"time_s", times_json(each.predicted, each.measured)},
          {"peak_memory_bytes",
           {{"predicted", each.predicted_memory.value}, {"measured", each.measured_memory.value}}}});

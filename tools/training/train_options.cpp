@@ -257,7 +257,6 @@ TrainOptions typed_options(const TrainFlags& flags) {
   }
   check_micro_batches(options.run.options, mlp);
   options.chooses = flags.strategy == kAuto;
-  options.chooses_stages = options.chooses && flags.trace.empty() && flags.report.empty();  // these show no stages
   options.shows_schedule = flags.show_schedule;
   options.pipeline = {.timetable = flags.timetable == kAuto, .micro_batches = !flags.micro_batches, .memory = {}};
   options.chooses_remat = options.chooses && flags.remat.empty();

@@ -42,7 +42,6 @@ struct TrainOptions {
   TrainingRun run;                 ///< without a strategy if prices choose it
   bool chooses = false;            ///< prices choose the strategy
   bool shows_schedule = false;     ///< of the stages, before the first step
-  bool chooses_stages = false;     ///< and whether an axis makes stages
   PipelineSearch pipeline = {};    ///< what of the stages the prices choose
   bool chooses_remat = false;      ///< and what the backward pass computes again
   bool fits_memory = true;         ///< the choice must fit the machine

@@ -11,11 +11,10 @@
 namespace shardline::tools {
 namespace {
 
-/// Strategies without stages, and with stages if the options can show them; cheapest first.
+/// Strategies without and with stages, cheapest first.
 std::vector<PricedStrategy> all_priced(const TrainOptions& options, const TrainingRun& run, const AbstractMesh& mesh,
                                        const std::vector<Remat>& remats, Bytes memory) {
   std::vector<PricedStrategy> priced = priced_strategies(run, mesh, remats);
-  if (!options.chooses_stages) return priced;
   PipelineSearch search = options.pipeline;
   if (options.fits_memory) search.memory = memory;
   for (PricedStrategy& each : priced_pipelines(run, mesh, remats, search)) priced.push_back(std::move(each));

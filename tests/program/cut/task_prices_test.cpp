@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "program/cut/spread.h"
+#include "program/price/estimate.h"
 #include "runtime/base/check.h"
 #include "tests/program/programs.h"
 
@@ -27,6 +28,12 @@ roofline::Hardware slow_machine(const RankProgram& program, bool frees_cores) {
   return hardware;
 }
 
+std::vector<Seconds> prices_of(const RankProgram& micro, const roofline::Hardware& hardware) {
+  std::vector<Seconds> prices;
+  for (const StepEstimate& each : estimate(micro, hardware)) prices.push_back(each.price.time);
+  return prices;
+}
+
 /// B = 4, D = 2, F = 3: a product has 2 * 4 * 2 * 3 = 48 FLOPs.
 RankProgram mlp_of_three_layers() {
   const TrainingStep step = make_training_step(MlpConfig{.d_model = 2, .d_ff = 3, .layers = 3}, {4, 1}, PlainDescent{});
@@ -39,7 +46,8 @@ TEST(TaskPrices, AddUpThePricesOfTheSteps) {
   const RankProgram micro = mlp_of_three_layers();
   const Cut cut(micro, stage_layers({2, 1}, {0, 1}, 3));
   for (const bool frees_cores : {false, true}) {
-    const TaskCosts costs = task_prices(cut, "Z", slow_machine(micro, frees_cores));
+    const TaskCosts costs =
+        task_prices(cut, "Z", slow_machine(micro, frees_cores), prices_of(micro, slow_machine(micro, frees_cores)));
     const auto expect = [](const std::vector<Seconds>& times, double first, double second) {
       ASSERT_EQ(times.size(), 2U);
       EXPECT_NEAR(times[0].value, first, 1e-9);
@@ -65,30 +73,15 @@ TEST(TaskPrices, OfTheUpdateHoldReductionsOfSums) {
   constexpr double kLoss = 4;             // its sum is reduced on both stages
   const auto move = [](double scalars) { return kLatency + 4 * scalars; };
   // The part of the loss and two squares come from stage 1. Four squares go there.
-  EXPECT_NEAR(update_price(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Z", hardware).value,
-              kReductions + kLoss + move(1) + move(2) + move(4), 1e-9);
-}
-
-/// Gathers of parameters and reductions of their gradients, where links free the cores.
-TEST(TaskPrices, CountWhatMovesBesideTheComputationOnlyIfItIsLonger) {
-  constexpr double kProduct = 24;  // on two ranks each has half of the rows
-  const TrainingStep step = make_training_step(MlpConfig{.d_model = 2, .d_ff = 3, .layers = 3}, {4, 1}, PlainDescent{});
-  const RankProgram micro = partitioned(step.model.program, "X=2", "fsdp=X");
-  const Cut cut(micro, stage_layers({2, 1}, {0, 1}, 3));
-  const auto forward = [&](double bandwidth, bool frees_cores) {
-    roofline::Hardware hardware = slow_machine(micro, true);
-    hardware.links["X"] = {.latency = Seconds(0), .bandwidth = BytesPerSecond(bandwidth), .frees_cores = frees_cores};
-    return task_prices(cut, "Z", hardware).forward[0].value;
-  };
-  constexpr double kHalf = 3 * 4;  // bytes of a gather: half of 2 * 3 elements of 4 bytes; four weights in two layers
-  EXPECT_NEAR(forward(1, true), 4 * kProduct, 1e-9);
-  EXPECT_NEAR(forward(0.1, true), 4 * kHalf / 0.1, 1e-9);
-  EXPECT_NEAR(forward(1, false), 4 * kProduct + 4 * kHalf, 1e-9);
+  EXPECT_NEAR(
+      update_price(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Z", hardware, prices_of(micro, hardware)).value,
+      kReductions + kLoss + move(1) + move(2) + move(4), 1e-9);
 }
 
 TEST(TaskPrices, NeedALink) {
   const RankProgram micro = mlp_of_three_layers();
-  EXPECT_THROW(task_prices(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Y", slow_machine(micro, true)), Error);
+  const std::vector<Seconds> prices = prices_of(micro, slow_machine(micro, true));
+  EXPECT_THROW(task_prices(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Y", slow_machine(micro, true), prices), Error);
 }
 
 }  // namespace

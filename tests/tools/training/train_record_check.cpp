@@ -62,6 +62,11 @@ void check_stages(const Json& record) {
   expect(shown.at("step_s") == step.at("step_s"), "the shown step has another time");
   for (const Json& stage : record.at("stages")) {
     check_parts(stage, step.at("step_s"), step.at("predicted_step_s"));
+    for (const auto& [kind, whole] : {std::pair("measured", "step_s"), std::pair("predicted", "predicted_step_s")}) {
+      const double computing = stage.at("time_s").at(kind).at("computing");
+      const double idle = stage.at("idle_share").at(kind);
+      expect(std::abs(idle - (1 - computing / step.at(whole).get<double>())) < 1e-9, "the idle share is another");
+    }
     expect_numbers(stage.at("peak_memory_bytes"), "peak_memory_bytes of a stage", {"predicted", "measured"});
   }
   check_parts(record.at("all_stages"), step.at("step_s"), step.at("predicted_step_s"));

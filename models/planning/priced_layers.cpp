@@ -27,6 +27,17 @@ std::map<std::set<int>, std::vector<int>> update_by_layers(const Cut& cut) {
   return steps;
 }
 
+/// What it takes to give a scalar of the update to another stage.
+Seconds message_of_scalar(const PricedSteps& priced, const Axis& axis) {
+  Step message;
+  message.kind = StepKind::receive;
+  message.axes = {axis};
+  for (const auto& [array, version] : priced.program.finals) {
+    if (priced.program.program.array(array).role == Role::whole) message.results = {version};
+  }
+  return estimate(priced.program, message, priced.hardware).price.time;
+}
+
 /// The most bytes at one time of what the update makes anew.
 Bytes made_by_update(const RankProgram& program, const Liveness& live) {
   std::set<VersionId> made;
@@ -59,6 +70,7 @@ PricedLayers::PricedLayers(const PricedSteps& priced, const Liveness& live, cons
   const ChunkBytes bytes = chunk_bytes(cut, live);
   bytes_ = {of_model(bytes.activations),     of_model(bytes.for_weights),      of_model(bytes.gradients),
             of_model(bytes.working_forward), of_model(bytes.working_backward), of_model(bytes.working_split)};
+  if (!axis.empty()) message_ = message_of_scalar(priced, axis);
   arrays_ = step_arrays(cut);
   update_share_ = made_by_update(priced.program, live) / gradient_bytes(arrays_);
 }
@@ -159,8 +171,11 @@ PlannedStep PricedLayers::step(const TimetableRequest& request) const {
     const RankMemory memory = memory_of(shape, held[static_cast<std::size_t>(stage)]);
     if (memory.total() > step.memory.total()) step.memory = memory;
   }
-  step.scheduled = timing.makespan + update;
-  step.upper = std::max(step.scheduled, timed(timetable, costs_of_chunks(apart_, layers)).makespan + update_apart);
+  // Every stage gives its part of the norm to the others and gets theirs. The last one also gives the loss.
+  const Seconds messages = message_ * static_cast<double>(3 * (request.stages - 1));
+  step.scheduled = timing.makespan + update + messages;
+  step.upper =
+      std::max(step.scheduled, timed(timetable, costs_of_chunks(apart_, layers)).makespan + update_apart + messages);
   step.idle = timing.makespan * timing.bubble();
   step.exposed = busiest.exposed;
   step.math = busiest.math;

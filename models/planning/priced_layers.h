@@ -62,6 +62,7 @@ class PricedLayers {
   std::vector<PlannedWork> by_layer_;  ///< by layer of the program, forward and backward
   std::vector<UpdateWork> updates_;
   std::vector<StepArray> arrays_;
+  Seconds message_;          ///< a scalar to another stage
   double update_share_ = 0;  ///< bytes that the update makes, as a multiple of those of the gradients
 };
 

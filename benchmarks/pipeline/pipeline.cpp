@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iostream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/command_line.h"
@@ -182,7 +183,9 @@ struct Result {
 
 /// Collective over the job: measures a run, and rank 0 prints its line.
 Result measure(const Arguments& arguments, const TrainingRun& run, collectives::Engine& engine) {
-  Trainer trainer(engine, sleeping_plan(run, engine.mesh().axes()), run.options.prices);
+  TrainingPlan plan = sleeping_plan(run, engine.mesh().axes());
+  const Bytes peak = peak_of(plan);
+  Trainer trainer(engine, std::move(plan), run.options.prices);
   const MadeData data(arguments.d_model, 0);
   std::vector<Seconds> times;
   for (int i = 0; i <= arguments.runs; ++i) {  // the first run is a warm-up
@@ -191,12 +194,12 @@ Result measure(const Arguments& arguments, const TrainingRun& run, collectives::
   }
   const Result result{to_string(run.strategy), trainer.predicted_step(), median(times)};
   if (engine.mesh().rank() == 0) {
-    std::cout << fmt::format(
-                     "{:<12} {:<15} {:>3} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6.3f}", result.strategy,
-                     trainer.plan().pipeline ? run.options.pipeline.timetable : "-", run.options.form.micro_batches,
-                     to_string(peak_of(trainer.plan())), to_string(result.simulated), to_string(result.measured),
-                     to_string(*std::min_element(times.begin(), times.end())),
-                     to_string(*std::max_element(times.begin(), times.end())), result.measured / result.simulated)
+    std::cout << fmt::format("{:<12} {:<15} {:>3} {:>9} {:>10} {:>10} {:>10} {:>10} {:>6.3f}", result.strategy,
+                             trainer.plan().pipeline ? run.options.pipeline.timetable : "-",
+                             run.options.form.micro_batches, to_string(peak), to_string(result.simulated),
+                             to_string(result.measured), to_string(*std::min_element(times.begin(), times.end())),
+                             to_string(*std::max_element(times.begin(), times.end())),
+                             result.measured / result.simulated)
               << std::endl;
   }
   return result;

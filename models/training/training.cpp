@@ -27,23 +27,27 @@ double learning_rate(const TrainingOptions& options, Index step) {
 }
 
 Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware)
-    : engine_(engine), plan_(std::move(plan)), stage_(plan_.stage_of(engine.mesh().axes(), engine.mesh().rank())) {
+    : engine_(engine),
+      plan_(std::move(plan)),
+      stage_(plan_.stage_of(engine.mesh().axes(), engine.mesh().rank())),
+      programs_(plan_.stages.at(static_cast<std::size_t>(stage_))) {
   if (plan_.pipeline) ranks_ = std::make_unique<StageRanks>(engine, plan_.pipeline->axis);
   collectives::Engine& own = ranks_ ? ranks_->engine() : engine;
   collectives::Engine* moves = ranks_ ? &ranks_->moves() : nullptr;
-  programs().step->predict_by(hardware);
-  programs().evaluation->predict_by(hardware);
+  programs_.step->predict_by(hardware);
+  programs_.evaluation->predict_by(hardware);
   if (ranks_) {
     compare_stages();
     constexpr double kPatience = 10;  // a stage may wait for the others as long as a step
     ranks_->set_timeout(std::max(engine.timeout(), predicted_step() * kPatience));
   }
-  const StatePlan shared = programs().state();
+  plan_.stages.clear();
+  const StatePlan shared = programs_.state();
   const Index room = engine.arena() != nullptr ? engine.arena()->capacity() : shared.shared_bytes();
   if (own.arena() == nullptr && room > 0) arena_obstacle_ = collectives::give_arena(own, room);
   state_ = std::make_unique<State>(own, shared);
-  step_ = std::make_unique<Executor>(programs().step, *state_, moves);
-  evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, moves);
+  step_ = std::make_unique<Executor>(programs_.step, *state_, moves);
+  evaluation_ = std::make_unique<Executor>(programs_.evaluation, *state_, moves);
   initialise();
 }
 
@@ -104,7 +108,7 @@ void Trainer::set_samples(Executor& executor, const SampleSource& data, const Ba
 StepResult Trainer::step(const SampleSource& data, Index step) {
   const Axes& all = engine_.mesh().axes().axes();
   Index first = step * options().batch.sequences;
-  for (const std::map<ArrayId, ArrayId>& own : programs().samples) {
+  for (const std::map<ArrayId, ArrayId>& own : programs_.samples) {
     std::vector<ArrayId> inputs;
     for (const ArrayId input : model().samples) inputs.push_back(own.contains(input) ? own.at(input) : ArrayId{-1});
     set_samples(*step_, data, {inputs, Series::training, first});
@@ -160,11 +164,11 @@ std::string Trainer::non_finite_parameter() const {
 }
 
 Seconds Trainer::predicted_step() const {
-  if (!plan_.pipeline) return programs().step->time().total;
-  const roofline::Hardware& hardware = programs().step->predictions();
+  if (!plan_.pipeline) return programs_.step->time().total;
+  const roofline::Hardware& hardware = programs_.step->predictions();
   return plan_.pipeline->timing(hardware).makespan + plan_.pipeline->update(hardware);
 }
 
-Bytes Trainer::predicted_memory() const { return programs().step->liveness().peak(state_->engine().mesh().rank()); }
+Bytes Trainer::predicted_memory() const { return programs_.step->liveness().peak(state_->engine().mesh().rank()); }
 
 }  // namespace shardline

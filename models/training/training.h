@@ -50,7 +50,7 @@ class Trainer {
   const TrainingOptions& options() const { return plan_.run.options; }
   const Model& model() const { return plan_.step_model.model; }
   /// Of this rank's stage.
-  const RankProgram& program() const { return programs().step->program(); }
+  const RankProgram& program() const { return programs_.step->program(); }
   /// Parameters and moments, by the names of their arrays in the program.
   const State& state() const { return *state_; }
   /// The same, to change an array between two steps.
@@ -72,12 +72,12 @@ class Trainer {
 
   /// The engine of this rank's stage: that of the constructor without a pipeline.
   collectives::Engine& engine() const { return state_->engine(); }
+  /// Without TrainingPlan::stages: a rank keeps the programs of its own stage.
   const TrainingPlan& plan() const { return plan_; }
   /// The stage of this rank; 0 without a pipeline.
   int stage() const { return stage_; }
 
  private:
-  const StagePrograms& programs() const { return plan_.stages[static_cast<std::size_t>(stage_)]; }
   /// Some inputs of an executor, in the order of Model::samples, and the samples that they hold: from number `first`
   /// on.
   struct Batch {
@@ -97,6 +97,7 @@ class Trainer {
   collectives::Engine& engine_;  ///< of all ranks
   TrainingPlan plan_;
   int stage_ = 0;
+  StagePrograms programs_;             ///< of this stage
   std::unique_ptr<StageRanks> ranks_;  ///< null without a pipeline
   std::unique_ptr<State> state_;
   std::unique_ptr<Executor> step_;

@@ -223,11 +223,33 @@ class Partitioner {
   int operation_ = -1;  ///< in progress; -1 at the end
 };
 
-/// Under this name the assignment of an operation is known.
-const std::string& assignment_name(const Program& program, const Operation& op) {
-  const Array& made = program.array(op.results.at(0));
-  return made.repeats < 0 ? made.name : program.array(made.repeats).name;
-}
+/// The assignments of operations by name: given ones, and those of operations that are computed again.
+class KnownAssignments {
+ public:
+  explicit KnownAssignments(Assignments* given) : given_(given) {}
+
+  /// Null if none is known.
+  const Assignment* of(const Program& program, const Operation& op) const {
+    // Names need not be different, except where the caller says so.
+    if (given_ == nullptr && program.array(op.results.at(0)).repeats < 0) return nullptr;
+    const Assignments& known = given_ != nullptr ? *given_ : own_;
+    const auto found = known.find(name(program, op));
+    return found == known.end() ? nullptr : &found->second;
+  }
+
+  void note(const Program& program, const Operation& op, const Assignment& assignment) {
+    (given_ != nullptr ? *given_ : own_)[name(program, op)] = assignment;
+  }
+
+ private:
+  static const std::string& name(const Program& program, const Operation& op) {
+    const Array& made = program.array(op.results.at(0));
+    return made.repeats < 0 ? made.name : program.array(made.repeats).name;
+  }
+
+  Assignments* given_;
+  Assignments own_;
+};
 
 /// The search over a chain of operations.
 class ChainSearch {
@@ -344,13 +366,14 @@ RankProgram partition(Program program, const AbstractMesh& mesh, const Declarati
   Converter converter(mesh);
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const RankProgram& made = partitioner.program();
-  Assignments own;
-  Assignments& known = assignments != nullptr ? *assignments : own;
+  KnownAssignments known(assignments);
   for (std::size_t i = 0; i < made.program.operations.size(); ++i) {
     const Operation& op = made.program.operations[i];
-    const std::string& name = assignment_name(made.program, op);
-    if (!known.contains(name)) known[name] = assign_by_table(op, partitioner.layouts(), made, declaration.work);
-    SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), known[name]), "operation {} cannot be partitioned over {}",
+    const Assignment* before = known.of(made.program, op);
+    const Assignment assignment =
+        before != nullptr ? *before : assign_by_table(op, partitioner.layouts(), made, declaration.work);
+    known.note(made.program, op, assignment);
+    SHARDLINE_CHECK(partitioner.emit(static_cast<int>(i), assignment), "operation {} cannot be partitioned over {}",
                     op.kind, mesh.to_string());
   }
   return partitioner.finish();
@@ -362,17 +385,15 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
   Partitioner partitioner(std::move(program), mesh, declaration, converter);
   const RankProgram& made = partitioner.program();
   ReshardMemo reshards;
-  Assignments own;
-  Assignments& known = assignments != nullptr ? *assignments : own;
+  KnownAssignments known(assignments);
   for (int i = 0; i < static_cast<int>(made.program.operations.size()); ++i) {
     const Operation& op = made.program.operations[static_cast<std::size_t>(i)];
-    const std::string& name = assignment_name(made.program, op);
     const Partitioner::Mark before = partitioner.mark(i);
     std::optional<Assignment> best;
-    if (known.contains(name)) best = known[name];
     ProgramPrice lowest;
+    const Assignment* first = known.of(made.program, op);
     for (const Assignment& assignment :
-         best ? std::vector<Assignment>{} : all_assignments(op, partitioner.layouts(), made)) {
+         first != nullptr ? std::vector{*first} : all_assignments(op, partitioner.layouts(), made)) {
       if (partitioner.emit(i, assignment)) {
         ProgramPrice its = price(made, hardware, before.steps, &reshards);
         if (!best || cheaper(its, lowest)) best = assignment, lowest = std::move(its);
@@ -381,7 +402,7 @@ RankProgram partition_by_price(Program program, const AbstractMesh& mesh, const 
     }
     SHARDLINE_CHECK(best && partitioner.emit(i, *best), "operation {} cannot be partitioned over {}", op.kind,
                     mesh.to_string());
-    known[name] = *best;
+    known.note(made.program, op, *best);
   }
   return partitioner.finish();
 }

@@ -19,8 +19,8 @@ struct Declaration {
   std::map<ArrayId, Sharding> wanted = {};  ///< final layouts of outputs that are also inputs
 };
 
-/// What the axes do in each operation, by the name of its first result. An operation that is computed again has the
-/// name of the first time: it must have the same bits.
+/// What the axes do in each operation, by the name of its first result; no two operations have the same. An operation
+/// that is computed again has the name of the first time: it must have the same bits.
 using Assignments = std::map<std::string, Assignment>;
 
 /// Derives the per-rank program, operation by operation, under a named strategy (assign_by_table).

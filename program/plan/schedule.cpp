@@ -36,14 +36,18 @@ ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops 
 class Scheduler {
  public:
   Scheduler(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
-            const Fusions& fusions)
+            const std::optional<Fusions>& fusions)
       : program_(program),
         hardware_(hardware),
         options_(options),
         rules_(program, hardware, options),
         number_(program.steps.size()) {
     number_regions();
-    place_fusions(fusions);
+    if (fusions) {
+      place_fusions(*fusions, true);
+    } else {
+      place_fusions(choose_fusions(program, hardware, options), false);
+    }
   }
 
   ProgramSchedule build() {
@@ -82,7 +86,8 @@ class Scheduler {
 
   // Fusing.
 
-  void place_fusions(const Fusions& fusions) {
+  /// `carried`: they are those of another program, and decide the order of sums.
+  void place_fusions(const Fusions& fusions, bool carried) {
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
       if (step(i).kind != StepKind::compute) continue;
       const auto chosen = fusions.find(fusion_name(program_, step(i)));
@@ -96,7 +101,7 @@ class Scheduler {
         partner_[i] = same->collective;
         partner_[same->collective] = i;
         fusions_[i] = *same;
-      } else if (chosen->second.gathers) {
+      } else if (carried && chosen->second.gathers) {
         alone_[i] = chosen->second;
         alone_[i].collective = -1;
         alone_[i].computation = i;
@@ -260,7 +265,7 @@ ProgramSchedule in_order(const RankProgram& program) {
 
 ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
                          const std::optional<Fusions>& fusions) {
-  return Scheduler(program, hardware, options, fusions ? *fusions : choose_fusions(program, hardware, options)).build();
+  return Scheduler(program, hardware, options, fusions).build();
 }
 
 }  // namespace shardline

@@ -38,9 +38,9 @@ constexpr const char* kTrainFooter = R"(Example:
 
 Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
 prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
-cheapest that fits; it does not try pp. --model mlp is the MLP of section 5.1 of the book, without sequences; it
-trains on made rows, and its program is printed line by line with the times of every line. Other models read text as
-bytes, and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
+cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
+its program is printed line by line with the times of every line. Other models read text as bytes, and the last tenth
+of each file is held out for the loss at the end. There is no dropout.)";
 
 struct Progress {
   std::vector<StepResult> steps;

@@ -20,7 +20,9 @@ std::vector<Seconds> prices_of(const std::vector<StepEstimate>& estimates) {
 std::map<std::set<int>, std::vector<int>> update_by_layers(const Cut& cut) {
   std::map<int, std::set<int>> layers;
   for (const UpdateEvent& event : cut.update()) {
-    if (event.step >= 0) layers[event.step].insert(event.stage);
+    const bool runs =
+        event.step >= 0 && !is_renaming(cut.micro(), cut.micro().steps[static_cast<std::size_t>(event.step)]);
+    if (runs) layers[event.step].insert(event.stage);
   }
   std::map<std::set<int>, std::vector<int>> steps;
   for (const auto& [step, of_step] : layers) steps[of_step].push_back(step);
@@ -42,7 +44,8 @@ Seconds message_of_scalar(const PricedSteps& priced, const Axis& axis) {
 Bytes made_by_update(const RankProgram& program, const Liveness& live) {
   std::set<VersionId> made;
   for (const Step& step : program.steps) {
-    if (step.region.pass == Pass::update) made.insert(step.results.begin(), step.results.end());
+    if (step.region.pass == Pass::update && !is_renaming(program, step))
+      made.insert(step.results.begin(), step.results.end());
   }
   return live.peaks(0, [&](VersionId v) { return made.contains(v); })[Pass::update];
 }
@@ -56,7 +59,7 @@ Bytes gradient_bytes(const std::vector<StepArray>& arrays) {
 }  // namespace
 
 PricedLayers::PricedLayers(const PricedSteps& priced, const Liveness& live, const Axis& axis, Index layers)
-    : axis_(axis), layers_(layers) {
+    : layers_(layers) {
   const Cut cut(priced.program, layers_apart(priced.program));
   for (int layer = 0; layer < cut.stages(); ++layer) {
     std::vector<int> steps = cut.steps({TaskKind::forward, layer});

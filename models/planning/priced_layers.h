@@ -1,7 +1,6 @@
 #pragma once
 
 #include <set>
-#include <string>
 #include <vector>
 
 #include "models/planning/planned_step.h"
@@ -54,7 +53,6 @@ class PricedLayers {
   RankMemory memory_of(const Shape& shape, Bytes held) const;
   ChunkBytes bytes_of_chunks(const StageLayers& layers) const;
 
-  Axis axis_;
   Index layers_;
   TaskCosts scheduled_;                ///< by layer of the model, as its schedule has them
   TaskCosts apart_;                    ///< the same without overlap

@@ -5,7 +5,6 @@
 
 #include "program/cut/spread.h"
 #include "program/cut/stages.h"
-#include "program/cut/task_prices.h"
 #include "program/plan/timeline.h"
 #include "program/price/estimate.h"
 #include "program/timetable/named.h"
@@ -44,8 +43,14 @@ Timing PipelinePlan::timing(const roofline::Hardware& hardware) const {
   return timed(timetable, task_prices(cut(), axis, hardware, taken(*micro, hardware)));
 }
 
-Seconds PipelinePlan::update(const roofline::Hardware& hardware) const {
-  return update_price(cut(), axis, hardware, taken(*micro, hardware));
+std::vector<UpdatePrice> PipelinePlan::updates(const roofline::Hardware& hardware) const {
+  return update_prices(cut(), axis, hardware, taken(*micro, hardware));
+}
+
+Seconds PipelinePlan::longest_update(const roofline::Hardware& hardware) const {
+  Seconds longest;
+  for (const UpdatePrice& stage : updates(hardware)) longest = std::max(longest, stage.total());
+  return longest;
 }
 
 PipelinePlan plan_pipeline(std::shared_ptr<const Compiled> micro, const PipelineOptions& options, const Axis& axis,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "program/cut/cut.h"
+#include "program/cut/task_prices.h"
 #include "program/plan/compiled.h"
 #include "program/timetable/moves.h"
 #include "program/timetable/timetable.h"
@@ -30,8 +31,9 @@ struct PipelinePlan {
   Cut cut() const;
   /// The time of the tasks, without the update, by the prices of `hardware`.
   Timing timing(const roofline::Hardware& hardware) const;
-  /// The time of the longest update of a stage.
-  Seconds update(const roofline::Hardware& hardware) const;
+  /// The times of the update by stage, and that of the stage where it takes longest.
+  std::vector<UpdatePrice> updates(const roofline::Hardware& hardware) const;
+  Seconds longest_update(const roofline::Hardware& hardware) const;
 };
 
 /// Cuts the step of `micro_batches` micro-batches over an axis of `stages` stages. The schedule of one of them,

@@ -39,8 +39,9 @@ bool goes_before(const PlannedStep& a, const PlannedStep& b, Bytes memory) {
   return a.scheduled < b.scheduled;
 }
 
-/// The best timetable and number of micro-batches of a run with stages.
-PricedStrategy best_of(TrainingRun run, const AbstractMesh& mesh, const PipelineSearch& search) {
+/// The best timetable and number of micro-batches of a run with stages. None if no timetable fits its numbers of
+/// layers.
+std::optional<PricedStrategy> best_of(TrainingRun run, const AbstractMesh& mesh, const PipelineSearch& search) {
   const Axis axis = stage_axis(run.strategy, mesh);
   const auto stages = static_cast<int>(mesh.size(axis));
   std::optional<PlannedStep> best;
@@ -53,6 +54,7 @@ PricedStrategy best_of(TrainingRun run, const AbstractMesh& mesh, const Pipeline
       if (!best || goes_before(step, *best, search.memory)) best = std::move(step);
     }
   }
+  if (!best) return {};
   PricedStrategy priced;
   priced.strategy = run.strategy;
   priced.remat = best->form.remat;
@@ -78,7 +80,7 @@ std::vector<PricedStrategy> priced_pipelines(const TrainingRun& run, const Abstr
         TrainingRun staged = run;
         staged.strategy = with_stages(each, axis, mesh);
         staged.options.form.remat = remat;
-        priced.push_back(best_of(std::move(staged), mesh, search));
+        if (auto best = best_of(std::move(staged), mesh, search)) priced.push_back(std::move(*best));
       }
     }
   }

@@ -24,9 +24,9 @@ std::vector<Index> counts_of_micro_batches(const TrainingRun& run, Index stages,
 std::vector<std::string> names_of_timetables(const TrainingRun& run, int stages, bool search);
 
 /// The run with the timetable and the number of micro-batches whose simulated step is shortest, of those whose arrays
-/// fit in memory on every stage; if none fits, the shortest of all. Of two that take equally long, the first in the
-/// order of timetable_rows() and then the fewest micro-batches. Pure; equal on all ranks. Throws UsageError as
-/// plan_training().
+/// fit in memory on every stage; if none fits, the shortest of all. Of two that take equally long, the one
+/// of fewer micro-batches and then the first in the order of timetable_rows(). Pure; equal on all ranks. Throws
+/// UsageError as plan_training().
 TrainingRun fastest_pipeline(const TrainingRun& run, const AbstractMesh& mesh, const PipelineSearch& search);
 
 }  // namespace shardline

@@ -161,7 +161,7 @@ std::string Trainer::non_finite_parameter() const {
 Seconds Trainer::predicted_step() const {
   if (!plan_.pipeline) return programs().step->time().total;
   const roofline::Hardware& hardware = programs().step->predictions();
-  return plan_.pipeline->timing(hardware).makespan + plan_.pipeline->update(hardware);
+  return plan_.pipeline->timing(hardware).makespan + plan_.pipeline->longest_update(hardware);
 }
 
 Bytes Trainer::predicted_memory() const { return programs().step->liveness().peak(state_->engine().mesh().rank()); }

@@ -207,4 +207,9 @@ void Cut::bring(const std::vector<VersionId>& versions, int stage) {
   for (auto& [source, moved] : from) update_.push_back({.stage = source, .step = -1, .to = stage, .versions = moved});
 }
 
+bool is_renaming(const RankProgram& program, const Step& step) {
+  return step.kind == StepKind::compute && step.operands.size() == 1 &&
+         program.phase_of(step).kernel->form == KernelForm::sum;
+}
+
 }  // namespace shardline

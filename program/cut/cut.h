@@ -90,4 +90,8 @@ class Cut {
   std::vector<UpdateEvent> update_;
 };
 
+/// True for a sum of one term, as of the part of a single contribution: it is that term under another name. write_out()
+/// copies nothing.
+bool is_renaming(const RankProgram& program, const Step& step);
+
 }  // namespace shardline

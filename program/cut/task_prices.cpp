@@ -9,12 +9,6 @@
 namespace shardline {
 namespace {
 
-/// A sum of one term: write_out() copies nothing.
-bool is_renaming(const RankProgram& program, const Step& step) {
-  return step.kind == StepKind::compute && step.operands.size() == 1 &&
-         program.phase_of(step).kernel->form == KernelForm::sum;
-}
-
 /// One move of some versions over `axis`.
 Seconds move_price(const Cut& cut, const Axis& axis, std::vector<VersionId> versions,
                    const roofline::Hardware& hardware) {
@@ -50,21 +44,20 @@ TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware
   return costs;
 }
 
-Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
-                     const std::vector<Seconds>& times) {
-  std::vector<Seconds> by_stage(static_cast<std::size_t>(cut.stages()));
+std::vector<UpdatePrice> update_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
+                                       const std::vector<Seconds>& times) {
+  std::vector<UpdatePrice> prices(static_cast<std::size_t>(cut.stages()));
   for (const UpdateEvent& event : cut.update()) {
-    Seconds& own = by_stage[static_cast<std::size_t>(event.stage)];
-    if (event.step >= 0) {
-      if (is_renaming(cut.micro(), cut.micro().steps[static_cast<std::size_t>(event.step)])) continue;
-      own += times[static_cast<std::size_t>(event.step)];
-    } else {
+    UpdatePrice& own = prices[static_cast<std::size_t>(event.stage)];
+    if (event.step < 0) {
       const Seconds move = move_price(cut, axis, event.versions, hardware);
-      own += move;
-      by_stage[static_cast<std::size_t>(event.to)] += move;
+      own.moves += move;
+      prices[static_cast<std::size_t>(event.to)].moves += move;
+    } else if (!is_renaming(cut.micro(), cut.micro().steps[static_cast<std::size_t>(event.step)])) {
+      own.work += times[static_cast<std::size_t>(event.step)];
     }
   }
-  return *std::max_element(by_stage.begin(), by_stage.end());
+  return prices;
 }
 
 StageLayers layers_apart(const RankProgram& micro) {

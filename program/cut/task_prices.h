@@ -15,10 +15,17 @@ namespace shardline {
 TaskCosts task_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
                       const std::vector<Seconds>& times);
 
-/// What the update takes on the stage where it takes longest: its steps and the prices of its moves, one after the
-/// other. Reductions of whole sums belong to it. Throws Error as task_prices().
-Seconds update_price(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
-                     const std::vector<Seconds>& times);
+/// What the update takes on a stage.
+struct UpdatePrice {
+  Seconds work;   ///< its steps, reductions of whole sums included
+  Seconds moves;  ///< to and from other stages
+
+  Seconds total() const { return work + moves; }
+};
+
+/// By stage: the update, one step or move after the other. Throws Error as task_prices().
+std::vector<UpdatePrice> update_prices(const Cut& cut, const Axis& axis, const roofline::Hardware& hardware,
+                                       const std::vector<Seconds>& times);
 
 /// Every layer as a chunk of its own, on a stage of its own: what tasks take and hold by layer.
 StageLayers layers_apart(const RankProgram& micro);

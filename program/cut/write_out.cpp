@@ -262,8 +262,7 @@ class Writer {
   /// A step of the update. A sum of one term is that term under another name: nothing is copied.
   void write_of_update(const Step& step, Region region) {
     const Index last = count_ - 1;
-    if (step.kind == StepKind::compute && micro_.phase_of(step).kernel->form == KernelForm::sum &&
-        step.operands.size() == 1) {
+    if (is_renaming(micro_, step)) {
       const VersionId same = versions_of(last)[step.results[0]] = now(step.operands[0], last);
       result_.program.versions[static_cast<std::size_t>(same)].array = micro_.version(step.results[0]).array;
       for (auto& [array, version] : result_.program.finals) version = version == step.results[0] ? same : version;

@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "program/plan/choose_fusions.h"
 #include "program/plan/flight_rules.h"
-#include "program/price/estimate.h"
 #include "runtime/base/check.h"
 
 namespace shardline {

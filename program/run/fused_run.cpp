@@ -5,7 +5,6 @@
 #include "collectives/overlap/collective_matmul.h"
 #include "program/ops/einsum.h"
 #include "program/ops/run_phase.h"
-#include "program/price/estimate.h"
 #include "program/price/panel_cost.h"
 #include "program/run/panel_run.h"
 

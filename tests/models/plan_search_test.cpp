@@ -205,7 +205,9 @@ TEST(PlanSearch, TheClosedFormChoosesGoodPipelines) {
 }
 
 TEST(PlanSearch, StagesLieOnATorusAxisOfTheirOwn) {
-  for (const ChipMesh& each : staged_meshes_of(chip("v5p"), 64, 8)) {
+  const std::vector<ChipMesh> meshes = staged_meshes_of(chip("v5p"), 64, 8);
+  ASSERT_FALSE(meshes.empty());
+  for (const ChipMesh& each : meshes) {
     EXPECT_EQ(each.mesh.ranks(), 64);
     EXPECT_LE(each.mesh.size("Z"), 8);
     EXPECT_TRUE(each.mesh.axes_that_move().size() == 1 || each.layout.at("Z").size() == 1U);

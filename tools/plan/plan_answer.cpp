@@ -2,12 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "runtime/base/check.h"
 
 namespace shardline::tools {
 namespace {
 
-[[noreturn]] void refuse_batch(const PlanQuestion& question, const std::string& strategy) {
+[[noreturn]] void refuse_batch(const PlanQuestion& question, const std::string& strategy, Index micro_batches) {
   Index least = 0;
   std::string which;
   for (const ChipMesh& each : question.meshes) {
@@ -16,8 +18,8 @@ namespace {
       if (least == 0 || ranks < least) least = ranks, which = to_string(one) + " on " + each.mesh.to_string();
     }
   }
-  usage_error("--batch-tokens {}: fewer than the {} ranks over which {} splits the batch", question.run.tokens, least,
-              which);
+  usage_error("--batch-tokens {}{}: fewer than the {} ranks over which {} splits the batch", question.run.tokens,
+              micro_batches > 1 ? fmt::format(" in {} micro-batches", micro_batches) : "", least, which);
 }
 
 }  // namespace
@@ -51,7 +53,11 @@ PlanAnswer answer_of(const PlanOptions& options) {
   }
   const StepPlanner planner(question.run);
   answer.candidates = search_plans(planner, question.space(options));
-  if (answer.candidates.empty()) refuse_batch(question, options.strategy);
+  if (answer.candidates.empty()) refuse_batch(question, options.strategy, options.micro_batches.value_or(1));
+  const bool stages = std::any_of(answer.candidates.begin(), answer.candidates.end(),
+                                  [](const PlanCandidate& each) { return !each.step.form.timetable.empty(); });
+  require(options.timetable.empty() || stages,
+          "--timetable {}: nothing here has stages; as in --mesh Z=4 --strategy pp=Z", options.timetable);
   return answer;
 }
 

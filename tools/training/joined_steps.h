@@ -25,7 +25,7 @@ std::vector<JoinedStep> joined_steps(const Job& job, const Trainer& trainer, con
 /// The sums by kind and axis, see summarise().
 std::vector<KindSummary> summary_of(const std::vector<JoinedStep>& steps);
 
-/// "12 steps run on several stages": a line that says how the stages were joined. Empty if only one ran.
+/// "the table sums over 2 stages; ...": a line that says how the stages were joined. Empty if only one ran.
 std::string joined_text(const std::vector<JoinedStep>& steps, int stages);
 
 }  // namespace shardline::tools

@@ -65,7 +65,6 @@ PipelineRecord pipeline_record(Job& job, const Trainer& trainer, const ShownStep
   if (!trainer.plan().pipeline) return {};
   const PipelinePlan& pipeline = *trainer.plan().pipeline;
   PipelineRecord record{.name = trainer.options().pipeline.timetable,
-                        .axis = pipeline.axis,
                         .timetable = pipeline.timetable,
                         .shown = shown,
                         .predicted = predicted_tasks(job, trainer),

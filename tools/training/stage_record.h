@@ -29,7 +29,6 @@ struct ShownStep {
 /// What the stages of a pipeline did in a run.
 struct PipelineRecord {
   std::string name;  ///< of the timetable
-  Axis axis;
   Timetable timetable;
   ShownStep shown;
   TaskTimes predicted;
@@ -43,7 +42,7 @@ PipelineRecord pipeline_record(Job& job, const Trainer& trainer, const ShownStep
 /// Where the time of the shown step went, by stage and over all, measured above predicted; the layers and the memory of
 /// each stage. Empty without stages.
 std::string stages_text(const PipelineRecord& pipeline);
-/// "stage 0", "predicted", ..., "all stages": the name of each row and its parts.
+/// "stage 0", "predicted", ..., "mean of all": the name of each row and its parts.
 std::vector<std::pair<std::string, StepParts>> rows_of_parts(const PipelineRecord& pipeline);
 
 /// Adds the keys `timetable`, `shown_step`, `stages` and `all_stages` of a record.

@@ -104,16 +104,6 @@ Seconds time_of(const Told& told) {
   return ran(told) ? Seconds(std::max(0.0, told.end - told.begin + told.waited)) : Seconds();
 }
 
-/// Without its moves, on the busiest rank of a stage.
-Seconds predicted_update(const RankProgram& program, const roofline::Hardware& hardware) {
-  Seconds update;
-  for (const Step& step : program.steps) {
-    if (step.region.pass != Pass::update || changes_stage(step.kind)) continue;
-    update += estimate(program, step, hardware).price.time;
-  }
-  return update;
-}
-
 }  // namespace
 
 std::optional<TracedStage> traced_stage(Job& job, const Trainer& trainer) {
@@ -137,9 +127,7 @@ TaskTimes predicted_tasks(Job& job, const Trainer& trainer) {
     predicted.ranges.push_back({timing.begin[task], timing.end[task]});
     predicted.times.tasks.push_back(timing.end[task] - timing.begin[task]);
   }
-  for (const StagePrograms& stage : trainer.plan().stages) {
-    predicted.times.update.push_back(predicted_update(stage.step->program(), job.predictions()));
-  }
+  for (const UpdatePrice& stage : pipeline.updates(job.predictions())) predicted.times.update.push_back(stage.work);
   predicted.times.step = trainer.predicted_step();
   return predicted;
 }

@@ -134,10 +134,12 @@ std::vector<int> layers_of(const std::string& text) {
 /// Options that need stages, and options that stages do not have.
 void check_stages_of(const TrainFlags& flags, const Strategy& strategy, const AbstractMesh& mesh) {
   const bool stages = !stage_axis(strategy, mesh).empty();
-  constexpr const char* kNoStages = "only a strategy with role pp, on an axis of more than one rank, has stages";
-  require(stages || !flags.show_schedule, "--show-schedule: {}", kNoStages);
-  require(stages || flags.stage_layers.empty(), "--stage-layers {}: {}", flags.stage_layers, kNoStages);
-  require(stages || flags.timetable == kAuto, "--timetable {}: {}", flags.timetable, kNoStages);
+  const char* why = flags.strategy == kAuto
+                        ? "--strategy auto chooses the stages itself; name a strategy with role pp"
+                        : "only a strategy with role pp, on an axis of more than one rank, has stages";
+  require(stages || !flags.show_schedule, "--show-schedule: {}", why);
+  require(stages || flags.stage_layers.empty(), "--stage-layers {}: {}", flags.stage_layers, why);
+  require(stages || flags.timetable == kAuto, "--timetable {}: {}", flags.timetable, why);
 }
 
 /// The flags of the training itself.

@@ -65,9 +65,8 @@ std::string remat_words(const std::string& before, Remat remat) {
 }
 
 /// Nothing without stages.
-std::string stage_words(const PricedStrategy& priced) {
-  return priced.timetable.empty() ? ""
-                                  : fmt::format(", {} of {} micro-batches", priced.timetable, priced.micro_batches);
+std::string stage_words(const std::string& timetable, Index micro_batches) {
+  return timetable.empty() ? "" : fmt::format(", {} of {} micro-batches", timetable, micro_batches);
 }
 
 /// Refuses a run whose arrays on a rank, of `bytes` or more, cannot be counted in 64 bits.
@@ -137,9 +136,13 @@ std::string choice_text(const Job& job, const ChosenPlan& planned) {
     const PricedStrategy& each = planned.priced[i];
     const TrainingRun& run = planned.plan.run;
     const bool chosen = each.strategy == run.strategy && each.remat == run.options.form.remat;
+    // What runs is searched once more, with the exact memory of every rank.
+    const std::string stages = chosen && planned.plan.pipeline
+                                   ? stage_words(run.options.pipeline.timetable, run.options.form.micro_batches)
+                                   : stage_words(each.timetable, each.micro_batches);
     text += fmt::format("  {:<24} {:>9} a step, {:>9} of arrays, operations by {}{}{}{}\n", to_string(each.strategy),
-                        to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table",
-                        stage_words(each), remat_words(", remat ", each.remat), chosen ? "  <- chosen" : "");
+                        to_string(each.price.total), to_string(each.peak), each.by_price ? "price" : "table", stages,
+                        remat_words(", remat ", each.remat), chosen ? "  <- chosen" : "");
   }
   return text + "\n";
 }

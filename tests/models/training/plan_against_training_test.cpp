@@ -43,15 +43,17 @@ Prediction predicted(const AbstractMesh& mesh, const std::string& strategy, cons
   const TrainingPlan plan = plan_training(run, mesh);
   Prediction all;
   for (const StagePrograms& stage : plan.stages) {
-    Seconds update;
+    Seconds own;
     for (const Step& step : stage.step->program().steps) {
-      const bool counts = step.region.pass == Pass::update || !plan.pipeline;
-      if (counts) update += estimate(stage.step->program(), step, run.options.prices).price.time;
+      own += estimate(stage.step->program(), step, run.options.prices).price.time;
     }
-    all.step = std::max(all.step, update);
+    all.step = std::max(all.step, own);
     all.peak = std::max(all.peak, stage.step->liveness().peak(0));
   }
-  if (plan.pipeline) all.step += plan.pipeline->timing(run.options.prices).makespan;
+  if (plan.pipeline) {
+    const roofline::Hardware& prices = run.options.prices;
+    all.step = plan.pipeline->timing(prices).makespan + plan.pipeline->longest_update(prices);
+  }
   return all;
 }
 
@@ -71,6 +73,7 @@ TEST(PlanAgainstTraining, EveryTimetable) {
   for (const std::string& name : every_timetable()) {
     expect_same("Z=4", "pp=Z", {.micro_batches = 8, .timetable = name});
     expect_same("Z=2,X=2", "pp=Z,fsdp=X", {.micro_batches = 4, .timetable = name});
+    expect_same("Z=2,X=2", "pp=Z,dp=X", {.micro_batches = 4, .timetable = name});
   }
 }
 

@@ -73,9 +73,12 @@ TEST(TaskPrices, OfTheUpdateHoldReductionsOfSums) {
   constexpr double kLoss = 4;             // its sum is reduced on both stages
   const auto move = [](double scalars) { return kLatency + 4 * scalars; };
   // The part of the loss and two squares come from stage 1. Four squares go there.
-  EXPECT_NEAR(
-      update_price(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Z", hardware, prices_of(micro, hardware)).value,
-      kReductions + kLoss + move(1) + move(2) + move(4), 1e-9);
+  const std::vector<UpdatePrice> prices =
+      update_prices(Cut(micro, stage_layers({2, 1}, {0, 1}, 3)), "Z", hardware, prices_of(micro, hardware));
+  ASSERT_EQ(prices.size(), 2U);
+  EXPECT_NEAR(prices[0].work.value, kReductions + kLoss, 1e-9);
+  EXPECT_NEAR(prices[1].work.value, kReductions / 2 + kLoss, 1e-9);
+  for (const UpdatePrice& stage : prices) EXPECT_NEAR(stage.moves.value, move(1) + move(2) + move(4), 1e-9);
 }
 
 TEST(TaskPrices, NeedALink) {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/weights_hash.h"
 #include "models/training/training.h"
 #include "program/ir/print.h"
 #include "program/run/measure.h"
@@ -208,6 +209,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
   if (!progress.interrupted) evaluate(trainer, data, record);
   record.parameters = trainer.run().parameters();
+  record.weights_hash = weights_hash(trainer.state(), trainer.model(), job.world());
   record.program = lines_of_programs(trainer.plan());
   record.flops_per_step = trainer.run().flops_of_step();
   const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "program/price/wire.h"
@@ -238,6 +239,9 @@ class KnownAssignments {
   }
 
   void note(const Program& program, const Operation& op, const Assignment& assignment) {
+    const Array& made = program.array(op.results.at(0));
+    const bool new_name = made.repeats >= 0 || names_.insert(made.name).second;
+    SHARDLINE_CHECK(given_ == nullptr || new_name, "two operations make {}, and assignments go by name", made.name);
     (given_ != nullptr ? *given_ : own_)[name(program, op)] = assignment;
   }
 
@@ -249,6 +253,7 @@ class KnownAssignments {
 
   Assignments* given_;
   Assignments own_;
+  std::set<std::string> names_;  ///< of the first results so far
 };
 
 /// The search over a chain of operations.

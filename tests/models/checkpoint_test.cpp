@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
+#include "models/checkpoint/weights_hash.h"
 #include "runtime/base/result_error.h"
 #include "tests/models/small_training.h"
 #include "tests/models/temporary_folder.h"
@@ -27,6 +29,7 @@ struct Placed {
     return plan_training({parity_config(tied), options, parse_strategy(strategy, mesh)}, mesh);
   }
   const Model& model() const { return plan.step_model.model; }
+  std::string hash() const { return weights_hash(state, model(), mesh.comm()); }
   std::string name(const ModelParameter& parameter) const { return model().program.array(parameter.array).name; }
 
   Mesh mesh;
@@ -94,8 +97,34 @@ TEST_F(Checkpoints, ComeBackInEveryLayout) {
         Placed loaded(world_, other_axes, other_strategy, dtype, tied);
         load_parameters(checkpoint, loaded.state, loaded.state.engine().mesh().comm());
         expect_elements(loaded);
+        EXPECT_EQ(loaded.hash(), saved.hash());
       }
     }
+  }
+}
+
+TEST_F(Checkpoints, TheHashSeesEveryElementAndItsPlace) {
+  for (const auto& [axes, strategy] : layouts()) {
+    SCOPED_TRACE(axes + " " + strategy);
+    Placed placed(world_, axes, strategy, DType::f32, false);
+    const std::vector<ModelParameter>& parameters = placed.model().parameters;
+    std::set<std::string> hashes;
+    const auto add_hash = [&](std::size_t changed, const DistTensor::Element& change) {
+      for (std::size_t p = 0; p < parameters.size(); ++p) {
+        const auto usual = [p](Index i) { return element(p, i); };
+        placed.state.fill(placed.name(parameters[p]), p == changed ? change : DistTensor::Element(usual));
+      }
+      hashes.insert(placed.hash());
+    };
+    const std::size_t none = parameters.size();
+    add_hash(none, {});
+    add_hash(none, {});
+    EXPECT_EQ(hashes.size(), 1U);
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      add_hash(p, [p](Index i) { return element(p, i) + (i == 3 ? 1e-3 : 0); });
+      add_hash(p, [p](Index i) { return element(p, i == 1 ? 2 : i == 2 ? 1 : i); });
+    }
+    EXPECT_EQ(hashes.size(), 1 + 2 * parameters.size());
   }
 }
 

@@ -156,6 +156,7 @@ void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
   json["bigram_loss"] = record.bigram_loss ? Json(*record.bigram_loss) : Json();
   json["parameters"] = record.parameters;
+  json["weights_hash"] = record.weights_hash;
   json["flops_per_step"] = record.flops_per_step.value;
   json["mfu"] = record.mfu;
   json["peak_memory_bytes"] = {{"predicted", record.predicted_memory.value},

@@ -34,6 +34,7 @@ struct TrainRecord {
   bool needs_the_cores = false;       ///< collectives cannot run beside computation
   std::optional<double> val_loss;     ///< none if the run was interrupted
   std::optional<double> bigram_loss;  ///< of text, beside val_loss
+  std::string weights_hash;           ///< after the last step
   Flops flops_per_step;
   double mfu = 0;
   Bytes predicted_memory;

@@ -7,30 +7,19 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <tuple>
+
+#include "tests/tools/trace/task_oracle.h"
+#include "tests/tools/trace/trace_events.h"
 
 namespace shardline::trace_oracle {
 namespace {
 
-/// Times are written as multiples of 1/64 us, so they may be off by this.
-constexpr double kGrain = 1.0 / 64;
-
-struct Slice {
-  double begin = 0;
-  double end = 0;
-  const Json* event = nullptr;
-
-  const Json& argument(const char* key) const { return event->at("args").at(key); }
-};
-
-using LaneKey = std::pair<int, int>;
-
 class Judge {
  public:
-  Judge(const Json& trace, const Expected& expected) : trace_(trace), expected_(expected) {}
+  Judge(const Json& trace, const Expected& expected) : events_(trace), expected_(expected) {}
 
   std::vector<std::string> judge() {
-    collect();
+    faults_ = events_.faults;
     judge_processes();
     judge_times();
     judge_lanes();
@@ -39,7 +28,10 @@ class Judge {
     judge_waits();
     judge_memory();
     judge_own_times();
-    judge_tasks();
+    if (!expected_.tasks.empty()) {
+      const std::vector<std::string> found = task_faults(events_, stages_, expected_.tasks);
+      faults_.insert(faults_.end(), found.begin(), found.end());
+    }
     if (!expected_.part) judge_joint_times();
     return faults_;
   }
@@ -50,38 +42,12 @@ class Judge {
     faults_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
-  void collect() {
-    for (const Json& event : trace_.at("traceEvents")) {
-      const std::string phase = event.at("ph");
-      const int pid = event.at("pid");
-      if (phase == "M") {
-        const std::string name = event.at("name");
-        if (name == "process_name") processes_[pid].push_back(event.at("args").at("name"));
-        if (name == "thread_name") lane_names_[{pid, event.at("tid")}].push_back(event.at("args").at("name"));
-      } else if (phase == "X") {
-        const double begin = event.at("ts");
-        lanes_[{pid, event.at("tid")}].push_back({begin, begin + event.at("dur").get<double>(), &event});
-      } else if (phase == "s" || phase == "f") {
-        (phase == "s" ? tails_ : heads_)[event.at("id")].push_back(&event);
-      } else if (phase == "C") {
-        memory_[pid].push_back(&event);
-      } else {
-        complain("an event of phase {}", phase);
-      }
-    }
-    for (auto& [key, slices] : lanes_) {
-      std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-      });
-    }
-  }
-
   void judge_processes() {
-    if (static_cast<int>(processes_.size()) != (expected_.part ? 1 : expected_.ranks)) {
-      complain("{} processes for {} ranks", processes_.size(), expected_.ranks);
+    if (static_cast<int>(events_.processes.size()) != (expected_.part ? 1 : expected_.ranks)) {
+      complain("{} processes for {} ranks", events_.processes.size(), expected_.ranks);
     }
     std::set<int> ranks;
-    for (const auto& [pid, names] : processes_) {
+    for (const auto& [pid, names] : events_.processes) {
       int rank = -1;
       const bool named =
           names.size() == 1 &&
@@ -91,35 +57,35 @@ class Judge {
       if (names[0].find('=') == std::string::npos) complain("process {} names no coordinates: {}", pid, names[0]);
       ranks.insert(rank);
     }
-    if (ranks.size() != processes_.size()) complain("two processes for one rank");
-    for (const auto& [lane, slices] : lanes_) {
-      if (lane_names_[lane].size() != 1)
+    if (ranks.size() != events_.processes.size()) complain("two processes for one rank");
+    for (const auto& [lane, slices] : events_.lanes) {
+      if (events_.lane_names[lane].size() != 1)
         complain("lane {} of process {} has no name of its own", lane.second, lane.first);
     }
   }
 
   void judge_times() {
     double first = 1e300;
-    for (const auto& [lane, slices] : lanes_) {
+    for (const auto& [lane, slices] : events_.lanes) {
       for (const Slice& slice : slices) {
         first = std::min(first, slice.begin);
         if (slice.end < slice.begin) complain("a slice lasts {} us", slice.end - slice.begin);
       }
     }
-    for (const auto& [pid, samples] : memory_) {
+    for (const auto& [pid, samples] : events_.memory) {
       for (const Json* sample : samples) first = std::min(first, sample->at("ts").get<double>());
     }
-    if (lanes_.empty()) complain("there are no slices");
+    if (events_.lanes.empty()) complain("there are no slices");
     if (expected_.part ? first < 0 : first != 0) complain("the first event is at {} us", first);
   }
 
   void judge_lanes() {
-    for (const auto& [lane, slices] : lanes_) {
+    for (const auto& [lane, slices] : events_.lanes) {
       for (std::size_t i = 1; i < slices.size(); ++i) {
         if (slices[i].begin >= slices[i - 1].end) continue;
-        complain("lane {} of process {}: {} begins at {} us before {} ends at {}", lane_names_[lane][0], lane.first,
-                 slices[i].event->at("name").dump(), slices[i].begin, slices[i - 1].event->at("name").dump(),
-                 slices[i - 1].end);
+        complain("lane {} of process {}: {} begins at {} us before {} ends at {}", events_.lane_names[lane][0],
+                 lane.first, slices[i].event->at("name").dump(), slices[i].begin,
+                 slices[i - 1].event->at("name").dump(), slices[i - 1].end);
       }
     }
   }
@@ -128,8 +94,8 @@ class Judge {
   void judge_steps() {
     std::set<std::vector<int>> numbers;
     std::map<std::pair<int, int>, Slice> steps;
-    for (const auto& [lane, slices] : lanes_) {
-      if (lane_names_[lane][0] != "steps") continue;
+    for (const auto& [lane, slices] : events_.lanes) {
+      if (events_.lane_names[lane][0] != "steps") continue;
       std::vector<int> mine;
       for (const Slice& slice : slices) {
         mine.push_back(slice.argument("step"));
@@ -139,7 +105,7 @@ class Judge {
       numbers.insert(mine);
     }
     if (numbers.size() != 1) complain("the ranks have other steps than each other");
-    for (const auto& [lane, slices] : lanes_) {
+    for (const auto& [lane, slices] : events_.lanes) {
       for (const Slice& slice : slices) {
         if (slice.event->at("cat") == "prediction") continue;  // it may be too long
         const auto step = steps.find({lane.first, slice.argument("step").get<int>()});
@@ -153,30 +119,20 @@ class Judge {
     }
   }
 
-  const Slice* slice_at(const Json& event) {
-    const double at = event.at("ts");
-    for (const Slice& slice : lanes_[{event.at("pid"), event.at("tid")}]) {
-      if (slice.begin <= at && at < slice.end) return &slice;
-    }
-    return nullptr;
-  }
-
-  double uncertainty(int pid) const {
-    return 1e6 * trace_.at("otherData").at("clock_uncertainty_s").at(static_cast<std::size_t>(pid - 1)).get<double>();
-  }
-
   /// An arrow goes from a sending slice to the later slice that receives the same message on another rank.
   void judge_arrows() {
     std::size_t messages = 0;
-    for (const auto& [lane, slices] : lanes_) {
+    for (const auto& [lane, slices] : events_.lanes) {
       for (const Slice& slice : slices) messages += slice.event->at("cat") == "message" ? 1 : 0;
     }
-    if (messages != tails_.size() + heads_.size()) complain("{} messages for {} arrows", messages, tails_.size());
-    if (tails_.size() != heads_.size()) complain("{} tails and {} heads", tails_.size(), heads_.size());
-    if (expected_.arrows && tails_.empty()) complain("there are no arrows");
-    for (const auto& [id, tails] : tails_) {
-      const auto heads = heads_.find(id);
-      if (heads == heads_.end() || tails.size() != 1 || heads->second.size() != 1) {
+    if (messages != events_.tails.size() + events_.heads.size())
+      complain("{} messages for {} arrows", messages, events_.tails.size());
+    if (events_.tails.size() != events_.heads.size())
+      complain("{} tails and {} heads", events_.tails.size(), events_.heads.size());
+    if (expected_.arrows && events_.tails.empty()) complain("there are no arrows");
+    for (const auto& [id, tails] : events_.tails) {
+      const auto heads = events_.heads.find(id);
+      if (heads == events_.heads.end() || tails.size() != 1 || heads->second.size() != 1) {
         complain("arrow {} has not one tail and one head", id);
       } else {
         judge_arrow(id, *tails[0], *heads->second[0]);
@@ -186,8 +142,8 @@ class Judge {
   }
 
   void judge_arrow(const std::string& id, const Json& tail, const Json& head) {
-    const Slice* from = slice_at(tail);
-    const Slice* to = slice_at(head);
+    const Slice* from = events_.slice_at(tail);
+    const Slice* to = events_.slice_at(head);
     if (from == nullptr || to == nullptr) return complain("arrow {} does not go from slice to slice", id);
     if (head.at("bp") != "e") complain("the head of arrow {} is not bound to the slice around it", id);
     const int sender = tail.at("pid");
@@ -200,7 +156,7 @@ class Judge {
     for (const char* key : {"bytes", "operation", "step", "strand", "number"}) {
       if (from->argument(key) != to->argument(key)) complain("the ends of arrow {} differ in {}", id, key);
     }
-    const double allowed = uncertainty(sender) + uncertainty(receiver) + 2 * kGrain;
+    const double allowed = events_.uncertainty(sender) + events_.uncertainty(receiver) + 2 * kGrain;
     if (to->end < from->begin - allowed) {
       complain("arrow {} goes back in time, from {} to {} us", id, from->begin, to->end);
     }
@@ -211,7 +167,7 @@ class Judge {
   /// On a ring of more than two ranks, forward is to the next coordinate of the axis, backward to the previous
   /// one.
   void judge_heading(const std::string& id, const Json& end, int sender, int receiver) {
-    const std::string& lane = lane_names_[{end.at("pid"), end.at("tid")}][0];
+    const std::string& lane = events_.lane_names[{end.at("pid"), end.at("tid")}][0];
     const bool sends = lane.find(", sent") != std::string::npos;
     const bool receives = lane.find(", received") != std::string::npos;
     if (sends == receives || sends != (end.at("ph") == "s")) complain("arrow {} has an end in lane {}", id, lane);
@@ -219,7 +175,7 @@ class Judge {
     const bool backward = lane.find(" backward") != std::string::npos;
     if (!forward && !backward) return;
     const int ranks = expected_.ranks;
-    if (trace_.at("otherData").at("mesh").size() != 1 || ranks < 3) return;
+    if (events_.trace.at("otherData").at("mesh").size() != 1 || ranks < 3) return;
     const int next = (sender + (forward ? 1 : ranks - 1)) % ranks;
     if (receiver != next) complain("arrow {} goes from {} to {} in lane {}", id, sender, receiver, lane);
     headings_.insert(forward ? "forward" : "backward");
@@ -227,10 +183,10 @@ class Judge {
 
   /// A waiting rank computes nothing.
   void judge_waits() {
-    for (const auto& [pid, names] : processes_) {
+    for (const auto& [pid, names] : events_.processes) {
       std::vector<Slice> busy;
-      for (const auto& [lane, slices] : lanes_) {
-        const std::string& name = lane_names_[lane][0];
+      for (const auto& [lane, slices] : events_.lanes) {
+        const std::string& name = events_.lane_names[lane][0];
         if (lane.first == pid && (name == "compute" || name == "waiting")) {
           busy.insert(busy.end(), slices.begin(), slices.end());
         }
@@ -247,10 +203,10 @@ class Judge {
   }
 
   void judge_memory() {
-    for (const auto& [pid, names] : processes_) {
+    for (const auto& [pid, names] : events_.processes) {
       double before = -1;
       double most = 0;
-      for (const Json* sample : memory_[pid]) {
+      for (const Json* sample : events_.memory[pid]) {
         if (sample->at("ts") < before) complain("memory of process {} is not in the order of time", pid);
         before = sample->at("ts");
         most = std::max(most, sample->at("args").at("bytes").get<double>());
@@ -259,93 +215,11 @@ class Judge {
     }
   }
 
-  /// Each stage does each of its tasks once in a step, in order and nothing else; the prediction beside it says so too.
-  void judge_tasks() {
-    if (expected_.tasks.empty()) return;
-    using Step = std::pair<int, int>;  // of a process
-    std::map<Step, std::map<double, std::string>> measured;
-    std::map<Step, std::map<double, std::string>> predicted;
-    for (const auto& [lane, slices] : lanes_) {
-      for (const Slice& slice : slices) {
-        const std::string category = slice.event->at("cat");
-        if (category != "task" && category != "prediction") continue;
-        const std::string name = slice.argument("task");
-        if (slice.event->at("name") != name) complain("a slice of another task than {}", name);
-        const bool further =
-            slice.event->at("args").contains("part") && slice.argument("part").get<std::string>().find("1 of ") != 0;
-        if (!further)
-          (category == "task" ? measured : predicted)[{lane.first, slice.argument("step")}][slice.begin] = name;
-        if (category == "task") tasks_[{lane.first, slice.argument("step"), name}].push_back(slice);
-      }
-    }
-    std::size_t steps = 0;
-    for (const auto& [lane, slices] : lanes_) steps += lane_names_[lane][0] == "steps" ? slices.size() : 0;
-    for (const auto* each : {&measured, &predicted}) {
-      if (each->size() != steps) complain("{} steps with tasks of {}", each->size(), steps);
-      for (const auto& [step, tasks] : *each) {
-        std::string text;
-        for (const auto& [begin, name] : tasks) text += (text.empty() ? "" : " ") + name;
-        const std::string& expected = expected_.tasks.at(static_cast<std::size_t>(stages_.at(step.first)));
-        if (text != expected) complain("process {} has tasks {}, not {}", step.first, text, expected);
-      }
-    }
-    judge_order_of_stages();
-    judge_steps_of_tasks();
-  }
-
-  /// A message brings what a task made: F to the next stage, B and I to the one before. There the task of the same name
-  /// ends its wait after that: its last part needs what arrives.
-  void judge_order_of_stages() {
-    std::size_t judged = 0;
-    for (const auto& [id, tails] : tails_) {
-      const auto heads = heads_.find(id);
-      const Slice* sent = slice_at(*tails[0]);
-      if (heads == heads_.end() || sent == nullptr) continue;
-      const std::string operation = sent->argument("operation");
-      const std::string name = operation.substr(0, operation.find(','));
-      const int from = tails[0]->at("pid");
-      const int to = heads->second[0]->at("pid");
-      const auto before = tasks_.find({from, sent->argument("step"), name});
-      const auto after = tasks_.find({to, sent->argument("step"), name});
-      if (before == tasks_.end() || after == tasks_.end()) continue;
-      ++judged;
-      if (stages_.at(to) - stages_.at(from) != (name[0] == 'F' ? 1 : -1)) complain("{} goes the wrong way", operation);
-      const double allowed = uncertainty(from) + uncertainty(to) + 2 * kGrain;
-      if (after->second.back().begin < before->second.back().end - allowed) {
-        complain("{} of process {} goes on at {} us, on process {} it ends at {} us", name, to,
-                 after->second.back().begin, from, before->second.back().end);
-      }
-    }
-    if (judged == 0) complain("no task of one stage follows that of another");
-  }
-
-  /// What computes lies within its task, and names its stage and its micro-batch.
-  void judge_steps_of_tasks() {
-    std::size_t outside = 0;
-    for (const auto& [lane, slices] : lanes_) {
-      for (const Slice& slice : slices) {
-        if (slice.event->at("cat") != "compute") continue;
-        if (slice.argument("stage") != stages_.at(lane.first)) complain("process {} has another stage", lane.first);
-        if (!slice.event->at("args").contains("task")) {
-          ++outside;
-          continue;
-        }
-        const std::string name = slice.argument("task");
-        const auto task = tasks_.find({lane.first, slice.argument("step"), name});
-        if (task == tasks_.end() || slice.begin < task->second.front().begin || slice.end > task->second.back().end) {
-          complain("{} of {} is outside of it", slice.event->at("name").dump(), name);
-        }
-        if (std::to_string(slice.argument("micro_batch").get<int>()) != name.substr(1)) complain("{} of another", name);
-      }
-    }
-    if (outside == 0) complain("no update");
-  }
-
   /// The time of each occurrence of an operation in a step on one rank; the panels of one occurrence are added.
   using Occurrences = std::map<std::pair<int, std::string>, std::vector<std::pair<double, const Json*>>>;
   Occurrences occurrences(int pid) const {
     std::vector<Slice> all;
-    for (const auto& [lane, slices] : lanes_) {
+    for (const auto& [lane, slices] : events_.lanes) {
       for (const Slice& slice : slices) {
         const std::string category = slice.event->at("cat");
         if (lane.first == pid && (category == "compute" || category == "collective")) all.push_back(slice);
@@ -369,7 +243,7 @@ class Judge {
   /// The arguments of a slice: its time is its drawn length, and the ratio refers to this time unless the slice
   /// is a part.
   void judge_own_times() {
-    for (const auto& [lane, slices] : lanes_) {
+    for (const auto& [lane, slices] : events_.lanes) {
       for (const Slice& slice : slices) {
         const Json& arguments = slice.event->at("args");
         const std::string category = slice.event->at("cat");
@@ -394,7 +268,7 @@ class Judge {
   /// record.
   void judge_joint_times() {
     std::map<int, Occurrences> by_stage;
-    for (const auto& [pid, names] : processes_) {
+    for (const auto& [pid, names] : events_.processes) {
       for (const auto& [key, times] : occurrences(pid)) slower(by_stage[stages_[pid]][key], times, key.second);
     }
     for (const auto& [stage, all] : by_stage) judge_said(all);
@@ -471,18 +345,11 @@ class Judge {
       complain("{} kinds in the trace, {} in the record", sums.size(), recorded.size());
   }
 
-  const Json& trace_;
+  TraceEvents events_;
   const Expected& expected_;
   std::vector<std::string> faults_;
-  std::map<int, std::vector<std::string>> processes_;
-  std::map<LaneKey, std::vector<std::string>> lane_names_;
-  std::map<LaneKey, std::vector<Slice>> lanes_;
-  std::map<std::string, std::vector<const Json*>> tails_;
-  std::map<std::string, std::vector<const Json*>> heads_;
-  std::map<int, std::vector<const Json*>> memory_;
   std::set<std::string> headings_;
-  std::map<int, int> stages_;                                              ///< by process
-  std::map<std::tuple<int, int, std::string>, std::vector<Slice>> tasks_;  ///< the parts of a process's task in a step
+  std::map<int, int> stages_;  ///< by process
 };
 
 }  // namespace

@@ -80,6 +80,9 @@ void check_record(const Json& record, std::size_t steps) {
   expect_numbers(record, "the record", {"val_loss", "parameters", "flops_per_step", "mfu"});
   expect(record.contains("bigram_loss"), "the record has no key bigram_loss");
   if (faults > 0) return;
+  const std::string hash = record.value("weights_hash", "");
+  expect(hash.size() == 16 && hash.find_first_not_of("0123456789abcdef") == std::string::npos,
+         "weights_hash is no 16 digits");
   expect(record["schema"] == "shardline.train/1" && record["command"] == "train", "it is of another command");
   expect_numbers(record["peak_memory_bytes"], "peak_memory_bytes", {"predicted", "measured"});
   expect(record["steps"].size() == steps, "it has another number of steps");

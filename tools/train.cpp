@@ -246,7 +246,9 @@ int train(Job& job, const TrainOptions& options) {
   Trainer trainer(job.engine(), std::move(planned.plan), hardware);
   job.print(choice);
   job.print(describe_training(job, trainer.run(), data.description, hardware));
-  if (options.shows_schedule) job.print(schedule_text(*trainer.plan().pipeline, trainer.options().prices));
+  if (options.shows_schedule) {
+    job.print(schedule_text(*trainer.plan().pipeline, trainer.options().prices, source_of_prices(job)));
+  }
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }

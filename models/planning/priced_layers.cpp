@@ -183,9 +183,12 @@ PlannedStep PricedLayers::step(const TimetableRequest& request) const {
   step.exposed = busiest.exposed;
   step.math = busiest.math;
   step.attention = busiest.attention;
-  step.comms = busiest.busiest_link();
-  step.lower = std::min(busiest.busiest(), step.scheduled);
-  step.limiter = busiest.limiter();
+  // Each way, for every micro-batch one array from each run of layers of a stage to the next.
+  const auto runs = static_cast<double>(layers.place.size()) / request.stages;
+  const Seconds sent = costs.move * (request.stages > 1 ? static_cast<double>(request.micro_batches) * runs : 0);
+  step.comms = std::max(busiest.busiest_link(), sent);
+  step.lower = std::min(std::max(busiest.busiest(), sent), step.scheduled);
+  step.limiter = sent > busiest.busiest() ? roofline::Limiter::link : busiest.limiter();
   return step;
 }
 

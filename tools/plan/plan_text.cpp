@@ -146,6 +146,7 @@ std::string comparison(const std::vector<PlanCandidate>& listed) {
   std::string text =
       fmt::format("The best waits for collectives {:.1f}% of its step", 100 * (best.exposed / best.scheduled));
   if (listed.size() == 1) return text + ".\n";
+  if (listed[0].fits() && !listed[1].fits()) return text + "; the second does not fit in memory.\n";
   const PlannedStep& second = listed[1].step;
   const double scheduled = second.scheduled / best.scheduled - 1;
   const double upper = second.upper / best.upper - 1;

@@ -42,11 +42,11 @@ std::string task_text(RankProgram& micro, const PipelinePlan& pipeline, const Cu
 
 }  // namespace
 
-std::string schedule_text(const PipelinePlan& pipeline, const roofline::Hardware& hardware) {
+std::string schedule_text(const PipelinePlan& pipeline, const roofline::Hardware& hardware, const std::string& source) {
   const Cut cut = pipeline.cut();
   const Timing timing = pipeline.timing(hardware);
   std::string text = picture(pipeline.timetable, timing, {.axis = pipeline.axis});
-  text += fmt::format("the tasks take {} by prediction, and the stages are idle for {:.1f}% of it\n",
+  text += fmt::format("by {} the tasks take {}, and the stages are idle for {:.1f}% of it\n", source,
                       to_string(timing.makespan), 100 * timing.bubble());
   RankProgram micro = pipeline.micro->program();
   for (int chunk = 0; chunk < pipeline.timetable.chunks(); ++chunk) {

@@ -55,8 +55,9 @@ void note_idle_stages(const Job& job, const TrainingPlan& plan) {
   const Index count = plan.run.options.form.micro_batches;
   const auto stages = static_cast<Index>(plan.stages.size());
   if (count >= stages) return;
-  job.note(fmt::format("{} micro-batch{} on {} stages: with fewer micro-batches than stages, most stages are idle",
-                       count, count == 1 ? "" : "es", stages));
+  job.note(fmt::format(
+      "{} micro-batch{} on {} stages: with fewer micro-batches than stages, some stages are idle most of the time",
+      count, count == 1 ? "" : "es", stages));
 }
 
 /// Nothing if nothing is computed again.
@@ -124,14 +125,15 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   return planned;
 }
 
+std::string source_of_prices(const Job& job) {
+  return job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices";
+}
+
 std::string choice_text(const Job& job, const ChosenPlan& planned) {
   if (planned.priced.empty()) return "";
   constexpr std::size_t kListed = 6;
   const std::size_t listed = std::min(planned.priced.size(), kListed);
-  std::string text =
-      fmt::format("strategies by {}, {} of {}:\n",
-                  job.given_machine() ? "prices of machine " + job.given_machine()->machine.name : "built-in prices",
-                  listed, planned.priced.size());
+  std::string text = fmt::format("strategies by {}, {} of {}:\n", source_of_prices(job), listed, planned.priced.size());
   for (std::size_t i = 0; i < listed; ++i) {
     const PricedStrategy& each = planned.priced[i];
     const TrainingRun& run = planned.plan.run;

@@ -19,6 +19,9 @@ struct ChosenPlan {
 /// and which strategy would fit. Throws UsageError for arrays that cannot be counted, also without the memory check.
 ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options);
 
+/// "built-in prices" or "prices of machine NAME": those that decide.
+std::string source_of_prices(const Job& job);
+
 /// The cheapest strategies with their prices. Empty if the strategy was named.
 std::string choice_text(const Job& job, const ChosenPlan& planned);
 

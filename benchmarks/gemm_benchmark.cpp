@@ -7,7 +7,7 @@
 
 #include "benchmarks/kernels_support.h"
 #include "kernels/einsum/einsum.h"
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace shardline::kernels {
 namespace {

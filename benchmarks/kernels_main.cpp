@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 /// Measures kernels with one BLAS thread, unless OPENBLAS_NUM_THREADS says otherwise.
 int main(int argc, char** argv) {

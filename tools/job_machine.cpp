@@ -10,7 +10,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/mpi/cores.h"
 #include "runtime/mpi/environment.h"

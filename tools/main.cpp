@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/host/launcher.h"
 #include "runtime/mpi/communicator.h"

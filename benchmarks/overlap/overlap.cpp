@@ -14,7 +14,7 @@
 #include "benchmarks/command_line.h"
 #include "collectives/collectives.h"
 #include "kernels/einsum/einsum.h"
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/statistics.h"

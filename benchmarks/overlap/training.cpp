@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/command_line.h"
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "models/training/data.h"
 #include "models/training/training.h"
 #include "program/run/conversion_run.h"

@@ -15,7 +15,7 @@
 #include "benchmarks/command_line.h"
 #include "benchmarks/peers/scalapack.h"
 #include "collectives/shared/arena.h"
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "program/ir/print.h"
 #include "program/partition/check.h"
 #include "program/plan/arena_plan.h"

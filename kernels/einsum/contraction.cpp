@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {

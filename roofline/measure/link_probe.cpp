@@ -10,7 +10,7 @@
 #include "collectives/reduce_scatter.h"
 #include "collectives/shared/arena.h"
 #include "collectives/shift.h"
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "roofline/measure/repeat.h"
 #include "runtime/base/check.h"
 

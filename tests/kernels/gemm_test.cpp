@@ -1,4 +1,4 @@
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 #include "runtime/base/check.h"
 #include "tests/kernels/support.h"

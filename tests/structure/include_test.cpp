@@ -34,7 +34,7 @@ const std::vector<Part>& house() {
       {{"runtime/layout"}},
       {{"runtime/mpi"}, true, true},
       {{"runtime/mesh", "runtime/trace"}, true, true},
-      {{"kernels", "kernels/support", "kernels/einsum"}},
+      {{"kernels", "kernels/support", "kernels/gemm", "kernels/einsum"}},
       {{"collectives/schedule"}},
       {{"collectives", "collectives/run", "collectives/native", "collectives/shared", "collectives/overlap"},
        true,
@@ -123,7 +123,7 @@ bool own_header_first(const fs::path& source, const std::vector<Include>& includ
   return !includes.empty() && includes.front().path == fs::relative(header, root).generic_string();
 }
 
-/// "kernels/einsum/gemm.h:3: ..." for every illegal include line, and the number of sources read.
+/// "kernels/gemm/gemm.h:3: ..." for every illegal include line, and the number of sources read.
 struct Walk {
   std::vector<std::string> faults;
   int sources = 0;
@@ -186,7 +186,7 @@ class House {
  public:
   House() : root_(fs::temp_directory_path() / ("shardline_structure_" + std::to_string(::getpid()))) {
     for (const char* path : {"runtime/base/check.h", "runtime/layout/blocks.h", "runtime/mesh/mesh.h",
-                             "runtime/mpi/error.h", "kernels/einsum/gemm.h", "collectives/schedule/schedule.h",
+                             "runtime/mpi/error.h", "kernels/gemm/gemm.h", "collectives/schedule/schedule.h",
                              "program/ir/program.h", "models/architecture/mlp.h", "tests/support.h"}) {
       write(path, "#pragma once\n");
     }
@@ -223,8 +223,8 @@ TEST(Structure, FindsArrowsThatPointUp) {
             Faults{"kernels/a.cpp:1: runtime/layout/blocks.h: kernels may not include runtime/layout"});
   EXPECT_EQ(house.faults("runtime/base/a.h", "#include \"runtime/mesh/mesh.h\"\n"),
             Faults{"runtime/base/a.h:1: runtime/mesh/mesh.h: runtime/base may not include runtime/mesh"});
-  EXPECT_EQ(house.faults("runtime/mesh/a.cpp", "#include \"kernels/einsum/gemm.h\"\n"),
-            Faults{"runtime/mesh/a.cpp:1: kernels/einsum/gemm.h: runtime/mesh may not include kernels/einsum"});
+  EXPECT_EQ(house.faults("runtime/mesh/a.cpp", "#include \"kernels/gemm/gemm.h\"\n"),
+            Faults{"runtime/mesh/a.cpp:1: kernels/gemm/gemm.h: runtime/mesh may not include kernels/gemm"});
   EXPECT_EQ(house.faults("program/ir/a.cpp", "  #  include <models/architecture/mlp.h>\n"),
             Faults{"program/ir/a.cpp:1: models/architecture/mlp.h: program/ir may not include models/architecture"});
   EXPECT_EQ(house.faults("models/training/a.cpp", "#include \"tests/support.h\"\n"),
@@ -280,7 +280,7 @@ TEST(Structure, LetsArrowsPointDown) {
   EXPECT_EQ(house.faults("models/training/a.cpp",
                          "#include <vector>\n#include \"program/ir/program.h\"\n#include \"runtime/mesh/mesh.h\"\n"),
             none);
-  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/base/check.h\"\n#include \"kernels/einsum/gemm.h\"\n"),
+  EXPECT_EQ(house.faults("kernels/a.cpp", "#include \"runtime/base/check.h\"\n#include \"kernels/gemm/gemm.h\"\n"),
             none);
   EXPECT_EQ(house.faults("collectives/run/a.cpp", "#include <mpi.h>\n#include \"runtime/mpi/error.h\"\n"), none);
 }

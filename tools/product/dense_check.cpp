@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kernels/support/cost.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 
 namespace shardline::kernels {
@@ -30,6 +31,12 @@ struct GemmShape {
 /// BLAS integers.
 template <class T>
 void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c);
+
+/// C = op(A) op(B), or C += op(A) op(B) if `accumulate`, of operands in bf16. Sums are in f32, and a result in bf16 is
+/// rounded once from its f32 sum (an accumulated one from the f32 sum of the old C and the product). `T` is float or
+/// BFloat16. Throws Error as gemm() does.
+template <class T>
+void gemm_bf16(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c);
 
 /// 2 m n k operations; A, B and C once each.
 Cost gemm_cost(const GemmShape& shape, Index element_size);

@@ -1,4 +1,4 @@
-#include "kernels/support/blas.h"
+#include "kernels/gemm/openblas.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -1,9 +1,10 @@
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 #include <limits>
 #include <type_traits>
+#include <vector>
 
-#include "kernels/support/blas.h"
+#include "kernels/gemm/openblas.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {
@@ -26,6 +27,39 @@ void scale_rows(Index m, Index n, Index ldc, T beta, T* c) {
   for (Index i = 0; i < m; ++i) {
     T* row = c + i * ldc;
     for (Index j = 0; j < n; ++j) row[j] = beta == T(0) ? T(0) : beta * row[j];
+  }
+}
+
+/// The f32 copy of a matrix of `rows` rows of `row` elements each, `leading` elements apart. The rows of the copy
+/// touch.
+std::vector<float> widen(const BFloat16* from, Index rows, Index row, Index leading) {
+  std::vector<float> wide(static_cast<std::size_t>(rows * row));
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < row; ++j)
+      wide[static_cast<std::size_t>(i * row + j)] = static_cast<float>(from[i * leading + j]);
+  }
+  return wide;
+}
+
+/// A product of operands in bf16 by the BLAS in f32.
+template <class T>
+void multiply_widened(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c) {
+  const bool turned_a = shape.a == Transpose::yes, turned_b = shape.b == Transpose::yes;
+  GemmShape wide = shape;
+  wide.lda = turned_a ? shape.m : shape.k;
+  wide.ldb = turned_b ? shape.k : shape.n;
+  const std::vector<float> wide_a = widen(a, turned_a ? shape.k : shape.m, wide.lda, shape.lda);
+  const std::vector<float> wide_b = widen(b, turned_b ? shape.n : shape.k, wide.ldb, shape.ldb);
+  if constexpr (std::is_same_v<T, float>) {
+    gemm<float>(wide, 1, wide_a.data(), wide_b.data(), accumulate ? 1 : 0, c);
+  } else {
+    wide.ldc = shape.n;
+    std::vector<float> sum(static_cast<std::size_t>(shape.m * shape.n));
+    if (accumulate) sum = widen(c, shape.m, shape.n, shape.ldc);
+    gemm<float>(wide, 1, wide_a.data(), wide_b.data(), accumulate ? 1 : 0, sum.data());
+    for (Index i = 0; i < shape.m; ++i) {
+      for (Index j = 0; j < shape.n; ++j) c[i * shape.ldc + j] = T(sum[static_cast<std::size_t>(i * shape.n + j)]);
+    }
   }
 }
 
@@ -53,6 +87,11 @@ void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c)
   }
 }
 
+template <class T>
+void gemm_bf16(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c) {
+  multiply_widened(shape, a, b, accumulate, c);
+}
+
 Cost gemm_cost(const GemmShape& shape, Index element_size) {
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
@@ -66,6 +105,8 @@ int blas_threads() { return blas().get_num_threads(); }
 
 std::string blas_description() { return fmt::format("{}, core {}", blas().get_config(), blas().get_corename()); }
 
+template void gemm_bf16(const GemmShape&, const BFloat16*, const BFloat16*, bool, float*);
+template void gemm_bf16(const GemmShape&, const BFloat16*, const BFloat16*, bool, BFloat16*);
 template void gemm(const GemmShape&, float, const float*, const float*, float, float*);
 template void gemm(const GemmShape&, double, const double*, const double*, double, double*);
 

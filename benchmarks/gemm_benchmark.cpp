@@ -1,5 +1,5 @@
 /// Matrix products: ours and direct calls of the BLAS; and the products of a LLaMA layer as
-/// einsums.
+/// einsums, by both libraries, whole and in windows.
 #include <cblas.h>
 
 #include <string>
@@ -29,7 +29,7 @@ void run_square(benchmark::State& state, Multiply&& multiply) {
 
 template <class T>
 void gemm_ours(benchmark::State& state) {
-  run_square<T>(state, [](const GemmShape& shape, const T* a, const T* b, T* c) { gemm<T>(shape, 1, a, b, 0, c); });
+  run_square<T>(state, [](const GemmShape& shape, const T* a, const T* b, T* c) { gemm(shape, a, b, c); });
 }
 
 template <class T>
@@ -59,7 +59,7 @@ Index extent_of(char dim) {
     case 'D':
       return 512;
     case 'F':
-      return 1536;
+      return 1408;
     case 'K':
       return 4;
     case 'G':
@@ -77,37 +77,53 @@ Shape shape_of(const std::string& dims) {
   return shape;
 }
 
-/// Two operands and a result, as in "BTD,DF->BTF".
+Subscripts subscripts_of(const std::string& dims) { return {dims.begin(), dims.end()}; }
+
+/// The extent of every index, by its letter.
+std::vector<Index> extents_of(const std::string& dims) {
+  std::vector<Index> extents(128, 1);
+  for (const char dim : dims) extents[static_cast<std::size_t>(dim)] = extent_of(dim);
+  return extents;
+}
+
+/// Two operands and a result, as in "BTD,DF->BTF", by a library (0 OpenBLAS, 1 oneDNN) and in so many windows of the
+/// outermost dim of the result, as beside collectives.
 void einsum_of(benchmark::State& state, const std::string& a_dims, const std::string& b_dims,
                const std::string& out_dims) {
   const BenchmarkArray<float> a("a", shape_of(a_dims)), b("b", shape_of(b_dims));
   BenchmarkArray<float> out("out", shape_of(out_dims));
-  const std::vector<EinsumOperand<float>> operands{{a.view(), Subscripts(a_dims.begin(), a_dims.end())},
-                                                   {b.view(), Subscripts(b_dims.begin(), b_dims.end())}};
-  const Subscripts out_subscripts(out_dims.begin(), out_dims.end());
+  const std::vector<EinsumOperand<float>> operands{{a.view(), subscripts_of(a_dims)},
+                                                   {b.view(), subscripts_of(b_dims)}};
+  const Index rows = extent_of(out_dims[0]), windows = state.range(1);
+  set_gemm_library(DType::f32, state.range(0) == 0 ? GemmLibrary::openblas : GemmLibrary::onednn);
   for (auto _ : state) {
-    einsum<float>(operands, out.view(), out_subscripts);
+    KeptOperands kept;
+    for (Index i = 0; i < windows; ++i) {
+      const Window window{out_dims[0], {rows * i / windows, rows * (i + 1) / windows}};
+      einsum<float>(operands, out.view(), subscripts_of(out_dims), window, &kept);
+    }
     benchmark::ClobberMemory();
   }
-  std::vector<Index> extents(128, 1);
-  for (const char dim : a_dims + b_dims) extents[static_cast<std::size_t>(dim)] = extent_of(dim);
+  set_gemm_library(DType::f32, suitable_library(DType::f32));
   const std::vector<Subscripts> subscripts{operands[0].subscripts, operands[1].subscripts};
-  report_rates(state, einsum_cost(extents, subscripts, out_subscripts, kElementSize));
+  report_rates(state, einsum_cost(extents_of(a_dims + b_dims), subscripts, subscripts_of(out_dims), kElementSize));
 }
 
-#define SHARDLINE_EINSUM(a, b, out) \
-  BENCHMARK_CAPTURE(einsum_of, a##_##b##_##out, #a, #b, #out)->Unit(benchmark::kMillisecond)
+#define SHARDLINE_EINSUM(a, b, out)                           \
+  BENCHMARK_CAPTURE(einsum_of, a##_##b##_##out, #a, #b, #out) \
+      ->ArgNames({"library", "windows"})                      \
+      ->ArgsProduct({{0, 1}, {1, 8}})                         \
+      ->Unit(benchmark::kMillisecond)
 SHARDLINE_EINSUM(BTD, DKGH, BTKGH);
 SHARDLINE_EINSUM(BTD, BTKGH, DKGH);
 SHARDLINE_EINSUM(BTKGH, DKGH, BTD);
 SHARDLINE_EINSUM(BTKGH, KGHD, BTD);
 SHARDLINE_EINSUM(BTD, DF, BTF);
 SHARDLINE_EINSUM(BTF, FD, BTD);
+SHARDLINE_EINSUM(BTF, DF, BTD);
 SHARDLINE_EINSUM(BTF, BTD, FD);
 SHARDLINE_EINSUM(BTD, VD, BTV);
 SHARDLINE_EINSUM(BTV, BTD, VD);
-SHARDLINE_EINSUM(BTD, BTD, BT);
-SHARDLINE_EINSUM(BTD, BT, D);
 
 }  // namespace
 }  // namespace shardline::kernels

@@ -182,8 +182,8 @@ class LocalProducts : public Contender {
 
   void run() override {
     const Index n = all_.size();
-    kernels::gemm<float>({.m = rows_.size(), .n = n, .k = n, .lda = n, .ldb = n, .ldc = n}, 1, a_.view<float>().data,
-                         b_.view<float>().data, 0, c_.view<float>().data);
+    kernels::gemm<float>({.m = rows_.size(), .n = n, .k = n, .lda = n, .ldb = n, .ldc = n}, a_.view<float>().data,
+                         b_.view<float>().data, c_.view<float>().data);
   }
   Index check(const ExactProduct& exact) override { return check_box(exact, {rows_, all_}, c_.view<float>().data); }
 

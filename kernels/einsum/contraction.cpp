@@ -133,7 +133,7 @@ Matrix<T> as_matrix(const Term<const T>& term, const Groups& groups, const Subsc
 /// m).
 template <class T>
 void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const MatrixLayout& layout,
-              const Groups& groups, const Extents& extents, bool accumulate) {
+              const Groups& groups, const Extents& extents, bool accumulate, const Windowed* windowed) {
   const auto flip = [](Transpose t) { return t == Transpose::yes ? Transpose::no : Transpose::yes; };
   GemmShape shape{.a = a.layout.transpose,
                   .b = b.layout.transpose,
@@ -147,17 +147,21 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const 
   if (swapped) {
     shape = {flip(shape.b), flip(shape.a), shape.n, shape.m, shape.k, shape.ldb, shape.lda, shape.ldc};
   }
+  const auto shared = [&](const Matrix<T>& operand) {
+    return windowed != nullptr && operand.copy == nullptr && !contains(operand.term.layout.subscripts, windowed->index);
+  };
+  GemmOptions options{.shares_a = shared(swapped ? b : a), .kept = shared(swapped ? a : b) ? windowed->kept : nullptr};
   const std::vector<Layout> arrays{out.layout, a.term.layout, b.term.layout};
   const std::vector<Loop> batch = make_loops(groups.batch, arrays, extents);
   const std::vector<Loop> repeat = make_loops(groups.repeat, arrays, extents);
   for_each_position(batch, {}, [&](const Offsets& product) {
-    T beta = accumulate ? T(1) : T(0);
+    options.accumulate = accumulate;
     for_each_position(repeat, product, [&](const Offsets& offsets) {
       const T* left = a.term.data + offsets[1];
       const T* right = b.term.data + offsets[2];
       if (swapped) std::swap(left, right);
-      gemm<T>(shape, T(1), left, right, beta, out.data + offsets[0]);
-      beta = T(1);
+      gemm<T>(shape, left, right, out.data + offsets[0], options);
+      options.accumulate = true;
     });
   });
 }
@@ -221,24 +225,24 @@ void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& e
 
 template <class T>
 void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
-                      bool accumulate) {
+                      bool accumulate, const Windowed* windowed) {
   const Groups groups = group_indices(a.layout, b.layout, out.layout, extents);
   const Matrix<T> left = as_matrix(a, groups, groups.m, groups.k, extents);
   const Matrix<T> right = as_matrix(b, groups, groups.k, groups.n, extents);
   if (const auto layout = matrix_layout(out.layout, groups.m, groups.n, extents)) {
-    return multiply(left, right, out, *layout, groups, extents, accumulate);
+    return multiply(left, right, out, *layout, groups, extents, accumulate, windowed);
   }
   const Scratch<T> product = make_scratch<T>(count_elements(out.layout.subscripts, extents));
   const Term<T> ordered{product.get(), dense_layout(concatenate(groups.batch, groups.m, groups.n), extents)};
-  multiply(left, right, ordered, {Transpose::no, count_elements(groups.n, extents)}, groups, extents, false);
+  multiply(left, right, ordered, {Transpose::no, count_elements(groups.n, extents)}, groups, extents, false, windowed);
   copy_or_sum<T>({ordered.data, ordered.layout}, out, extents, accumulate);
 }
 
 template void copy_or_sum(const Term<const float>&, const Term<float>&, const Extents&, bool);
 template void copy_or_sum(const Term<const double>&, const Term<double>&, const Extents&, bool);
 template void contract_by_gemm(const Term<const float>&, const Term<const float>&, const Term<float>&, const Extents&,
-                               bool);
+                               bool, const Windowed*);
 template void contract_by_gemm(const Term<const double>&, const Term<const double>&, const Term<double>&,
-                               const Extents&, bool);
+                               const Extents&, bool, const Windowed*);
 
 }  // namespace shardline::kernels

@@ -64,6 +64,12 @@ Scratch<T> make_scratch(Index count) {
   return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(count));
 }
 
+/// The index of which an einsum computes one window after the other, and what the windows share.
+struct Windowed {
+  int index;
+  KeptOperands* kept;
+};
+
 bool contains(const Subscripts& subscripts, int index);
 
 /// Number of positions of these subscripts.
@@ -78,10 +84,11 @@ template <class T>
 void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate = false);
 
 /// The product of two operands as matrix products, looped over the indices that all three arrays
-/// have. `accumulate` adds it to `out`. Requires: at least one index of `a` and the result only,
-/// one of `b` and the result only, one of `a` and `b` only, and none in a single array only.
+/// have. `accumulate` adds it to `out`. `windowed` says of which larger product this is a window; null if of none.
+/// Requires: at least one index of `a` and the result only, one of `b` and the result only, one of `a` and `b` only,
+/// and none in a single array only.
 template <class T>
 void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
-                      bool accumulate);
+                      bool accumulate, const Windowed* windowed);
 
 }  // namespace shardline::kernels

@@ -86,7 +86,8 @@ Subscripts all_indices(const Terms<T>& terms) {
 }
 
 template <class T>
-void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate);
+void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate,
+              const Windowed* windowed = nullptr);
 
 /// Computes the loop nest position by position. The work is one walk over its largest array.
 template <class T>
@@ -103,7 +104,8 @@ void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents&
 /// Neither an operand nor the result has all indices. First sums over indices that one operand
 /// alone has, then multiplies.
 template <class T>
-void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate,
+                  const Windowed* windowed) {
   for (std::size_t i = 0; i < 2; ++i) {
     Term<const T>& term = terms[i];
     const Subscripts needed = unite(out.layout.subscripts, terms[1 - i].layout.subscripts);
@@ -116,7 +118,7 @@ void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bo
     term = {summed.data, summed.layout};
     return contract(std::move(terms), out, extents, accumulate);
   }
-  contract_by_gemm(terms[0], terms[1], out, extents, accumulate);
+  contract_by_gemm(terms[0], terms[1], out, extents, accumulate, windowed);
 }
 
 /// The first pair of operands in which one has all indices of the other; else the first two.
@@ -143,14 +145,14 @@ void contract_three(const Terms<T>& terms, const Term<T>& out, const Extents& ex
 }
 
 template <class T>
-void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate, const Windowed* windowed) {
   const Subscripts all = all_indices(terms);
   const bool one_holds_all = includes_all(out.layout.subscripts, all) ||
                              std::any_of(terms.begin(), terms.end(), [&](const Term<const T>& term) {
                                return includes_all(term.layout.subscripts, all);
                              });
   if (one_holds_all) return contract_directly(terms, out, extents, accumulate);
-  if (terms.size() == 2) return contract_two(std::move(terms), out, extents, accumulate);
+  if (terms.size() == 2) return contract_two(std::move(terms), out, extents, accumulate, windowed);
   contract_three(terms, out, extents, accumulate);
 }
 
@@ -158,7 +160,7 @@ void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool a
 
 template <class T>
 void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
-            const std::optional<Window>& window) {
+            const std::optional<Window>& window, KeptOperands* kept) {
   SHARDLINE_CHECK(!operands.empty() && operands.size() <= 3, "einsum of {} operands; 1 to 3 are legal",
                   operands.size());
   Extents extents = collect_extents(operands, out, out_subscripts);
@@ -175,7 +177,11 @@ void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subsc
   }
   const bool accumulate = window && window->accumulate;
   const bool sums_nothing = std::any_of(extents.begin(), extents.end(), [](const auto& e) { return e.second == 0; });
-  if (!sums_nothing) return contract<T>(std::move(terms), result, extents, accumulate);
+  const std::optional<Windowed> windowed =
+      window && kept != nullptr ? std::optional(Windowed{window->index, kept}) : std::nullopt;
+  if (!sums_nothing) {
+    return contract<T>(std::move(terms), result, extents, accumulate, windowed ? &*windowed : nullptr);
+  }
   if (!accumulate) clear_result<T>(make_loops(result.layout.subscripts, {result.layout}, extents), result.data);
 }
 
@@ -196,8 +202,8 @@ Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> ope
 }
 
 template void einsum(std::span<const EinsumOperand<float>>, View<float>, const Subscripts&,
-                     const std::optional<Window>&);
+                     const std::optional<Window>&, KeptOperands*);
 template void einsum(std::span<const EinsumOperand<double>>, View<double>, const Subscripts&,
-                     const std::optional<Window>&);
+                     const std::optional<Window>&, KeptOperands*);
 
 }  // namespace shardline::kernels

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/gemm/kept_operands.h"
 #include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
@@ -42,9 +43,11 @@ struct Window {
 /// `accumulate` this sum is added to the result, so that windows that cover the index give the whole einsum. Matrix
 /// products read the part of each array in place; an array that needs a permutation is permuted for that part alone.
 /// Throws Error on an index that no operand has, and on a range outside of it.
+///
+/// Whoever computes one window after the other gives `kept`, the same in each: what they share is prepared once.
 template <class T>
 void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
-            const std::optional<Window>& window = {});
+            const std::optional<Window>& window = {}, KeptOperands* kept = nullptr);
 
 /// As many operations per position of the full index space as there are operands (one: an addition; two: a
 /// multiplication and an addition); every operand and the result once. extents[i] is the extent of index i.

@@ -1,9 +1,11 @@
 #include "kernels/gemm/gemm.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
+#include "kernels/gemm/onednn.h"
 #include "kernels/gemm/openblas.h"
 #include "runtime/base/check.h"
 
@@ -17,79 +19,129 @@ blasint to_blas_int(const char* name, Index value) {
 }
 
 void check_leading(const char* name, Index value, Index row) {
+  static_cast<void>(to_blas_int(name, value));
   SHARDLINE_CHECK(value >= row, "gemm: {} is {}, less than the {} elements of a row", name, value, row);
 }
+
+/// The elements of a row as stored.
+Index row_of_a(const GemmShape& shape) { return shape.a == Transpose::yes ? shape.m : shape.k; }
+Index row_of_b(const GemmShape& shape) { return shape.b == Transpose::yes ? shape.k : shape.n; }
 
 CBLAS_TRANSPOSE to_cblas(Transpose transpose) { return transpose == Transpose::yes ? CblasTrans : CblasNoTrans; }
 
 template <class T>
-void scale_rows(Index m, Index n, Index ldc, T beta, T* c) {
-  for (Index i = 0; i < m; ++i) {
-    T* row = c + i * ldc;
-    for (Index j = 0; j < n; ++j) row[j] = beta == T(0) ? T(0) : beta * row[j];
+void multiply_by_openblas(const GemmShape& shape, const T* a, const T* b, bool accumulate, T* c) {
+  const auto integer = [](Index value) { return static_cast<blasint>(value); };
+  const auto call = [&](auto function) {
+    function(CblasRowMajor, to_cblas(shape.a), to_cblas(shape.b), integer(shape.m), integer(shape.n), integer(shape.k),
+             T(1), a, integer(shape.lda), b, integer(shape.ldb), accumulate ? T(1) : T(0), c, integer(shape.ldc));
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    call(blas_for_products().sgemm);
+  } else {
+    call(blas_for_products().dgemm);
   }
 }
 
-/// The f32 copy of a matrix of `rows` rows of `row` elements each, `leading` elements apart. The rows of the copy
-/// touch.
+/// oneDNN has two ways. Its call in the manner of a BLAS copies both operands into blocks, which pays where B is stored
+/// as it is used. Its general product copies as little as it can: better where B is transposed, and where one operand
+/// serves several products.
+void multiply_f32(const GemmShape& shape, const float* a, const float* b, float* c, const GemmOptions& options) {
+  constexpr Index kSmall = 64 * 64 * 64;  // below this number of multiplications OpenBLAS is faster
+  if (gemm_library(DType::f32) == GemmLibrary::openblas || shape.m * shape.n * shape.k < kSmall) {
+    return multiply_by_openblas(shape, a, b, options.accumulate, c);
+  }
+  if (options.kept != nullptr || options.shares_a || (shape.b == Transpose::yes && shape.m > 1)) {
+    return multiply_by_onednn(shape, a, b, options.accumulate, c, options.kept);
+  }
+  sgemm_by_onednn(shape, a, b, options.accumulate, c);
+}
+
+/// The f32 copy of `rows` rows of `row` elements each, `leading` elements apart. The rows of the copy touch.
 std::vector<float> widen(const BFloat16* from, Index rows, Index row, Index leading) {
   std::vector<float> wide(static_cast<std::size_t>(rows * row));
   for (Index i = 0; i < rows; ++i) {
-    for (Index j = 0; j < row; ++j)
-      wide[static_cast<std::size_t>(i * row + j)] = static_cast<float>(from[i * leading + j]);
+    std::transform(from + i * leading, from + i * leading + row, wide.begin() + i * row,
+                   [](BFloat16 value) { return static_cast<float>(value); });
   }
   return wide;
 }
 
-/// A product of operands in bf16 by the BLAS in f32.
+/// A product of operands in bf16 where no library multiplies them well: in f32.
 template <class T>
 void multiply_widened(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c) {
-  const bool turned_a = shape.a == Transpose::yes, turned_b = shape.b == Transpose::yes;
   GemmShape wide = shape;
-  wide.lda = turned_a ? shape.m : shape.k;
-  wide.ldb = turned_b ? shape.k : shape.n;
-  const std::vector<float> wide_a = widen(a, turned_a ? shape.k : shape.m, wide.lda, shape.lda);
-  const std::vector<float> wide_b = widen(b, turned_b ? shape.n : shape.k, wide.ldb, shape.ldb);
+  wide.lda = row_of_a(shape);
+  wide.ldb = row_of_b(shape);
+  const std::vector<float> wide_a = widen(a, shape.a == Transpose::yes ? shape.k : shape.m, wide.lda, shape.lda);
+  const std::vector<float> wide_b = widen(b, shape.b == Transpose::yes ? shape.n : shape.k, wide.ldb, shape.ldb);
   if constexpr (std::is_same_v<T, float>) {
-    gemm<float>(wide, 1, wide_a.data(), wide_b.data(), accumulate ? 1 : 0, c);
+    multiply_f32(wide, wide_a.data(), wide_b.data(), c, {.accumulate = accumulate});
   } else {
     wide.ldc = shape.n;
     std::vector<float> sum(static_cast<std::size_t>(shape.m * shape.n));
     if (accumulate) sum = widen(c, shape.m, shape.n, shape.ldc);
-    gemm<float>(wide, 1, wide_a.data(), wide_b.data(), accumulate ? 1 : 0, sum.data());
+    multiply_f32(wide, wide_a.data(), wide_b.data(), sum.data(), {.accumulate = accumulate});
     for (Index i = 0; i < shape.m; ++i) {
-      for (Index j = 0; j < shape.n; ++j) c[i * shape.ldc + j] = T(sum[static_cast<std::size_t>(i * shape.n + j)]);
+      std::transform(sum.begin() + i * shape.n, sum.begin() + (i + 1) * shape.n, c + i * shape.ldc,
+                     [](float value) { return BFloat16(value); });
     }
   }
 }
 
-}  // namespace
+struct Libraries {
+  GemmLibrary f32 = suitable_library(DType::f32);
+  GemmLibrary bf16 = suitable_library(DType::bf16);
+};
 
-template <class T>
-void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c) {
-  const blasint m = to_blas_int("m", shape.m);
-  const blasint n = to_blas_int("n", shape.n);
-  const blasint k = to_blas_int("k", shape.k);
-  if (m == 0 || n == 0) return;
-  check_leading("ldc", shape.ldc, shape.n);
-  if (k == 0) return scale_rows(shape.m, shape.n, shape.ldc, beta, c);
-  check_leading("lda", shape.lda, shape.a == Transpose::yes ? shape.m : shape.k);
-  check_leading("ldb", shape.ldb, shape.b == Transpose::yes ? shape.k : shape.n);
-  const blasint lda = to_blas_int("lda", shape.lda);
-  const blasint ldb = to_blas_int("ldb", shape.ldb);
-  const blasint ldc = to_blas_int("ldc", shape.ldc);
-  const CBLAS_TRANSPOSE a_transpose = to_cblas(shape.a);
-  const CBLAS_TRANSPOSE b_transpose = to_cblas(shape.b);
-  if constexpr (std::is_same_v<T, float>) {
-    blas_for_products().sgemm(CblasRowMajor, a_transpose, b_transpose, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  } else {
-    blas_for_products().dgemm(CblasRowMajor, a_transpose, b_transpose, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  }
+/// Of this process, as the threads are.
+Libraries& libraries() {
+  static Libraries chosen;
+  return chosen;
 }
 
-template <class T>
-void gemm_bf16(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c) {
-  multiply_widened(shape, a, b, accumulate, c);
+}  // namespace
+
+std::string_view name_of(GemmLibrary library) { return library == GemmLibrary::onednn ? "onednn" : "openblas"; }
+
+GemmLibrary suitable_library(DType dtype) { return onednn_suits(dtype) ? GemmLibrary::onednn : GemmLibrary::openblas; }
+
+GemmLibrary gemm_library(DType dtype) {
+  if (dtype == DType::f32) return libraries().f32;
+  return dtype == DType::bf16 ? libraries().bf16 : GemmLibrary::openblas;
+}
+
+void set_gemm_library(DType dtype, GemmLibrary library) {
+  const bool f32 = dtype == DType::f32;
+  SHARDLINE_CHECK(library == GemmLibrary::openblas || f32 || onednn_suits(dtype),
+                  "products of {} by oneDNN: it has none that are fast on this processor", name_of(dtype));
+  if (f32) libraries().f32 = library;
+  if (dtype == DType::bf16) libraries().bf16 = library;
+}
+
+template <class S, class T>
+void gemm(const GemmShape& shape, const S* a, const S* b, T* c, const GemmOptions& options) {
+  static_cast<void>(to_blas_int("m", shape.m));
+  static_cast<void>(to_blas_int("n", shape.n));
+  static_cast<void>(to_blas_int("k", shape.k));
+  if (shape.m == 0 || shape.n == 0) return;
+  check_leading("ldc", shape.ldc, shape.n);
+  if (shape.k == 0) {
+    if (options.accumulate) return;
+    for (Index i = 0; i < shape.m; ++i) std::fill_n(c + i * shape.ldc, shape.n, T());
+    return;
+  }
+  check_leading("lda", shape.lda, row_of_a(shape));
+  check_leading("ldb", shape.ldb, row_of_b(shape));
+  if constexpr (std::is_same_v<S, double>) {
+    multiply_by_openblas(shape, a, b, options.accumulate, c);
+  } else if constexpr (std::is_same_v<S, float>) {
+    multiply_f32(shape, a, b, c, options);
+  } else if (gemm_library(DType::bf16) == GemmLibrary::onednn) {
+    multiply_by_onednn(shape, a, b, options.accumulate, c, options.kept);
+  } else {
+    multiply_widened(shape, a, b, options.accumulate, c);
+  }
 }
 
 Cost gemm_cost(const GemmShape& shape, Index element_size) {
@@ -99,15 +151,20 @@ Cost gemm_cost(const GemmShape& shape, Index element_size) {
   return {Flops(2 * m * n * k), Bytes((m * k + k * n + m * n) * static_cast<double>(element_size))};
 }
 
-void set_blas_threads(int threads) { start_blas_threads(threads); }
+void set_blas_threads(int threads) {
+  start_blas_threads(threads);
+  set_onednn_threads(threads);
+}
 
 int blas_threads() { return blas().get_num_threads(); }
 
-std::string blas_description() { return fmt::format("{}, core {}", blas().get_config(), blas().get_corename()); }
+std::string blas_description() {
+  return fmt::format("{}, core {}; {}", blas().get_config(), blas().get_corename(), onednn_description());
+}
 
-template void gemm_bf16(const GemmShape&, const BFloat16*, const BFloat16*, bool, float*);
-template void gemm_bf16(const GemmShape&, const BFloat16*, const BFloat16*, bool, BFloat16*);
-template void gemm(const GemmShape&, float, const float*, const float*, float, float*);
-template void gemm(const GemmShape&, double, const double*, const double*, double, double*);
+template void gemm(const GemmShape&, const float*, const float*, float*, const GemmOptions&);
+template void gemm(const GemmShape&, const double*, const double*, double*, const GemmOptions&);
+template void gemm(const GemmShape&, const BFloat16*, const BFloat16*, float*, const GemmOptions&);
+template void gemm(const GemmShape&, const BFloat16*, const BFloat16*, BFloat16*, const GemmOptions&);
 
 }  // namespace shardline::kernels

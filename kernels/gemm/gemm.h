@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "kernels/gemm/kept_operands.h"
 #include "kernels/support/cost.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
@@ -25,29 +28,46 @@ struct GemmShape {
   Index ldc = 0;
 };
 
-/// C = alpha op(A) op(B) + beta C by the BLAS, T float or double. With beta 0 the old C is not
-/// read. Any extent may be zero; k = 0 leaves beta C. Pointers to empty matrices may be null.
-/// Throws Error if an extent or a leading dimension is negative, too small, or too large for the
-/// BLAS integers.
-template <class T>
-void gemm(const GemmShape& shape, T alpha, const T* a, const T* b, T beta, T* c);
+/// Who multiplies matrices.
+enum class GemmLibrary : std::uint8_t { openblas, onednn };
 
-/// C = op(A) op(B), or C += op(A) op(B) if `accumulate`, of operands in bf16. Sums are in f32, and a result in bf16 is
-/// rounded once from its f32 sum (an accumulated one from the f32 sum of the old C and the product). `T` is float or
-/// BFloat16. Throws Error as gemm() does.
-template <class T>
-void gemm_bf16(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c);
+/// "openblas", "onednn"
+std::string_view name_of(GemmLibrary library);
+
+/// The library of f32 or bf16 products that suits this processor: oneDNN for f32 with AVX-512 and for bf16 with
+/// AVX512_BF16 or AMX, OpenBLAS for all else. Nothing is measured. OpenBLAS multiplies bf16 in f32.
+GemmLibrary suitable_library(DType dtype);
+
+/// The library that multiplies operands of this type in this process: the suitable one, until it is set. f64 is
+/// OpenBLAS's alone. Throws Error if oneDNN is set for f64, or for bf16 where it is not suitable.
+GemmLibrary gemm_library(DType dtype);
+void set_gemm_library(DType dtype, GemmLibrary library);
+
+/// What a product may use beside its matrices.
+struct GemmOptions {
+  bool accumulate = false;       ///< C += op(A) op(B) instead of C =
+  bool shares_a = false;         ///< products of the same A with other B follow
+  KeptOperands* kept = nullptr;  ///< if products of the same B with other A follow: what they share
+};
+
+/// C = op(A) op(B), by the library for the type S of the operands: float, double, or BFloat16. C has the type of the
+/// operands, or is float beside operands in BFloat16. Sums of bf16 are in f32, and a C in bf16 is rounded once, from
+/// the whole sum. Without `accumulate` the old C is not read. Any extent may be zero; k = 0 gives zeros. Pointers to
+/// empty matrices may be null. oneDNN leaves small products to OpenBLAS, which starts them faster. Throws Error if an
+/// extent or a leading dimension is negative, too small, or too large for the integers of a BLAS.
+template <class S, class T>
+void gemm(const GemmShape& shape, const S* a, const S* b, T* c, const GemmOptions& options = {});
 
 /// 2 m n k operations; A, B and C once each.
 Cost gemm_cost(const GemmShape& shape, Index element_size);
 
-/// Threads the BLAS may use in this process, at least 1. It is one until this is set, whatever
-/// OPENBLAS_NUM_THREADS says. Throws Error if the limits of the process forbid the threads or their
+/// Threads that the libraries may use in this process, at least 1. It is one until this is set, whatever
+/// OPENBLAS_NUM_THREADS and OMP_NUM_THREADS say. Throws Error if the limits of the process forbid the threads or their
 /// memory.
 void set_blas_threads(int threads);
 int blas_threads();
 
-/// Name, version, build options and core type of the BLAS, for the record of a run. Starts no
+/// Name, version, build options and core type of the BLAS, and the same of oneDNN, for the record of a run. Starts no
 /// threads. Throws Error with the reason if the BLAS cannot be loaded.
 std::string blas_description();
 

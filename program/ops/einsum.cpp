@@ -10,7 +10,8 @@ namespace {
 
 template <class T>
 void run_elements(const std::vector<const Tensor*>& operands, const std::vector<Subscripts>& operand_subscripts,
-                  Tensor& result, const Subscripts& result_subscripts, const std::optional<kernels::Window>& window) {
+                  Tensor& result, const Subscripts& result_subscripts, const std::optional<kernels::Window>& window,
+                  kernels::KeptOperands* kept) {
   std::vector<Tensor> widened;  // bf16 operands in f32; they live until the call is done
   widened.reserve(operands.size());
   std::vector<kernels::EinsumOperand<T>> terms;
@@ -23,7 +24,7 @@ void run_elements(const std::vector<const Tensor*>& operands, const std::vector<
     }
     terms.push_back({operand->view<T>(), operand_subscripts[k]});
   }
-  kernels::einsum<T>(terms, result.view<T>(), result_subscripts, window);
+  kernels::einsum<T>(terms, result.view<T>(), result_subscripts, window, kept);
 }
 
 constexpr Kernel kEinsum{
@@ -33,7 +34,7 @@ constexpr Kernel kEinsum{
           const Phase& phase = block.phase;
           Tensor& result = *arrays.results[0];
           const auto run = result.dtype() == DType::f64 ? run_elements<double> : run_elements<float>;
-          run(arrays.operands, phase.operand_subscripts, result, phase.result_subscripts[0], {});
+          run(arrays.operands, phase.operand_subscripts, result, phase.result_subscripts[0], {}, nullptr);
         },
     .cost =
         [](const PhaseBlock& block) {
@@ -99,9 +100,9 @@ ArrayId sample_einsum(Program& program) {
 
 }  // namespace
 
-void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window) {
+void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
   const auto run = call.result->dtype() == DType::f64 ? run_elements<double> : run_elements<float>;
-  run(call.operands, call.operand_subscripts, *call.result, call.result_subscripts, window);
+  run(call.operands, call.operand_subscripts, *call.result, call.result_subscripts, window, kept);
 }
 
 ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands, const Dims& dims,

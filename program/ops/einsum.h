@@ -25,8 +25,9 @@ struct EinsumCall {
 };
 
 /// Computes the einsum, or its part in `window`. Elements are f32 or f64, as in the result. An f32
-/// result may have bf16 operands; they are all widened first. Throws Error as kernels::einsum()
-/// does.
-void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window = {});
+/// result may have bf16 operands; they are all widened first. Whoever computes one window after the other gives `kept`,
+/// the same in each. Throws Error as kernels::einsum() does.
+void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window = {},
+                kernels::KeptOperands* kept = nullptr);
 
 }  // namespace shardline

@@ -56,7 +56,7 @@ class PanelProduct {
   }
 
   void compute(Range rows) {
-    run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_});
+    run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_}, &kept_);
     first_ = false;
   }
 
@@ -66,6 +66,7 @@ class PanelProduct {
   const Fusion& fusion_;
   const Step& step_;
   bool first_ = true;
+  kernels::KeptOperands kept_;
 };
 
 class FusedRun {

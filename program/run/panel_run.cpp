@@ -39,10 +39,11 @@ std::vector<TimeRange> run_panels(const Program& program, const Operation& op, s
   const kernels::Cost cost = phase_cost(program, op, phase, rank_0);
   const Index rows = panel_rows(panel, cost.flops, rows_of(*outer));
   const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
+  kernels::KeptOperands kept;
   std::vector<TimeRange> polls;
   for (Index begin = 0; begin < extent || begin == 0; begin += rows) {
     if (begin > 0) polls.push_back(poll());
-    run_einsum(call, kernels::Window{*outer, {begin, std::min(begin + rows, extent)}});
+    run_einsum(call, kernels::Window{*outer, {begin, std::min(begin + rows, extent)}}, &kept);
   }
   return polls;
 }

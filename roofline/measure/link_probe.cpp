@@ -159,7 +159,7 @@ double probe_core_share(Engine& engine, const Axis& axis, const Line& line, Seco
       kernels::Transpose::no, kernels::Transpose::no, kSize, kSize, kSize, kSize, kSize, kSize};
   const auto multiply = [&](Index times) {
     for (Index i = 0; i < times; ++i) {
-      kernels::gemm<float>(shape, 1.0F, a.data(), b.data(), 0.0F, c.data());
+      kernels::gemm(shape, a.data(), b.data(), c.data());
       engine.poll();
     }
   };

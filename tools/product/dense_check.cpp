@@ -124,8 +124,8 @@ class DenseProduct {
         }
       }
       const auto [M, N, K] = std::array{static_cast<Index>(m), static_cast<Index>(n), static_cast<Index>(k)};
-      kernels::gemm<double>({.m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N}, 1, a_MK.data(), b_KN.data(), 1,
-                            c_MN.data());
+      kernels::gemm({.m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N}, a_MK.data(), b_KN.data(), c_MN.data(),
+                    {.accumulate = true});
     }
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {

@@ -64,7 +64,8 @@ void describe_measurement(Job& job, roofline::Provenance& measured) {
 std::string compute_text(const roofline::Machine& machine) {
   std::string text;
   for (const auto& [dtype, compute] : machine.compute) {
-    text += fmt::format("products in {:<5} {} at best", name_of(dtype), to_string(compute.peak));
+    const std::string by = compute.library ? fmt::format(" by {}", kernels::name_of(*compute.library)) : "";
+    text += fmt::format("products in {:<5} {} at best{}", name_of(dtype), to_string(compute.peak), by);
     for (const Index size : compute.gemm.sizes()) {
       text += fmt::format(", {} of {}", to_string(compute.gemm.at(size, size, size)), size);
     }

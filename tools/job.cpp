@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/gemm/gemm.h"
 #include "program/run/multiply.h"
 #include "program/run/program_samples.h"
 #include "roofline/measure/calibrate.h"
@@ -38,6 +39,19 @@ std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::C
   return given_machine(flags, text, here.host);
 }
 
+/// Products of this process are by the libraries that the file names. Collective over `world`.
+void use_libraries(const GivenMachine& given, const mpi::Communicator& world) {
+  for (const auto& [dtype, compute] : given.machine.compute) {
+    if (!compute.library) continue;
+    const bool suits = dtype == DType::f32 || kernels::suitable_library(dtype) == kernels::GemmLibrary::onednn;
+    const bool possible = suits || *compute.library == kernels::GemmLibrary::openblas;
+    require(world.min(possible ? 1 : 0) > 0,
+            "--machine {}: products of {} are by oneDNN there; the processors here have no instructions for that",
+            given.file, name_of(dtype));
+    kernels::set_gemm_library(dtype, *compute.library);
+  }
+}
+
 /// Address space that libraries reserve at their first use, mostly untouched. Measured: 131 MB.
 constexpr Bytes kReserved{160e6};
 
@@ -69,6 +83,15 @@ Json machine_file_json(const std::optional<GivenMachine>& given, const std::vect
           {"differences", differences}};
 }
 
+/// Who multiplies in this process, by element type.
+Json products_json() {
+  Json json = Json::object();
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    json[std::string(name_of(dtype))] = kernels::name_of(kernels::gemm_library(dtype));
+  }
+  return json;
+}
+
 std::string record_text(const Json& record) {
   // A sampled text may not be UTF-8. That must not stop the record.
   return record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -84,6 +107,7 @@ Job::Job(const CommonOptions& options, const CommandFiles& files)
       other_work_(world_),
       given_(read_machine(options.machine, world_, machine_)) {
   if (!given_) return;
+  use_libraries(*given_, world_);
   predictions_ = roofline::hardware_of(given_->machine, mesh_.axes(), arithmetic());
   if (given_->machine.tuning) engine_.set_tuning(*given_->machine.tuning);
 }
@@ -154,6 +178,7 @@ Json Job::header(const std::string& schema, const std::string& command) const {
                 {"ranks_per_node", machine_.ranks_per_node},
                 {"threads_per_rank", machine_.threads_per_rank},
                 {"blas", machine_.blas},
+                {"products", products_json()},
                 {"mpi", machine_.mpi},
                 {"commit", commit()}}},
               {"machine_file", machine_file_json(given_, machine_warnings())},

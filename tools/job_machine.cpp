@@ -30,6 +30,15 @@ std::string for_a_shell(const std::string& argument) {
   return text + "'";
 }
 
+/// Replicas have equal bits only if all ranks multiply by the same library.
+void agree_on_libraries(const mpi::Communicator& world) {
+  using enum kernels::GemmLibrary;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const bool suits = kernels::suitable_library(dtype) == onednn;
+    kernels::set_gemm_library(dtype, world.min(suits ? 1 : 0) > 0 ? onednn : openblas);
+  }
+}
+
 }  // namespace
 
 std::string utc_now() {
@@ -64,6 +73,7 @@ JobMachine share_machine(const mpi::Communicator& world, std::optional<int> thre
   JobMachine machine;
   machine.threads_per_rank = threads ? *threads : static_cast<int>(world.min(std::max(1, cores / node.size())));
   kernels::set_blas_threads(machine.threads_per_rank);
+  agree_on_libraries(world);
   // Every rank describes the node of rank 0. A node with too many ranks counts wherever it is.
   machine.cores = static_cast<int>(world.all_gather(cores)[0]);
   machine.ranks_per_node = static_cast<int>(world.all_gather(node.size())[0]);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,12 +56,16 @@ class Case {
   /// Allocates arrays with `inner` as the third extent.
   virtual void resize(Index inner) = 0;
   virtual void communicate() = 0;
-  void multiply() { multiply_panel({0, arguments_.rows}, true); }
+  void multiply() {
+    kept_.reset();
+    multiply_panel({0, arguments_.rows}, true);
+  }
   /// The product in at least as many panels as fused(), without communication: the cost of cutting
   /// it.
   void multiply_in_panels() {
     constexpr Index kPanels = 16;
     const Index rows = arguments_.panel_rows > 0 ? arguments_.panel_rows : (arguments_.rows + kPanels - 1) / kPanels;
+    kept_.emplace();
     for (Index begin = 0; begin < arguments_.rows; begin += rows) {
       multiply_panel({begin, std::min(begin + rows, arguments_.rows)}, begin == 0);
     }
@@ -91,22 +96,27 @@ class Case {
     return {.panel_rows = arguments_.panel_rows, .order = collectives::Order::schedule, .collective = collective()};
   }
   collectives::Compute by_panels() {
+    kept_.emplace();
     return [this, first = true](Range rows) mutable { multiply_panel(rows, std::exchange(first, false)); };
   }
+
+  /// What the panels of a product share; null for a whole product.
+  kernels::KeptOperands* kept() { return kept_ ? &*kept_ : nullptr; }
 
   std::string name_;
   collectives::Engine& engine_;
   Arguments arguments_;
+  std::optional<kernels::KeptOperands> kept_;
   Index inner_ = 0;
   const Axes axes_{"X"};
 };
 
 void product(const Tensor& a, const kernels::Subscripts& a_indices, const Tensor& b,
              const kernels::Subscripts& b_indices, Tensor& out, const kernels::Subscripts& out_indices,
-             const kernels::Window& window) {
+             const kernels::Window& window, kernels::KeptOperands* kept) {
   const std::array<kernels::EinsumOperand<float>, 2> operands{
       {{a.view<float>(), a_indices}, {b.view<float>(), b_indices}}};
-  kernels::einsum<float>(operands, out.view<float>(), out_indices, window);
+  kernels::einsum<float>(operands, out.view<float>(), out_indices, window, kept);
 }
 
 constexpr int kRow = 0;
@@ -140,9 +150,9 @@ class Gather : public Case {
  protected:
   void multiply_panel(Range rows, bool first) override {
     if (contracted_) {
-      product(other_, {kInner, kRow}, whole_, {kRow, kColumn}, out_, {kInner, kColumn}, {kRow, rows, !first});
+      product(other_, {kInner, kRow}, whole_, {kRow, kColumn}, out_, {kInner, kColumn}, {kRow, rows, !first}, kept());
     } else {
-      product(whole_, {kRow, kColumn}, other_, {kColumn, kInner}, out_, {kRow, kInner}, {kRow, rows});
+      product(whole_, {kRow, kColumn}, other_, {kColumn, kInner}, out_, {kRow, kInner}, {kRow, rows}, kept());
     }
   }
 
@@ -185,7 +195,7 @@ class Reduce : public Case {
 
  protected:
   void multiply_panel(Range rows, bool /*first*/) override {
-    product(a_, {kRow, kInner}, w_, {kInner, kColumn}, partial_, {kRow, kColumn}, {kRow, rows});
+    product(a_, {kRow, kInner}, w_, {kInner, kColumn}, partial_, {kRow, kColumn}, {kRow, rows}, kept());
   }
 
  private:

@@ -27,7 +27,7 @@ struct Arguments {
   Index sequence = 128;
   Index layers = 8;
   int distance = 1;
-  double panel = kPanelFlops.value;
+  double panel = 0;
   int runs = 3;
 };
 
@@ -95,7 +95,7 @@ TrainingOptions training_options(const Arguments& arguments, const roofline::Har
   options.prices = prices;
   options.schedule.overlap = overlap;
   options.schedule.distance = arguments.distance;
-  options.schedule.panel = Flops(arguments.panel);
+  if (arguments.panel > 0) options.schedule.panel = Flops(arguments.panel);
   if (!overlap) options.schedule.bundle_bytes = 0;
   if (!overlap) options.schedule.fuse = ScheduleOptions::Fuse::never;
   return options;
@@ -170,9 +170,8 @@ int run(int argc, char** argv) {
   app.add_option("--prefetch", arguments.distance, "Layers by which gathers run ahead and reductions behind")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--panel", arguments.panel, "FLOPs between two polls")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.add_option("--panel", arguments.panel, "FLOPs between two polls (default: 10 ms by the built-in prices)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--runs", arguments.runs, "Timed steps")->check(CLI::PositiveNumber)->capture_default_str();
   if (!parse_arguments(app, argc, argv)) return 0;
   kernels::set_blas_threads(1);

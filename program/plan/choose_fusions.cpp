@@ -55,8 +55,8 @@ Fusions choose_fusions(const RankProgram& program, const roofline::Hardware& har
     for (const Fusion& fusion : possible_fusions(program, rules, static_cast<int>(i))) {
       if (taken.contains(fusion.collective)) continue;
       const Seconds moving = estimates[static_cast<std::size_t>(fusion.collective)].price.time;
-      const Seconds gain =
-          gain_of(moving, estimates[i], frees_cores(fusion.axes, hardware), hardware.polled, options.panel);
+      const Seconds gain = gain_of(moving, estimates[i], frees_cores(fusion.axes, hardware), hardware.polled,
+                                   panel_of(options, hardware));
       if (options.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
       if (!best || gain > best->first) best = {gain, fusion};
     }

@@ -14,7 +14,7 @@ namespace shardline {
 namespace {
 
 /// Fills in the begin action and the end action of every step.
-ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops panel = kPanelFlops) {
+ProgramSchedule completed(std::vector<Action> actions, std::size_t steps, Flops panel = {}) {
   ProgramSchedule schedule{.actions = std::move(actions),
                            .begins = std::vector<int>(steps, -1),
                            .ends = std::vector<int>(steps, -1),
@@ -57,7 +57,7 @@ class Scheduler {
     }
     while (!pending_.empty()) flush(pending_.begin()->second.front());
     while (!in_flight_.empty()) wait_for(in_flight_.front().front());
-    ProgramSchedule schedule = completed(std::move(actions_), number_.size(), options_.panel);
+    ProgramSchedule schedule = completed(std::move(actions_), number_.size(), panel_of(options_, hardware_));
     schedule.cuts = cuts();
     schedule.alone = std::move(alone_);
     for (const auto& [computation, fusion] : fusions_) {

@@ -33,9 +33,9 @@ struct Action {
 /// ranks.
 struct ProgramSchedule {
   std::vector<Action> actions;
-  std::vector<int> begins;    ///< by step: the action that begins it
-  std::vector<int> ends;      ///< by step: the action that ends it
-  Flops panel = kPanelFlops;  ///< work of one panel of a matrix product beside collectives
+  std::vector<int> begins;  ///< by step: the action that begins it
+  std::vector<int> ends;    ///< by step: the action that ends it
+  Flops panel{};            ///< work of one panel of a matrix product beside collectives
   /// Products are cut into panels, because collectives may be in flight beside them. So it is for all products of a
   /// program or none: what is in flight must not decide the order of a sum.
   bool cuts = false;
@@ -63,8 +63,14 @@ struct ScheduleOptions {
   /// Which collectives beside a matrix product are fused with it: none, those with a better price,
   /// or all possible.
   enum class Fuse : std::uint8_t { never, priced, always } fuse = Fuse::priced;
-  Flops panel = kPanelFlops;  ///< work between two polls of a product beside collectives
+  /// Work between two polls of a product beside collectives. None: as much as takes a fixed time by the prices.
+  std::optional<Flops> panel = {};
 };
+
+/// The work between two polls under these options and prices.
+inline Flops panel_of(const ScheduleOptions& options, const roofline::Hardware& prices) {
+  return options.panel.value_or(panel_work(prices));
+}
 
 /// Every step begins and ends at its place.
 ProgramSchedule in_order(const RankProgram& program);

@@ -2,15 +2,24 @@
 
 #include <algorithm>
 
+#include "roofline/price/hardware.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/units.h"
 
 namespace shardline {
 
-/// Work of one panel of a matrix product beside collectives: about ten milliseconds of a core. This
+/// The time of one panel of a matrix product on CPUs, where collectives advance only if they are polled. This
 /// is short enough for a link with some buffers: it never waits for the next poll. It is long
 /// enough for the product: cutting costs little speed.
-inline constexpr Flops kPanelFlops{1e9};
+inline constexpr Seconds kPolledPanel{10e-3};
+/// The same where links advance by themselves: long beside the latency of a link.
+inline constexpr Seconds kFreePanel{5e-6};
+
+/// The work of one panel on these ranks.
+inline Flops panel_work(const roofline::Hardware& hardware) {
+  return Flops(hardware.matmul.value * (hardware.polled ? kPolledPanel : kFreePanel).value);
+}
+
 /// The share of its speed that a product keeps when it is cut into these panels.
 inline constexpr double kPanelEfficiency = 0.95;
 

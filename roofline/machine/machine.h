@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/schedule/tuning.h"
+#include "kernels/gemm/gemm.h"
 #include "roofline/price/hardware.h"
 #include "runtime/base/dtype.h"
 #include "runtime/layout/abstract_mesh.h"
@@ -35,6 +36,7 @@ struct Resource {
 struct Compute {
   FlopsPerSecond peak;                                 ///< the best rate of matrix products
   GemmRates gemm = {};                                 ///< empty: peak at every size
+  std::optional<kernels::GemmLibrary> library = {};    ///< that multiplies; empty: the one that suits the processor
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< rates of other kernels on data in the caches, by name
   std::map<std::string, Seconds> latencies = {};       ///< to start each part of a call of other kernels, by name
   bool operator==(const Compute&) const = default;

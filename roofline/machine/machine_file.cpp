@@ -22,6 +22,7 @@ using collectives::Wire;
 constexpr std::array kDTypes = {DType::f32, DType::f64, DType::bf16, DType::int8};
 constexpr std::array kResourceKinds = {ResourceKind::ring, ResourceKind::line, ResourceKind::switched,
                                        ResourceKind::shared_memory};
+constexpr std::array kLibraries = {kernels::GemmLibrary::openblas, kernels::GemmLibrary::onednn};
 constexpr std::array kWires = {Wire::exchange, Wire::f32, Wire::hop};
 constexpr std::array kKinds = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all, Kind::shift};
 constexpr std::array kLinkKinds = {LinkKind::node, LinkKind::network};
@@ -84,10 +85,13 @@ GemmRates gemm_of(const FileValue& file) {
   return {std::move(sizes), std::move(rates)};
 }
 
-Compute compute_of(const FileValue& file) {
-  file.allow_only({"peak_flops_per_s", "gemm", "kernels", "kernel_latency_s"});
+Compute compute_of(const FileValue& file, DType dtype) {
+  std::vector<std::string> keys{"peak_flops_per_s", "gemm", "kernels", "kernel_latency_s"};
+  if (dtype == DType::f32 || dtype == DType::bf16) keys.emplace_back("library");  // the others have one library each
+  file.allow_only(keys);
   Compute compute{.peak = FlopsPerSecond(file["peak_flops_per_s"].positive())};
   if (const std::optional<FileValue> gemm = file.find("gemm")) compute.gemm = gemm_of(*gemm);
+  if (const std::optional<FileValue> library = file.find("library")) compute.library = library->one_of(kLibraries);
   if (const std::optional<FileValue> kernels = file.find("kernels")) {
     for (const auto& [name, rate] : kernels->members()) compute.kernels[name] = FlopsPerSecond(rate.positive());
   }
@@ -104,7 +108,7 @@ std::map<DType, Compute> compute_by_type(const FileValue& file) {
   std::map<DType, Compute> compute;
   for (const DType dtype : kDTypes) {
     if (const std::optional<FileValue> figures = file.find(std::string(name_of(dtype)))) {
-      compute[dtype] = compute_of(*figures);
+      compute[dtype] = compute_of(*figures, dtype);
     }
   }
   if (compute.empty()) file.refuse(fmt::format("at least one of {}", fmt::join(names, ", ")));

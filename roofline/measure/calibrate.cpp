@@ -59,6 +59,10 @@ Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options
     if (dtype != DType::bf16) programs[dtype] = options.samples.program(engine, dtype);
   }
   const auto wanted = static_cast<std::size_t>(options.rounds);
+  if (options.choose) {
+    const ProbeEffort effort{options.gemm_sizes, 10 * options.budget, options.samples.kernels};
+    for (const DType dtype : options.dtypes) choose_library(mesh.comm(), dtype, effort);
+  }
   std::vector<Machine> rounds;
   const Seconds begin = now();
   for (bool more = true; more;) {
@@ -68,7 +72,7 @@ Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options
     more = rounds.size() < wanted && expected < options.most.value;
   }
   Machine machine = combine(rounds);
-  if (options.tune && mesh.ranks() > 1) machine.tuning = probe_tuning(mesh, 5 * options.budget);
+  if (options.choose && mesh.ranks() > 1) machine.tuning = probe_tuning(mesh, 5 * options.budget);
   return machine;
 }
 
@@ -78,7 +82,7 @@ Hardware measure_briefly(collectives::Engine& engine, DType dtype, const Program
                                              .gemm_sizes = {4, 64, 256, 1024},
                                              .rounds = 1,
                                              .budget = Seconds(1e-3),
-                                             .tune = false});
+                                             .choose = false});
   return hardware_of(machine, engine.mesh().axes(), dtype);
 }
 

@@ -17,7 +17,9 @@ struct CalibrationOptions {
   int rounds = 15;       ///< of all measurements; the median counts
   Seconds most{50};      ///< fewer rounds, but at least one, if they would take longer
   Seconds budget{2e-3};  ///< for each figure in each round
-  bool tune = true;      ///< also measure, once, the fastest algorithms of the collectives
+  /// Also measure, once, which library multiplies faster, and the fastest algorithms of the collectives. Products of
+  /// this process are then by the faster library.
+  bool choose = true;
 };
 
 /// Measures the machine of the ranks of `engine` while all are busy: rates of kernels, memory and links,

@@ -1,12 +1,13 @@
 #include "roofline/measure/compute_probe.h"
 
 #include <array>
+#include <type_traits>
 
 #include "kernels/einsum/einsum.h"
+#include "kernels/gemm/gemm.h"
 #include "roofline/measure/kernel_probe.h"
 #include "roofline/measure/repeat.h"
 #include "runtime/base/check.h"
-#include "runtime/layout/tensor.h"
 
 namespace shardline::roofline {
 namespace {
@@ -16,36 +17,27 @@ template <class T>
 class Products {
  public:
   explicit Products(Index largest)
-      : a_(static_cast<std::size_t>(largest * largest), T(0.5)),
-        b_(static_cast<std::size_t>(largest * largest), T(0.25)),
+      : a_(static_cast<std::size_t>(largest * largest), T(0.5F)),
+        b_(static_cast<std::size_t>(largest * largest), T(0.25F)),
         c_(static_cast<std::size_t>(largest * largest)) {}
 
   /// As in programs, with the other work of an einsum around the product.
   void run(Index m, Index n, Index k) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      kernels::gemm({.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}, a_.data(), b_.data(), c_.data());
+    } else {
+      run_einsum(m, n, k);
+    }
+  }
+
+ private:
+  void run_einsum(Index m, Index n, Index k) {
     const std::array<kernels::EinsumOperand<T>, 2> operands{
         {{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
     kernels::einsum<T>(operands, {c_.data(), {m, n}}, {0, 2});
   }
 
- private:
   std::vector<T> a_, b_, c_;
-};
-
-/// Widens bf16 operands to f32 and multiplies these.
-class WidenedProducts {
- public:
-  explicit WidenedProducts(Index largest)
-      : narrow_(Tensor::zeros(DType::bf16, {largest * largest})), products_(largest) {}
-
-  void run(Index m, Index n, Index k) {
-    narrow_.slice({{0, m * k}}).as(DType::f32);
-    narrow_.slice({{0, k * n}}).as(DType::f32);
-    products_.run(m, n, k);
-  }
-
- private:
-  Tensor narrow_;
-  Products<float> products_;
 };
 
 Flops flops_of(Index m, Index n, Index k) {
@@ -80,14 +72,42 @@ Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEff
       compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
       break;
     case DType::bf16:
-      compute.gemm = probe_products<WidenedProducts>(comm, effort);
+      compute.gemm = probe_products<Products<BFloat16>>(comm, effort);
       break;
     default:
       compute.gemm = probe_products<Products<float>>(comm, effort);
       compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
   }
   compute.peak = compute.gemm.best();
+  if (dtype != DType::f64) compute.library = kernels::gemm_library(dtype);
   return compute;
+}
+
+namespace {
+
+/// The time of the largest product of the grid by a library. Collective over `comm`.
+template <class T>
+Seconds time_by(const mpi::Communicator& comm, kernels::GemmLibrary library, const ProbeEffort& effort) {
+  kernels::set_gemm_library(kDTypeOf<T>, library);
+  const Index size = effort.gemm_sizes.back();
+  Products<T> products(size);
+  return time_busy(comm, {.budget = effort.budget, .least = 5}, [&] { products.run(size, size, size); });
+}
+
+template <class T>
+void choose_for(const mpi::Communicator& comm, const ProbeEffort& effort) {
+  using enum kernels::GemmLibrary;
+  const bool possible = kDTypeOf<T> == DType::f32 || kernels::suitable_library(kDTypeOf<T>) == onednn;
+  if (comm.min(possible ? 1 : 0) == 0) return kernels::set_gemm_library(kDTypeOf<T>, openblas);
+  const Seconds by_openblas = time_by<T>(comm, openblas, effort);
+  kernels::set_gemm_library(kDTypeOf<T>, time_by<T>(comm, onednn, effort) < by_openblas ? onednn : openblas);
+}
+
+}  // namespace
+
+void choose_library(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort) {
+  if (dtype == DType::f32) choose_for<float>(comm, effort);
+  if (dtype == DType::bf16) choose_for<BFloat16>(comm, effort);
 }
 
 double probe_gemm_contention(const mpi::Communicator& comm, const ProbeEffort& effort) {

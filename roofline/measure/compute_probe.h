@@ -16,9 +16,13 @@ struct ProbeEffort {
 };
 
 /// Measures matrix products of all extents of the grid and every other kernel on arrays in the caches, in
-/// `dtype`. It is f32, f64, or bf16, which products widen to f32 first. All ranks work at once and the slowest
+/// `dtype`: f32, f64 or bf16. All ranks work at once and the slowest
 /// counts. Collective over `comm`.
 Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort);
+
+/// Times the largest product of the grid by each library that can make it in `dtype`, and sets the faster one for this
+/// process. All ranks set the same. Collective over `comm`.
+void choose_library(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort);
 
 /// Contention of matrix products: the rate with all ranks busy over the rate of one rank alone, in f32, at the
 /// largest size of the grid. Collective over `comm`.

@@ -61,6 +61,7 @@ TEST(MachineFile, EveryKeyMeansWhatItSays) {
   for (const double rate : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.5}) rates.emplace_back(rate);
   expected.compute[DType::f32] = {.peak = FlopsPerSecond(5e20),
                                   .gemm = GemmRates({64, 512}, rates),
+                                  .library = kernels::GemmLibrary::onednn,
                                   .kernels = {{"attention", FlopsPerSecond(2e9)}},
                                   .latencies = {{"attention", Seconds(5e-7)}, {"embed", Seconds(0)}}};
   expected.compute[DType::f64] = {FlopsPerSecond(2.5e10)};

@@ -18,7 +18,7 @@ class RandomMachines {
     Machine machine{.name = name()};
     if (coin()) machine.measured = provenance();
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-      if (coin() || dtype == DType::f64) machine.compute[dtype] = compute();
+      if (coin() || dtype == DType::f64) machine.compute[dtype] = compute(dtype);
     }
     machine.memory = {Bytes(maybe()), rate_or_none(), rate_or_none(), rate(), rate_or_none()};
     if (coin()) machine.memory.caches = curve();
@@ -64,7 +64,7 @@ class RandomMachines {
     for (std::size_t i = 0; i < 1 + random_() % 4; ++i) points.push_back({size *= 1.7, positive()});
     return Curve(std::move(points));
   }
-  Compute compute() {
+  Compute compute(DType dtype) {
     Compute compute{FlopsPerSecond(positive())};
     if (coin()) {
       std::vector<Index> sizes;
@@ -74,6 +74,9 @@ class RandomMachines {
       std::vector<FlopsPerSecond> rates;
       for (std::size_t i = 0; i < sizes.size() * sizes.size() * sizes.size(); ++i) rates.emplace_back(positive());
       compute.gemm = GemmRates(std::move(sizes), std::move(rates));
+    }
+    if (coin() && (dtype == DType::f32 || dtype == DType::bf16)) {
+      compute.library = coin() ? kernels::GemmLibrary::openblas : kernels::GemmLibrary::onednn;
     }
     if (coin()) compute.kernels = {{"attention", FlopsPerSecond(positive())}, {name(), FlopsPerSecond(positive())}};
     if (coin()) compute.latencies = {{"attention", Seconds(maybe())}, {name(), Seconds(positive())}};

@@ -33,6 +33,7 @@ inline constexpr const char* kWhole = R"({
           1, 2, 3, 4, 5, 6, 7, 8.5
         ]
       },
+      "library": "onednn",
       "kernels": {
         "attention": 2000000000
       },

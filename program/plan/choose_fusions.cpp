@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "program/price/estimate.h"
-#include "program/price/panel_cost.h"
+#include "roofline/price/panel_cost.h"
 
 namespace shardline {
 namespace {
@@ -25,11 +25,12 @@ std::set<int> neighbours(const RankProgram& program, const FlightRules& rules, c
 
 /// The time that fusion saves. A collective matmul takes the longer part plus one panel of the
 /// shorter part. If moving needs the cores, it takes both parts.
-Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees, bool polled, Flops panel) {
-  const Seconds cut = in_panels(computation.price.time, polled);
+Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees, const roofline::Hardware& hardware,
+                Flops panel) {
+  const Seconds cut = roofline::in_panels(computation.price.time, hardware);
   const Seconds apart = moving + computation.price.time;
   if (!frees) return apart - (moving + cut);
-  return apart - (std::max(moving, cut) + one_panel(cut, moving, panel, computation.flops));
+  return apart - (std::max(moving, cut) + roofline::one_panel(cut, moving, panel, computation.flops));
 }
 
 }  // namespace
@@ -55,8 +56,8 @@ Fusions choose_fusions(const RankProgram& program, const roofline::Hardware& har
     for (const Fusion& fusion : possible_fusions(program, rules, static_cast<int>(i))) {
       if (taken.contains(fusion.collective)) continue;
       const Seconds moving = estimates[static_cast<std::size_t>(fusion.collective)].price.time;
-      const Seconds gain = gain_of(moving, estimates[i], frees_cores(fusion.axes, hardware), hardware.polled,
-                                   panel_of(options, hardware));
+      const Seconds gain =
+          gain_of(moving, estimates[i], frees_cores(fusion.axes, hardware), hardware, panel_of(options, hardware));
       if (options.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
       if (!best || gain > best->first) best = {gain, fusion};
     }

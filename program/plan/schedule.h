@@ -7,8 +7,8 @@
 
 #include "program/ir/rank_program.h"
 #include "program/plan/fusion.h"
-#include "program/price/panel_cost.h"
 #include "roofline/price/hardware.h"
+#include "roofline/price/panel_cost.h"
 
 namespace shardline {
 
@@ -69,7 +69,7 @@ struct ScheduleOptions {
 
 /// The work between two polls under these options and prices.
 inline Flops panel_of(const ScheduleOptions& options, const roofline::Hardware& prices) {
-  return options.panel.value_or(panel_work(prices));
+  return options.panel.value_or(roofline::panel_work(prices));
 }
 
 /// Every step begins and ends at its place.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "program/plan/flight_rules.h"
-#include "program/price/panel_cost.h"
+#include "roofline/price/panel_cost.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -54,7 +54,7 @@ class Timeline {
   void run(int number, bool cuts) {
     if (!moves(number)) {
       const Seconds begin = now_;
-      now_ += cuts && is_product(number) ? in_panels(price(number), hardware_.polled) : price(number);
+      now_ += cuts && is_product(number) ? roofline::in_panels(price(number), hardware_) : price(number);
       result_.spans.push_back({number, begin, now_});
       return;
     }
@@ -96,7 +96,7 @@ class Timeline {
     const int collective = moves(first) ? first : second;
     const int computation = moves(first) ? second : first;
     const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
-    const Seconds cut = in_panels(work.price.time, hardware_.polled);
+    const Seconds cut = roofline::in_panels(work.price.time, hardware_);
     Seconds before = now_;
     const Seconds end = carry(collective, price(collective), true);
     taken(collective) += now_ - before;
@@ -107,7 +107,8 @@ class Timeline {
     wait_until(end);
     taken(collective) += now_ - before;
     before = now_;
-    if (frees_cores(step(collective).axes, hardware_)) now_ += one_panel(cut, price(collective), panel, work.flops);
+    if (frees_cores(step(collective).axes, hardware_))
+      now_ += roofline::one_panel(cut, price(collective), panel, work.flops);
     taken(computation) += now_ - before;
   }
 

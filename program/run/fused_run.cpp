@@ -5,8 +5,8 @@
 #include "collectives/overlap/collective_matmul.h"
 #include "program/ops/einsum.h"
 #include "program/ops/run_phase.h"
-#include "program/price/panel_cost.h"
 #include "program/run/panel_run.h"
+#include "roofline/price/panel_cost.h"
 
 namespace shardline {
 namespace {
@@ -49,10 +49,11 @@ class PanelProduct {
     const kernels::Cost cost =
         phase_cost(program.program, program.operation_of(step_), static_cast<std::size_t>(step_.phase), ranges);
     using collectives::Order;
-    return {.panel_rows = panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion_.index)].size()),
-            .order = fusion_.in_coordinate_order ? Order::coordinate
-                     : fusion_.contracted        ? Order::schedule
-                                                 : Order::arrival};
+    return {
+        .panel_rows = roofline::panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion_.index)].size()),
+        .order = fusion_.in_coordinate_order ? Order::coordinate
+                 : fusion_.contracted        ? Order::schedule
+                                             : Order::arrival};
   }
 
   void compute(Range rows) {

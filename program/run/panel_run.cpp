@@ -4,7 +4,7 @@
 
 #include "program/ops/einsum.h"
 #include "program/ops/run_phase.h"
-#include "program/price/panel_cost.h"
+#include "roofline/price/panel_cost.h"
 #include "runtime/trace/clock.h"
 
 namespace shardline {
@@ -37,7 +37,7 @@ std::vector<TimeRange> run_panels(const Program& program, const Operation& op, s
     return {};
   }
   const kernels::Cost cost = phase_cost(program, op, phase, rank_0);
-  const Index rows = panel_rows(panel, cost.flops, rows_of(*outer));
+  const Index rows = roofline::panel_rows(panel, cost.flops, rows_of(*outer));
   const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
   kernels::KeptOperands kept;
   std::vector<TimeRange> polls;

@@ -37,6 +37,7 @@ void visit_compute(Compute& compute, const std::string& path, const Visit& visit
   std::vector<FlopsPerSecond> rates = compute.gemm.rates();
   for (std::size_t i = 0; i < rates.size(); ++i) visit(fmt::format("{}/gemm/flops_per_s/{}", path, i), rates[i].value);
   compute.gemm = GemmRates(compute.gemm.sizes(), std::move(rates));
+  if (compute.panels > 0) visit(path + "/panels", compute.panels);
   for (auto& [kernel, rate] : compute.kernels) visit(path + "/kernels/" + escaped(kernel), rate.value);
   for (auto& [kernel, latency] : compute.latencies) visit(path + "/kernel_latency_s/" + escaped(kernel), latency.value);
 }

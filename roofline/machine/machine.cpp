@@ -75,6 +75,7 @@ Hardware hardware_of(const Machine& machine, const AbstractMesh& mesh, DType dty
                     .caches = machine.memory.caches,
                     .tuning = machine.tuning.value_or(collectives::Tuning::built_in()),
                     .bf16_wire = machine.bf16_wire};
+  if (compute.panels > 0) hardware.panels = compute.panels;
   for (const Axis& axis : mesh.axes_that_move()) hardware.links[axis] = link_of(machine, axis, mesh.size(axis));
   return hardware;
 }

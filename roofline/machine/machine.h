@@ -34,9 +34,10 @@ struct Resource {
 
 /// The compute rates of a rank for one element type.
 struct Compute {
-  FlopsPerSecond peak;                                 ///< the best rate of matrix products
-  GemmRates gemm = {};                                 ///< empty: peak at every size
-  std::optional<kernels::GemmLibrary> library = {};    ///< that multiplies; empty: the one that suits the processor
+  FlopsPerSecond peak;                               ///< the best rate of matrix products
+  GemmRates gemm = {};                               ///< empty: peak at every size
+  std::optional<kernels::GemmLibrary> library = {};  ///< that multiplies; empty: the one that suits the processor
+  double panels = 0;  ///< the share of its speed that a large product keeps in panels; 0: not known
   std::map<std::string, FlopsPerSecond> kernels = {};  ///< rates of other kernels on data in the caches, by name
   std::map<std::string, Seconds> latencies = {};       ///< to start each part of a call of other kernels, by name
   bool operator==(const Compute&) const = default;

@@ -86,11 +86,12 @@ GemmRates gemm_of(const FileValue& file) {
 }
 
 Compute compute_of(const FileValue& file, DType dtype) {
-  std::vector<std::string> keys{"peak_flops_per_s", "gemm", "kernels", "kernel_latency_s"};
+  std::vector<std::string> keys{"peak_flops_per_s", "gemm", "panels", "kernels", "kernel_latency_s"};
   if (dtype == DType::f32 || dtype == DType::bf16) keys.emplace_back("library");  // the others have one library each
   file.allow_only(keys);
   Compute compute{.peak = FlopsPerSecond(file["peak_flops_per_s"].positive())};
   if (const std::optional<FileValue> gemm = file.find("gemm")) compute.gemm = gemm_of(*gemm);
+  compute.panels = known(file, "panels");
   if (const std::optional<FileValue> library = file.find("library")) compute.library = library->one_of(kLibraries);
   if (const std::optional<FileValue> kernels = file.find("kernels")) {
     for (const auto& [name, rate] : kernels->members()) compute.kernels[name] = FlopsPerSecond(rate.positive());

@@ -41,6 +41,7 @@ OrderedJson compute_json(const Compute& compute) {
     json["gemm"] = {{"sizes", compute.gemm.sizes()}, {"flops_per_s", rates}};
   }
   if (compute.library) json["library"] = kernels::name_of(*compute.library);
+  set_known(json, "panels", compute.panels);
   for (const auto& [name, rate] : compute.kernels) json["kernels"][name] = rate.value;
   for (const auto& [name, latency] : compute.latencies) json["kernel_latency_s"][name] = latency.value;
   return json;

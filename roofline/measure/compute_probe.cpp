@@ -1,5 +1,6 @@
 #include "roofline/measure/compute_probe.h"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -7,6 +8,7 @@
 #include "kernels/gemm/gemm.h"
 #include "roofline/measure/kernel_probe.h"
 #include "roofline/measure/repeat.h"
+#include "roofline/price/panel_cost.h"
 #include "runtime/base/check.h"
 
 namespace shardline::roofline {
@@ -22,19 +24,28 @@ class Products {
         c_(static_cast<std::size_t>(largest * largest)) {}
 
   /// As in programs, with the other work of an einsum around the product.
-  void run(Index m, Index n, Index k) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      kernels::gemm({.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}, a_.data(), b_.data(), c_.data());
-    } else {
-      run_einsum(m, n, k);
-    }
+  void run(Index m, Index n, Index k) { run_rows({0, m}, m, n, k, nullptr); }
+
+  /// The same in panels of so many rows.
+  void run_panels(Index panel, Index m, Index n, Index k) {
+    kernels::KeptOperands kept;
+    for (Index begin = 0; begin < m; begin += panel) run_rows({begin, std::min(begin + panel, m)}, m, n, k, &kept);
   }
 
  private:
-  void run_einsum(Index m, Index n, Index k) {
+  void run_rows(Range rows, Index m, Index n, Index k, kernels::KeptOperands* kept) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      kernels::gemm({.m = rows.size(), .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}, a_.data() + rows.begin * k,
+                    b_.data(), c_.data() + rows.begin * n, {.kept = kept});
+    } else {
+      run_einsum(rows, m, n, k, kept);
+    }
+  }
+
+  void run_einsum(Range rows, Index m, Index n, Index k, kernels::KeptOperands* kept) {
     const std::array<kernels::EinsumOperand<T>, 2> operands{
         {{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
-    kernels::einsum<T>(operands, {c_.data(), {m, n}}, {0, 2});
+    kernels::einsum<T>(operands, {c_.data(), {m, n}}, {0, 2}, kernels::Window{0, rows}, kept);
   }
 
   std::vector<T> a_, b_, c_;
@@ -62,23 +73,44 @@ GemmRates probe_products(const mpi::Communicator& comm, const ProbeEffort& effor
   return {effort.gemm_sizes, std::move(rates)};
 }
 
+/// The share of its speed that the largest product of the grid keeps in panels. Collective over `comm`.
+template <class Multiplier>
+double probe_panels(const mpi::Communicator& comm, const ProbeEffort& effort, const GemmRates& rates) {
+  const Index size = effort.gemm_sizes.back();
+  Hardware hardware;
+  hardware.matmul = rates.best();
+  const Index rows = panel_rows(panel_work(hardware), flops_of(size, size, size), size);
+  Multiplier multiplier(size);
+  const Seconds cut =
+      time_busy(comm, {.budget = effort.budget}, [&] { multiplier.run_panels(rows, size, size, size); });
+  const Seconds whole = time_busy(comm, {.budget = effort.budget}, [&] { multiplier.run(size, size, size); });
+  return std::min(1.0, whole / cut);
+}
+
+/// Collective over `comm`.
+template <class Multiplier>
+void probe_matrix_products(const mpi::Communicator& comm, const ProbeEffort& effort, Compute& compute) {
+  compute.gemm = probe_products<Multiplier>(comm, effort);
+  compute.peak = compute.gemm.best();
+  compute.panels = probe_panels<Multiplier>(comm, effort, compute.gemm);
+}
+
 }  // namespace
 
 Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEffort& effort) {
   Compute compute;
   switch (dtype) {
     case DType::f64:
-      compute.gemm = probe_products<Products<double>>(comm, effort);
+      probe_matrix_products<Products<double>>(comm, effort, compute);
       compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
       break;
     case DType::bf16:
-      compute.gemm = probe_products<Products<BFloat16>>(comm, effort);
+      probe_matrix_products<Products<BFloat16>>(comm, effort, compute);
       break;
     default:
-      compute.gemm = probe_products<Products<float>>(comm, effort);
+      probe_matrix_products<Products<float>>(comm, effort, compute);
       compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
   }
-  compute.peak = compute.gemm.best();
   if (dtype != DType::f64) compute.library = kernels::gemm_library(dtype);
   return compute;
 }

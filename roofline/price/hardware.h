@@ -80,6 +80,7 @@ struct Hardware {
   Curve caches = {};  ///< memory bandwidth by bytes touched since the last use of the data
   /// True: collectives advance only if a rank polls them between panels of its products, as with MPI.
   bool polled = true;
+  double panels = 0.95;  ///< the share of its speed that a product keeps in panels (see panel_cost)
   collectives::Tuning tuning = collectives::Tuning::built_in();  ///< decides the algorithms of collectives
   /// The wire over which partial sums in bf16 are reduced.
   collectives::Wire bf16_wire = collectives::Wire::exchange;

@@ -68,6 +68,33 @@ TEST(Calibrate, AllRanksComeToOneMachineWithAFile) {
   EXPECT_NO_THROW(static_cast<void>(hardware_of(machine, mesh.axes(), DType::f32)));
 }
 
+TEST(Calibrate, ProductsAreByTheLibraryOfTheFile) {
+  using kernels::GemmLibrary;
+  const Mesh mesh = world();
+  collectives::Engine engine(mesh);
+  CalibrationOptions options = quick(1);
+  options.dtypes = {DType::f32, DType::bf16};
+  const Machine machine = calibrate(engine, options);
+  for (const DType dtype : options.dtypes) {
+    const std::optional<GemmLibrary> library = machine.compute.at(dtype).library;
+    ASSERT_TRUE(library.has_value());
+    EXPECT_EQ(mesh.comm().broadcast(std::string(kernels::name_of(*library)), 0), kernels::name_of(*library));
+    EXPECT_EQ(kernels::gemm_library(dtype), *library);
+  }
+}
+
+TEST(Calibrate, AShortCalibrationChoosesNoLibrary) {
+  using kernels::GemmLibrary;
+  const Mesh mesh = world();
+  collectives::Engine engine(mesh);
+  for (const GemmLibrary library : {GemmLibrary::onednn, GemmLibrary::openblas}) {
+    kernels::set_gemm_library(DType::f32, library);
+    static_cast<void>(measure_briefly(engine, DType::f32, quick(1).samples));
+    EXPECT_EQ(kernels::gemm_library(DType::f32), library);
+  }
+  kernels::set_gemm_library(DType::f32, kernels::suitable_library(DType::f32));
+}
+
 TEST(Calibrate, LatenciesFollowFromTheStepsOfAProgram) {
   const Mesh mesh = world();
   collectives::Engine engine(mesh);

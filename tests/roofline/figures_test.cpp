@@ -15,8 +15,9 @@ namespace {
 Machine measured(double factor) {
   const auto rate = [&](double value) { return BytesPerSecond(value * factor); };
   Machine machine{.name = "m"};
-  machine.compute[DType::f32] = {
-      FlopsPerSecond(8 * factor), GemmRates({4}, {FlopsPerSecond(8)}), {{"a/b", FlopsPerSecond(3)}}};
+  machine.compute[DType::f32] = {.peak = FlopsPerSecond(8 * factor),
+                                 .gemm = GemmRates({4}, {FlopsPerSecond(8)}),
+                                 .kernels = {{"a/b", FlopsPerSecond(3)}}};
   machine.memory = {.read = rate(1), .copy = rate(2), .triad = rate(3), .triad_allocating = rate(4)};
   machine.memory.caches = Curve({{10, 5}, {20, 6 * factor}});
   machine.overhead = Seconds(1);

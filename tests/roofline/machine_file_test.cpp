@@ -62,6 +62,7 @@ TEST(MachineFile, EveryKeyMeansWhatItSays) {
   expected.compute[DType::f32] = {.peak = FlopsPerSecond(5e20),
                                   .gemm = GemmRates({64, 512}, rates),
                                   .library = kernels::GemmLibrary::onednn,
+                                  .panels = 0.75,
                                   .kernels = {{"attention", FlopsPerSecond(2e9)}},
                                   .latencies = {{"attention", Seconds(5e-7)}, {"embed", Seconds(0)}}};
   expected.compute[DType::f64] = {FlopsPerSecond(2.5e10)};

@@ -143,6 +143,8 @@ TEST(MachineFile, RefusesWordsThatItDoesNotKnow) {
             "machine.json: resources.node.kind is \"rings\": one of ring, line, switch, shared_memory");
   EXPECT_EQ(refusal_with("/resources/node/kind", "ring"),
             "machine.json: resources.node.shared is for resources of kind shared_memory only");
+  EXPECT_EQ(refusal_with("/compute/f32/library", "mkl"),
+            "machine.json: compute.f32.library is \"mkl\": one of openblas, onednn");
   EXPECT_EQ(refusal_with("/bf16_wire", "auto"), "machine.json: bf16_wire is \"auto\": one of exchange, f32, hop");
   EXPECT_EQ(refusal_with("/tuning/rules/0/algorithm", "native"),
             "machine.json: tuning.rules[0].algorithm is \"native\": one of ring, bidirectional, pairwise, doubling, "

@@ -34,6 +34,7 @@ inline constexpr const char* kWhole = R"({
         ]
       },
       "library": "onednn",
+      "panels": 0.75,
       "kernels": {
         "attention": 2000000000
       },

@@ -328,7 +328,7 @@ TEST(ScheduledTime, CountsWhatNobodyWaitedForOnce) {
   for (const Action& action : made.actions) {
     const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
     const bool product = first.kind == StepKind::compute && program.phase_of(first).kernel->form == KernelForm::product;
-    if (action.kind == ActionKind::run && made.cuts && product) cut += 1 / kPanelEfficiency - 1;
+    if (action.kind == ActionKind::run && made.cuts && product) cut += 1 / roofline::Hardware().panels - 1;
   }
   EXPECT_GT(cut, 0);
   EXPECT_NEAR(beside.total.value, computing + cut + beside.exposed.value, 1e-9);

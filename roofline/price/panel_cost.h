@@ -6,7 +6,7 @@
 #include "runtime/base/shape.h"
 #include "runtime/base/units.h"
 
-namespace shardline {
+namespace shardline::roofline {
 
 /// The time of one panel of a matrix product on CPUs, where collectives advance only if they are polled. This
 /// is short enough for a link with some buffers: it never waits for the next poll. It is long
@@ -16,12 +16,9 @@ inline constexpr Seconds kPolledPanel{10e-3};
 inline constexpr Seconds kFreePanel{5e-6};
 
 /// The work of one panel on these ranks.
-inline Flops panel_work(const roofline::Hardware& hardware) {
+inline Flops panel_work(const Hardware& hardware) {
   return Flops(hardware.matmul.value * (hardware.polled ? kPolledPanel : kFreePanel).value);
 }
-
-/// The share of its speed that a product keeps when it is cut into these panels.
-inline constexpr double kPanelEfficiency = 0.95;
 
 /// Rows of one panel of work `panel`, in a product of `flops` over `rows` rows.
 inline Index panel_rows(Flops panel, Flops flops, Index rows) {
@@ -31,7 +28,9 @@ inline Index panel_rows(Flops panel, Flops flops, Index rows) {
 
 /// The time of a product beside collectives. If they must be polled, the product is cut into
 /// panels.
-inline Seconds in_panels(Seconds product, bool polled) { return polled ? product / kPanelEfficiency : product; }
+inline Seconds in_panels(Seconds product, const Hardware& hardware) {
+  return hardware.polled ? product / hardware.panels : product;
+}
 
 /// The time of a fused collective and product beyond the longer of the two: one panel of the
 /// shorter. At the beginning or at the end one of them has nothing to run beside. The product of
@@ -40,4 +39,4 @@ inline Seconds one_panel(Seconds product_in_panels, Seconds moving, Flops panel,
   return std::min(product_in_panels, moving) / std::max(1.0, flops / panel);
 }
 
-}  // namespace shardline
+}  // namespace shardline::roofline

@@ -12,6 +12,7 @@
 #include "collectives/shared/arena.h"
 #include "runtime/base/check.h"
 #include "runtime/host/interrupt.h"
+#include "runtime/trace/clock.h"
 
 namespace shardline::collectives {
 namespace {
@@ -138,7 +139,15 @@ bool Engine::poll() {
     finished = finished || run->done();
   }
   if (finished) std::erase_if(runs_, [](const auto& run) { return run->done(); });
+  for (auto& [group, budget] : sends_) budget.polled(now());
   return moved;
+}
+
+bool Engine::may_send(const Job& job) {
+  if (sends(job).allows()) return true;
+  const auto oldest = std::find_if(runs_.begin(), runs_.end(),
+                                   [&](const auto& run) { return run->job().group == job.group && !run->done(); });
+  return oldest == runs_.end() || &(*oldest)->job() == &job;
 }
 
 Handle Engine::start(std::shared_ptr<CollectiveRun> run) {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "collectives/run/collective_run.h"
 #include "collectives/run/scratch.h"
+#include "collectives/run/send_budget.h"
 #include "collectives/schedule/tuning.h"
 #include "runtime/base/units.h"
 #include "runtime/mesh/mesh.h"
@@ -105,6 +107,11 @@ class Engine {
   const Tuning& tuning() const { return tuning_; }
   void set_tuning(Tuning tuning) { tuning_ = std::move(tuning); }
 
+  /// For runs: the bytes under way over the axes of a job.
+  SendBudget& sends(const Job& job) { return sends_[job.group]; }
+  /// For runs: true if a run with this job may hand another send to MPI. See SendBudget.
+  bool may_send(const Job& job);
+
   /// For collectives: adds `run` to the runs in flight and advances it once.
   Handle start(std::shared_ptr<CollectiveRun> run);
   ScratchPool& scratch() { return scratch_; }
@@ -120,6 +127,7 @@ class Engine {
   const Mesh& mesh_;
   std::shared_ptr<Arena> arena_;
   ScratchPool scratch_;
+  std::map<const Group*, SendBudget> sends_;          ///< by the ranks that take part
   std::vector<std::shared_ptr<CollectiveRun>> runs_;  ///< in the order in which they were started
   Seconds timeout_{300};
   Tuning tuning_ = Tuning::built_in();

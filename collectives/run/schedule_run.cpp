@@ -30,6 +30,7 @@ ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engi
       schedule_(std::move(schedule)),
       segmenting_(segmenting),
       pool_(engine.scratch()),
+      engine_(engine),
       partial_type_(this->job().wire == Wire::f32 ? DType::f32 : this->job().dtype),
       sent_(static_cast<std::size_t>(this->job().positions())),
       log_(engine.recording(), this->job(), schedule_.by_link) {
@@ -51,17 +52,14 @@ ScheduleRun::ScheduleRun(Job job, Schedule schedule, Segmenting segmenting, Engi
 
 CollectiveRun::Outcome ScheduleRun::push() {
   bool moved = false;
-  bool again = true;
-  // Repeat while strands finish rounds: small messages may finish many rounds in one call.
-  while (again) {
+  // Repeat while anything moves: a rank that computes polls seldom, and must leave the link with work.
+  for (bool again = true; again; moved = moved || again) {
     again = false;
     bool complete = unsupplied() == 0;
     // Post all messages first, and add afterwards.
-    for (Progress& progress : progress_) moved = post(progress) || moved;
+    for (Progress& progress : progress_) again = post(progress) || again;
     for (Progress& progress : progress_) {
-      const std::size_t before = progress.round;
-      moved = take(progress) || moved;
-      again = again || progress.round != before;
+      again = take(progress) || again;
       complete = complete && progress.complete();
     }
     if (complete) {
@@ -118,7 +116,8 @@ bool ScheduleRun::due(const Round& round) const {
 bool ScheduleRun::may_post(const Lane& lane) const {
   if (lane.all_posted() || lane.posted == lane.completed + segmenting_.window) return false;
   const Segment& segment = lane.next_posted;
-  return !lane.sends || supplied(lane.transfers[segment.transfer].send->from, segment.range);
+  if (!lane.sends) return true;
+  return engine_.may_send(job()) && supplied(lane.transfers[segment.transfer].send->from, segment.range);
 }
 
 bool ScheduleRun::supplied(const Piece& piece, Range range) const {
@@ -227,6 +226,7 @@ void ScheduleRun::post_next(Lane& lane, int tag) {
     source = landing(lane, k);
   }
   request = mpi::isend(*job().group->comm, {source, bytes, job().kept}, peer);
+  engine_.sends(job()).posted(bytes);
   sent_[static_cast<std::size_t>(lane.peer)] += bytes;
 }
 
@@ -241,7 +241,10 @@ bool ScheduleRun::take_oldest(Lane& lane) {
   ++lane.completed;
   lane.next_completed = after(lane, segment);
   if (segment.range.end == transfer.elements) log_.completed(transfer.message);
-  if (lane.sends) return true;
+  if (lane.sends) {
+    engine_.sends(job()).completed(segment.range.size() * size_of(wire_type(transfer)));
+    return true;
+  }
   if (adds || lands(transfer)) {
     place(*transfer.receive, segment.range,
           lands(transfer) ? landing(lane, k) : write(transfer.receive->into, segment.range.begin));

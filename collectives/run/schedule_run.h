@@ -117,6 +117,7 @@ class ScheduleRun final : public CollectiveRun {
   Schedule schedule_;
   Segmenting segmenting_;
   ScratchPool& pool_;
+  Engine& engine_;
   DType partial_type_;  ///< of partial sums on the wire and of Buffer::work
   std::shared_ptr<std::byte> work_;
   std::vector<Progress> progress_;

@@ -58,6 +58,48 @@ TEST(Progress, ManyInFlightWaitedForInAnotherOrderOnEveryRank) {
   EXPECT_EQ(engine.in_flight(), 0);
 }
 
+/// While nothing is received, the oldest run hands over its window and the younger ones hardly anything.
+TEST(Progress, TheOldestSendsFirst) {
+  const Mesh mesh(two_axes(), world());
+  Engine engine(mesh);
+  const Axes axes{"X", "Y"};
+  const Index p = mesh.ranks();
+  constexpr Index kWords = Index{1} << 20;  // 4 MB for each rank
+  constexpr std::size_t kRuns = 6;
+  std::vector<Tensor> in, out;
+  for (std::size_t k = 0; k < kRuns; ++k) {
+    in.push_back(whole_numbers(DType::f32, {kWords}, fmt::format("run {} of rank {}", k, mesh.rank())));
+    out.emplace_back(DType::f32, Shape{kWords * p});
+  }
+  std::vector<Handle> handles;
+  const auto start_all = [&] {
+    for (std::size_t k = 0; k < kRuns; ++k) {
+      handles.push_back(start_all_gather(engine, axes, in[k], 0, out[k], {.algorithm = Algorithm::ring}));
+    }
+  };
+  Tensor one = whole_numbers(DType::f32, {1}, "one");
+  all_reduce(engine, axes, ReduceOp::sum, one, one);  // makes the communicator: all ranks must take part
+  if (mesh.rank() == 0) {
+    start_all();
+    for (int i = 0; i < 10; ++i) engine.poll();
+    Index younger = 0;
+    for (std::size_t k = 1; k < kRuns; ++k) younger += handles[k].wire_bytes();
+    if (p > 1) {
+      EXPECT_GT(handles[0].wire_bytes(), 0);
+      EXPECT_LE(younger, Index{1} << 20);
+    }
+  }
+  mesh.comm().barrier();
+  if (mesh.rank() != 0) start_all();
+  for (std::size_t k = 0; k < kRuns; ++k) {
+    handles[k].wait();
+    for (Index rank = 0; rank < p; ++rank) {
+      const Tensor expected = whole_numbers(DType::f32, {kWords}, fmt::format("run {} of rank {}", k, rank));
+      EXPECT_TRUE(same_bits(out[k].slice({{kWords * rank, kWords * (rank + 1)}}), expected)) << k << " " << rank;
+    }
+  }
+}
+
 TEST(Progress, TwoMeshesOverTheSameRanksWaitedForCrosswise) {
   const Mesh mesh(two_axes(), world());
   const Mesh flat(AbstractMesh({{"X", world().size()}}), world());

@@ -81,12 +81,12 @@ ours() {
     --dtype "$2" --strategy "$3=X" --json "$4"
 }
 
-# torch COUNT DTYPE PROCESSES RECORD
+# torch COUNT DTYPE PROCESSES RECORD [OPTION...]
 torch() {
   local cpus
   cpus=$(IFS=,; echo "${cores[*]:0:$1}")
   $python "$peers/training_torch.py" --model "$folder/model" "${batch[@]}" --steps "$steps" --lr 1e-3 \
-    --dtype "$2" --processes "$3" --cpus "$cpus" --json "$4"
+    --dtype "$2" --processes "$3" --cpus "$cpus" --json "$4" "${@:5}"
 }
 
 # The element types that `train` knows; its refusal is a usage error that names the option.
@@ -120,7 +120,7 @@ for dtype in f32 bf16; do
     if ((count == 1)); then
       ways+=("torch-$dtype-1-process" "ours-$dtype-1-rank")
     else
-      ways+=("torch-$dtype-$count-threads" "torch-$dtype-$count-ddp" "ours-$dtype-$count"-{dp,zero1,fsdp,tp})
+      ways+=("torch-$dtype-$count-"{threads,passive,ddp} "ours-$dtype-$count"-{dp,zero1,fsdp,tp})
     fi
   done
 done
@@ -132,6 +132,7 @@ run_way() {
   IFS=- read -r side dtype count how <<<"$1"
   case $side-$how in
     torch-ddp) torch "$count" "$dtype" "$count" "$2" ;;
+    torch-passive) torch "$count" "$dtype" 1 "$2" --passive ;;
     torch-*) torch "$count" "$dtype" 1 "$2" ;;
     ours-rank) ours 1 "$dtype" dp "$2" ;;
     ours-*) ours "$count" "$dtype" "$how" "$2" ;;

@@ -18,6 +18,7 @@ from table import load, print_columns, write_record
 from training_machine import processor
 
 LOSS_LIMIT = 1e-4  # relative, in f32
+BUSY = 0.05  # from this share of the cores' time on, other work counts as keeping the machine busy
 SIDES = {"torch": "PyTorch", "ours": "ours"}
 REFERENCE = "torch-f32-1-process"
 
@@ -130,8 +131,7 @@ def print_summary(rows):
 def versions(ways):
     torch = next(w.records[0] for w in ways if w.side == "torch" and w.rates)
     ours = next((w.records[0] for w in ways if w.side == "ours" and w.rates), {"machine": {}})
-    return {"torch": torch["torch"], "torch_vectors": torch["vectors"], "ours": ours["machine"],
-            "parameters": torch["parameters"]}
+    return {"torch": torch["versions"], "ours": ours["machine"]}
 
 
 def main():
@@ -144,10 +144,13 @@ def main():
     steps = len(ways[0].records[0]["steps"])
     has = ", ".join(f"{name}: {'yes' if there else 'no'}" for name, there in machine["instructions"].items())
     print(f"{machine['name']}; {has}")
-    print(f"{used['parameters']} parameters; PyTorch {used['torch']} ({used['torch_vectors']}); "
-          f"ours with {used['ours'].get('blas', 'unknown')}")
-    print(f"{len(ways[0].records)} rounds of {steps} steps; medians; spread is (highest - lowest) / median\n")
+    print("PyTorch {torch}, {vectors}, {blas}, oneDNN {onednn}".format(**used["torch"]))
+    print(f"ours: {used['ours'].get('blas', 'unknown')}")
+    print(f"{len(ways[0].records)} x {steps} steps; medians; spread is (highest - lowest) / median\n")
     print_table(ways)
+    busiest = max((w.busy() for w in ways if w.busy() is not None), default=0)
+    if busiest >= BUSY:
+        print(f"\ntimings are not valid: other work took {busiest:.0%} of the cores' time from a way")
     rows = summary(ways)
     print()
     print_summary(rows)
@@ -157,7 +160,8 @@ def main():
     if arguments.json:
         write_record(arguments.json, {
             "schema": "shardline.peers_training/1", "command": "training", "processor": machine, "versions": used,
-            "summary": rows, "losses_agree": not wrong,
+            "parameters": ways[0].records[0]["parameters"], "summary": rows,
+            "losses_agree": not wrong, "valid_timing": busiest < BUSY,
             "ways": [{"name": w.name, "side": w.side, "dtype": w.dtype, "cores": w.cores, "how": w.how,
                       "tokens_per_s": w.median, "busy_with_others": w.busy(), "rounds": w.records} for w in ways]})
     for name in wrong:

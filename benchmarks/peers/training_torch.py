@@ -31,6 +31,7 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32", help="bf16: autocast")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--passive", action="store_true", help="threads of OpenMP sleep while they wait")
     parser.add_argument("--cpus", required=True, help="one for every thread of every process: 0,1")
     return parser.parse_args()
 
@@ -48,6 +49,7 @@ def fast_environment(arguments, threads):
                           ":glibc.malloc.hugetlb=1",
         "GLOO_SOCKET_IFNAME": "lo",
         **({"ATEN_CPU_CAPABILITY": "avx512"} if wide else {}),
+        **({"OMP_WAIT_POLICY": "PASSIVE"} if arguments.passive else {}),
         "RENDEZVOUS": os.path.abspath(arguments.json + ".rendezvous"),
     }
 
@@ -165,6 +167,19 @@ def over_processes(torch, arguments, losses, times, own):
     return (sums[:-1] / arguments.processes).tolist(), slowest.tolist(), sums[-1].item()
 
 
+def versions(torch):
+    """PyTorch's, its vectors, its oneDNN (products in bf16), and the file of its BLAS (products in f32)."""
+    built = torch.__config__.show()
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        loaded = {os.path.basename(line.split()[-1]) for line in file if "blas" in line or "mkl" in line}
+    return {
+        "torch": torch.__version__,
+        "vectors": built.split("CPU capability usage: ")[-1].split("\n")[0],
+        "onednn": built.split("MKL-DNN v")[-1].split()[0],
+        "blas": min(loaded, key=lambda name: (not name.startswith("libopenblas"), name), default="unknown"),
+    }
+
+
 def run_rank(arguments, rank):
     cpus = [int(cpu) for cpu in arguments.cpus.split(",")]
     threads = len(cpus) // arguments.processes
@@ -184,8 +199,7 @@ def run_rank(arguments, rank):
     if rank == 0:
         tokens = arguments.batch * arguments.seq
         write_record(arguments.json, {
-            "torch": torch.__version__,
-            "vectors": torch.__config__.show().split("CPU capability usage: ")[-1].split("\n")[0],
+            "versions": versions(torch),
             "parameters": sum(p.numel() for p in trainer.model.parameters()),
             "steps": [{"step": i + 1, "loss": loss, "step_s": seconds, "tokens_per_s": tokens / seconds}
                       for i, (loss, seconds) in enumerate(zip(losses, times))],

@@ -67,8 +67,8 @@ record() {
     steps+=', {"loss": '"${losses[$i]}"', "tokens_per_s": '$(($4 * tenths[i] / 10))'}'
   done
   mkdir -p "$folder/round-$1"
-  echo '{"torch": "9.8", "vectors": "WIDE", "parameters": 77, "machine": {"blas": "a BLAS"}, "busy_with_others": 0.0'"$1"',
-    "steps": ['"${steps:2}"']}' >"$folder/round-$1/$2.json"
+  echo '{"versions": {"torch": "9.8", "vectors": "WIDE", "blas": "libblas", "onednn": "7.6"}, "machine": {"blas": "a BLAS"},
+    "parameters": 77, "busy_with_others": 0.0'"$1"', "steps": ['"${steps:2}"']}' >"$folder/round-$1/$2.json"
 }
 
 printf '%s\n' torch-f32-1-process ours-f32-1-rank torch-f32-2-threads torch-f32-2-ddp ours-f32-2-dp torch-bf16-1-process \
@@ -83,8 +83,9 @@ for round in 0 1 2; do
   record $round torch-bf16-1-process 2.1 800
 done
 "$python" "$1/training_table.py" "$folder" --json "$folder/all.json" >"$folder/out"
-expect_line '77 parameters; PyTorch 9\.8 \(WIDE\); ours with a BLAS'
-expect_line '3 rounds of 6 steps; .*'
+expect_line 'PyTorch 9\.8, WIDE, libblas, oneDNN 7\.6'
+expect_line 'ours: a BLAS'
+expect_line '3 x 6 steps; .*'
 expect_line 'PyTorch f32, 1 core, process +200 +100% +1\.00 +1\.00 +2% +0\.0e\+00'
 expect_line 'ours f32, 1 core, rank +400 +50% +2\.00 +1\.50 +2% +5\.0e-05'
 expect_line 'PyTorch f32, 2 cores, threads +250 +0% +0\.62 +0\.62 +2% +0\.0e\+00'
@@ -94,7 +95,12 @@ expect_line '1 core, f32 +2\.00 +1\.50 +ours-f32-1-rank +torch-f32-1-process'
 expect_line '1 core, bf16 +n/a +n/a +n/a +torch-bf16-1-process'
 expect_line '1 core, either +0\.50 +0\.50 +ours-f32-1-rank +torch-bf16-1-process'
 expect_line '2 cores, f32 +1\.50 +1\.50 +ours-f32-2-dp +torch-f32-2-ddp'
+if grep -q 'timings are not valid' "$folder/out"; then fail "2% of other work is called too much"; fi
 grep -q '"losses_agree": true' "$folder/all.json" || fail "the record does not say that the losses agree"
+
+sed -i 's/"busy_with_others": 0.01/"busy_with_others": 0.06/' "$folder/round-1/ours-f32-2-dp.json"
+"$python" "$1/training_table.py" "$folder" >"$folder/out"
+expect_line "timings are not valid: other work took 6% of the cores' time from a way"
 
 for loss in 2.0003 NaN; do
   record 1 ours-f32-2-dp "$loss" 600

@@ -43,13 +43,14 @@ struct RowBlock {
       : q(zero_block<T>(kRowBlock, width)),
         output(q),
         keys(zero_block<T>(width, kKeyBlock)),
-        values(zero_block<T>(kKeyBlock, width)) {}
+        values(zero_block<T>(kKeyBlock, width)),
+        scores(zero_block<T>(kTileRows, kKeyBlock)) {}
 
-  Block<T> q;       ///< [rows, H], scaled
-  Block<T> output;  ///< [rows, H], not yet divided by `sum`
-  Block<T> keys;    ///< [H, keys]
-  Block<T> values;  ///< [keys, H]
-  std::array<T, kTileRows * kKeyDistance<T>> scores;
+  Block<T> q;                        ///< [rows, H], scaled
+  Block<T> output;                   ///< [rows, H], not yet divided by `sum`
+  Block<T> keys;                     ///< [H, keys]
+  Block<T> values;                   ///< [keys, H]
+  Block<T> scores;                   ///< [a tile of rows, keys]
   std::array<T, kRowBlock> largest;  ///< the largest score of each row so far
   std::array<T, kRowBlock> sum;      ///< of exp(score - largest)
 
@@ -61,6 +62,15 @@ struct RowBlock {
     sum.fill(T(0));
   }
 };
+
+/// Pads a row of scores to a multiple of kLanes with scores whose exponential is 0. Returns the
+/// padded length.
+template <class T>
+Index pad_row(T* scores, Index visible) {
+  const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
+  for (Index s = visible; s < padded; ++s) scores[s] = std::numeric_limits<T>::lowest();
+  return padded;
+}
 
 /// The larger of `start` and the first `count` scores; `count` is a multiple of kLanes. A NaN score
 /// may get lost here, but its weight is still NaN.

@@ -24,7 +24,8 @@ void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH
                View<T> o_BTKGH, View<T> lse_BTKG);
 
 /// The gradients of attention; `do_BTKGH` is the gradient of its result. Computes the probabilities
-/// again from `lse`.
+/// again from `lse`. Scratch memory holds dq of one key-value head: it is scaled after the last block
+/// of keys.
 template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
                     View<const T> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options, View<T> dq_BTKGH,

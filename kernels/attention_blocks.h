@@ -92,24 +92,30 @@ const T* row_of(const Block<T>& block, Index row) {
 }
 
 /// The rows of a query array, times `scale`.
-template <class T>
-void take_rows(const Heads& heads, const T* queries, Range rows, T scale, Block<T>& block) {
+template <class S, class T>
+void take_rows(const Heads& heads, const S* queries, Range rows, T scale, Block<T>& block) {
   for (Index r = 0; r < rows.size(); ++r) {
-    const T* from = queries + heads.row_place(rows.begin + r) * heads.H;
+    const S* from = queries + heads.row_place(rows.begin + r) * heads.H;
     T* to = row_of(block, r);
-    for (Index h = 0; h < heads.H; ++h) to[h] = scale * from[h];
+    for (Index h = 0; h < heads.H; ++h) to[h] = scale * static_cast<T>(from[h]);
   }
 }
 
-template <class T>
-void take_keys(const Heads& heads, const T* from, Range keys, Block<T>& block) {
+/// Copies `count` numbers, and widens or rounds them if the types differ.
+template <class From, class To>
+void copy_numbers(const From* from, Index count, To* to) {
+  for (Index i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
+}
+
+template <class S, class T>
+void take_keys(const Heads& heads, const S* from, Range keys, Block<T>& block) {
   for (Index s = 0; s < keys.size(); ++s) {
-    std::copy_n(from + (keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
+    copy_numbers(from + (keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
   }
 }
 
-template <class T>
-void take_keys_transposed(const Heads& heads, const T* from, Range keys, Block<T>& block) {
+template <class S, class T>
+void take_keys_transposed(const Heads& heads, const S* from, Range keys, Block<T>& block) {
   transpose(from + keys.begin * heads.key_stride(), heads.key_stride(), keys.size(), heads.H, block.data(),
             kKeyDistance<T>);
 }

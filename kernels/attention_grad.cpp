@@ -6,10 +6,12 @@ namespace shardline::kernels {
 namespace {
 
 /// One key-value head of one sequence in the backward pass. The pointers are to its first elements.
-template <class T>
+template <class S>
 struct HeadGrad {
-  const T *q, *k, *v, *o, *lse, *d_o;
-  T *dq, *dk, *dv;
+  const S *q, *k, *v, *o;
+  const SumType<S>* lse;
+  const S* d_o;
+  S *dq, *dk, *dv;
 };
 
 /// Buffers of the backward pass for one block of rows and one of keys.
@@ -37,16 +39,28 @@ struct GradBlock {
   Index width() const { return q.cols(); }
 };
 
-template <class T>
-void take_grad_rows(const Heads& heads, const HeadGrad<T>& head, Range rows, GradBlock<T>& block) {
+/// The first `count` lanes from memory in the type of sums, zero in the rest.
+template <class T, class S, class Count>
+[[gnu::always_inline]] inline Lanes<T> widen(const S* from, Count count) {
+  if constexpr (std::is_same_v<S, T>) {
+    return load(from, count);
+  } else {
+    Lanes<T> lanes = Lanes<T>::Zero();
+    for (Index i = 0; i < count; ++i) lanes[i] = static_cast<T>(from[i]);
+    return lanes;
+  }
+}
+
+template <class S, class T>
+void take_grad_rows(const Heads& heads, const HeadGrad<S>& head, Range rows, GradBlock<T>& block) {
   take_rows(heads, head.q, rows, static_cast<T>(heads.scale()), block.q);
   take_rows(heads, head.d_o, rows, T(1), block.d_o);
   for (Index r = 0; r < rows.size(); ++r) {
     const Index place = heads.row_place(rows.begin + r);
-    const T *o = head.o + place * heads.H, *d_o = head.d_o + place * heads.H;
+    const S *o = head.o + place * heads.H, *d_o = head.d_o + place * heads.H;
     block.lse[static_cast<std::size_t>(r)] = head.lse[place];
     block.delta[static_cast<std::size_t>(r)] = sum_lanes<T>(
-        heads.H, [&](Index h, auto count) -> Lanes<T> { return load(o + h, count) * load(d_o + h, count); });
+        heads.H, [&](Index h, auto count) -> Lanes<T> { return widen<T>(o + h, count) * widen<T>(d_o + h, count); });
   }
 }
 
@@ -108,8 +122,8 @@ void add_key_grad(const Heads& heads, Range rows, Range keys, const Block<T>& fa
   }
 }
 
-template <class T>
-void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>& block) {
+template <class S, class T>
+void attend_head_grad(const Heads& heads, const HeadGrad<S>& head, GradBlock<T>& block) {
   block.d_queries.setZero();
   for (Index s = 0; s < heads.S; s += kKeyBlock) {
     const Range keys{s, std::min(heads.S, s + kKeyBlock)};
@@ -127,14 +141,14 @@ void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>&
     }
     for (Index i = 0; i < keys.size(); ++i) {
       const Index place = (s + i) * heads.key_stride();
-      std::copy_n(row_of(block.d_keys, i), heads.H, head.dk + place);
-      std::copy_n(row_of(block.d_values, i), heads.H, head.dv + place);
+      copy_numbers(row_of(block.d_keys, i), heads.H, head.dk + place);
+      copy_numbers(row_of(block.d_values, i), heads.H, head.dv + place);
     }
   }
   for (Index r = 0; r < heads.head_rows(); ++r) {
     const T *from = row_of(block.d_queries, r), scale = static_cast<T>(heads.scale());
-    T* to = head.dq + heads.row_place(r) * heads.H;
-    for (Index h = 0; h < heads.H; ++h) to[h] = scale * from[h];
+    S* to = head.dq + heads.row_place(r) * heads.H;
+    for (Index h = 0; h < heads.H; ++h) to[h] = static_cast<S>(scale * from[h]);
   }
 }
 
@@ -142,15 +156,15 @@ void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>&
 
 template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
-                    View<const T> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options, View<T> dq_BTKGH,
-                    View<T> dk_BSKH, View<T> dv_BSKH) {
+                    View<const SumType<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
+                    View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH) {
   const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
   check_attention_shape("do", do_BTKGH.shape, q_BTKGH.shape);
   check_attention_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
   check_attention_shape("dk", dk_BSKH.shape, k_BSKH.shape);
   check_attention_shape("dv", dv_BSKH.shape, k_BSKH.shape);
-  GradBlock<T> block(heads.head_rows(), heads.H);
+  GradBlock<SumType<T>> block(heads.head_rows(), heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
     const HeadGrad<T> head{q_BTKGH.data + at.query,  k_BSKH.data + at.key,   v_BSKH.data + at.key,
                            o_BTKGH.data + at.query,  lse_BTKG.data + at.row, do_BTKGH.data + at.query,
@@ -159,10 +173,11 @@ void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v
   });
 }
 
-#define SHARDLINE_INSTANTIATE(T)                                                                          \
-  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const T>, \
+#define SHARDLINE_INSTANTIATE(T)                                                                                   \
+  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const SumType<T>>, \
                                View<const T>, const AttentionOptions&, View<T>, View<T>, View<T>);
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
+SHARDLINE_INSTANTIATE(BFloat16)
 
 }  // namespace shardline::kernels

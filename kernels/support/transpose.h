@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
+#include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 
 /// Transposes in registers. Only kernel sources include this header.
@@ -11,14 +13,29 @@ namespace shardline::kernels {
 template <class T>
 inline constexpr Index kSquare = 16 / static_cast<Index>(sizeof(T));
 
+/// Reads a row of a square. bf16 is widened.
+template <class S, class Vector>
+[[gnu::always_inline]] inline void load_square_row(const S* from, Vector& row) {
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    using Narrow = std::uint16_t __attribute__((vector_size(8)));
+    using Wide = std::uint32_t __attribute__((vector_size(16)));
+    Narrow bits;
+    std::memcpy(&bits, from, sizeof bits);
+    const Wide widened = __builtin_convertvector(bits, Wide) << 16;
+    std::memcpy(&row, &widened, sizeof row);
+  } else {
+    std::memcpy(&row, from, sizeof row);
+  }
+}
+
 /// to[j, i] = from[i, j] for one square. `from_row` and `to_row` are distances between rows.
-template <class T>
-[[gnu::always_inline]] inline void transpose_square(const T* from, Index from_row, T* to, Index to_row) {
+template <class S, class T>
+[[gnu::always_inline]] inline void transpose_square(const S* from, Index from_row, T* to, Index to_row) {
   // An alias template cannot carry the attribute.
   typedef T Vector __attribute__((vector_size(16)));  // NOLINT(modernize-use-using)
   Vector x[kSquare<T>];
 #pragma GCC unroll 4
-  for (Index i = 0; i < kSquare<T>; ++i) std::memcpy(&x[i], from + i * from_row, sizeof x[i]);
+  for (Index i = 0; i < kSquare<T>; ++i) load_square_row(from + i * from_row, x[i]);
   // Interleaving the first half of the rows with the second doubles the distance of neighbours in a
   // row. log2(kSquare) times transpose.
   if constexpr (kSquare<T> == 4) {
@@ -41,9 +58,9 @@ template <class T>
   for (Index i = 0; i < kSquare<T>; ++i) std::memcpy(to + i * to_row, &x[i], sizeof x[i]);
 }
 
-/// to[j, i] = from[i, j] for i < rows and j < columns.
-template <class T>
-void transpose(const T* from, Index from_row, Index rows, Index columns, T* to, Index to_row) {
+/// to[j, i] = from[i, j] for i < rows and j < columns. `from` may be bf16, and `to` f32.
+template <class S, class T>
+void transpose(const S* from, Index from_row, Index rows, Index columns, T* to, Index to_row) {
   const Index whole_rows = rows / kSquare<T> * kSquare<T>;
   const Index whole_columns = columns / kSquare<T> * kSquare<T>;
   for (Index i = 0; i < whole_rows; i += kSquare<T>) {
@@ -52,7 +69,8 @@ void transpose(const T* from, Index from_row, Index rows, Index columns, T* to, 
     }
   }
   for (Index i = 0; i < rows; ++i) {
-    for (Index j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
+    for (Index j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
+      to[j * to_row + i] = static_cast<T>(from[i * from_row + j]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/support/cost.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/view.h"
+#include "runtime/base/with_type.h"
 
 namespace shardline::kernels {
 
@@ -21,7 +22,7 @@ struct BenchmarkArray {
     const Index count = element_count(shape);
     const CounterRng rng(1, name);
     values.reserve(static_cast<std::size_t>(count));
-    for (Index i = 0; i < count; ++i) values.push_back(static_cast<T>(rng.normal(i)));
+    for (Index i = 0; i < count; ++i) values.push_back(from_double<T>(rng.normal(i)));
   }
   View<T> view() { return {values.data(), shape}; }
   View<const T> view() const { return {values.data(), shape}; }

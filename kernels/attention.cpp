@@ -30,10 +30,11 @@ void check_forward(const Heads& heads, const Shape& q, const Shape& k, const Sha
 namespace {
 
 /// One key-value head of one sequence in the forward pass. The pointers are to its first elements.
-template <class T>
+template <class S>
 struct Head {
-  const T *q, *k, *v;
-  T *o, *lse;
+  const S *q, *k, *v;
+  S* o;
+  SumType<S>* lse;
 };
 
 /// Buffers of the forward pass for one block of rows and one of keys.
@@ -43,13 +44,14 @@ struct RowBlock {
       : q(zero_block<T>(kRowBlock, width)),
         output(q),
         keys(zero_block<T>(width, kKeyBlock)),
-        values(zero_block<T>(kKeyBlock, width)) {}
+        values(zero_block<T>(kKeyBlock, width)),
+        scores(zero_block<T>(kTileRows, kKeyBlock)) {}
 
-  Block<T> q;       ///< [rows, H], scaled
-  Block<T> output;  ///< [rows, H], not yet divided by `sum`
-  Block<T> keys;    ///< [H, keys]
-  Block<T> values;  ///< [keys, H]
-  std::array<T, kTileRows * kKeyDistance<T>> scores;
+  Block<T> q;                        ///< [rows, H], scaled
+  Block<T> output;                   ///< [rows, H], not yet divided by `sum`
+  Block<T> keys;                     ///< [H, keys]
+  Block<T> values;                   ///< [keys, H]
+  Block<T> scores;                   ///< [a tile of rows, keys]
   std::array<T, kRowBlock> largest;  ///< the largest score of each row so far
   std::array<T, kRowBlock> sum;      ///< of exp(score - largest)
 
@@ -61,6 +63,15 @@ struct RowBlock {
     sum.fill(T(0));
   }
 };
+
+/// Pads a row of scores to a multiple of kLanes with scores whose exponential is 0. Returns the
+/// padded length.
+template <class T>
+Index pad_row(T* scores, Index visible) {
+  const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
+  for (Index s = visible; s < padded; ++s) scores[s] = std::numeric_limits<T>::lowest();
+  return padded;
+}
 
 /// The larger of `start` and the first `count` scores; `count` is a multiple of kLanes. A NaN score
 /// may get lost here, but its weight is still NaN.
@@ -134,22 +145,22 @@ void attend_block(const Heads& heads, Range rows, Range keys, RowBlock<T>& block
 }
 
 /// Writes the finished rows of a block.
-template <class T>
-void finish_rows(const Heads& heads, Range rows, const RowBlock<T>& block, const Head<T>& head) {
+template <class S, class T>
+void finish_rows(const Heads& heads, Range rows, const RowBlock<T>& block, const Head<S>& head) {
   for (Index r = 0; r < rows.size(); ++r) {
     const auto row = static_cast<std::size_t>(r);
     const T sum = block.sum[row];
     const bool seen = sum != T(0);
     const Index place = heads.row_place(rows.begin + r);
     const T* output = row_of(block.output, r);
-    T* o = head.o + place * heads.H;
-    for (Index h = 0; h < heads.H; ++h) o[h] = seen ? output[h] / sum : T(0);
+    S* o = head.o + place * heads.H;
+    for (Index h = 0; h < heads.H; ++h) o[h] = static_cast<S>(seen ? output[h] / sum : T(0));
     head.lse[place] = seen ? block.largest[row] + std::log(sum) : std::numeric_limits<T>::lowest();
   }
 }
 
-template <class T>
-void attend_head(const Heads& heads, const Head<T>& head, RowBlock<T>& block) {
+template <class S, class T>
+void attend_head(const Heads& heads, const Head<S>& head, RowBlock<T>& block) {
   for (Index r = 0; r < heads.head_rows(); r += kRowBlock) {
     const Range rows{r, std::min(heads.head_rows(), r + kRowBlock)};
     const Index visible = heads.visible((rows.end - 1) / heads.G);
@@ -179,19 +190,21 @@ double visible_pairs(const Heads& heads) {
 Cost attention_cost_of(const Heads& heads, double products, Index query_arrays, Index key_arrays, Index element_size) {
   const Index query_count = heads.query_rows() * heads.H;
   const Index key_count = heads.B * heads.S * heads.K * heads.H;
-  const Index stored = query_arrays * query_count + key_arrays * key_count + heads.query_rows();
+  const Index lse_size = std::max<Index>(element_size, sizeof(float));
+  const Index stored = (query_arrays * query_count + key_arrays * key_count) * element_size;
   return {Flops(2 * products * visible_pairs(heads) * static_cast<double>(heads.H)),
-          Bytes(static_cast<double>(stored * element_size)), static_cast<double>(heads.B * heads.K * heads.G)};
+          Bytes(static_cast<double>(stored + heads.query_rows() * lse_size)),
+          static_cast<double>(heads.B * heads.K * heads.G)};
 }
 
 }  // namespace
 
 template <class T>
 void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionOptions& options,
-               View<T> o_BTKGH, View<T> lse_BTKG) {
+               View<T> o_BTKGH, View<SumType<T>> lse_BTKG) {
   const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
-  RowBlock<T> block(heads.H);
+  RowBlock<SumType<T>> block(heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
     const Head<T> head{q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key, o_BTKGH.data + at.query,
                        lse_BTKG.data + at.row};
@@ -208,9 +221,11 @@ Cost attention_grad_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const Attent
   return attention_cost_of(check_heads(q_BTKGH, k_BSKH, options), 5, 4, 4, element_size);
 }
 
-#define SHARDLINE_INSTANTIATE(T) \
-  template void attention(View<const T>, View<const T>, View<const T>, const AttentionOptions&, View<T>, View<T>);
+#define SHARDLINE_INSTANTIATE(T)                                                                         \
+  template void attention(View<const T>, View<const T>, View<const T>, const AttentionOptions&, View<T>, \
+                          View<SumType<T>>);
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
+SHARDLINE_INSTANTIATE(BFloat16)
 
 }  // namespace shardline::kernels

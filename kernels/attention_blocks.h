@@ -3,11 +3,11 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/attention.h"
 #include "kernels/einsum/tile_product.h"
 #include "kernels/support/lanes.h"
+#include "kernels/support/transpose.h"
 
 /// Shared by the forward and the backward pass of attention: how arrays are cut into blocks, and
 /// the blocks. Only their sources include this header.
@@ -15,9 +15,9 @@ namespace shardline::kernels {
 
 /// Rows and keys of a block. A row is one query of one head. The rows of the G heads of a key-value
 /// head are neighbours, position by position, so one product covers all heads that a key serves.
-/// The operands of a block stay in the L2 cache. Both extents are multiples of tile rows, tile
-/// columns and kLanes.
-inline constexpr Index kRowBlock = 192;
+/// The operands of a block stay in the L2 cache. All extents are multiples of tile rows, those of
+/// keys also of tile columns and kLanes. 256 rows, a usual length of short sequences, are one block.
+inline constexpr Index kRowBlock = 264;
 inline constexpr Index kGradRowBlock = 96;
 inline constexpr Index kKeyBlock = 192;
 static_assert(kRowBlock % kTileRows == 0 && kGradRowBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0);
@@ -92,30 +92,32 @@ const T* row_of(const Block<T>& block, Index row) {
 }
 
 /// The rows of a query array, times `scale`.
-template <class T>
-void take_rows(const Heads& heads, const T* queries, Range rows, T scale, Block<T>& block) {
+template <class S, class T>
+void take_rows(const Heads& heads, const S* queries, Range rows, T scale, Block<T>& block) {
   for (Index r = 0; r < rows.size(); ++r) {
-    const T* from = queries + heads.row_place(rows.begin + r) * heads.H;
+    const S* from = queries + heads.row_place(rows.begin + r) * heads.H;
     T* to = row_of(block, r);
-    for (Index h = 0; h < heads.H; ++h) to[h] = scale * from[h];
+    for (Index h = 0; h < heads.H; ++h) to[h] = scale * static_cast<T>(from[h]);
   }
 }
 
-template <class T>
-void take_keys(const Heads& heads, const T* from, Range keys, Block<T>& block) {
+/// Copies `count` numbers, and widens or rounds them if the types differ.
+template <class From, class To>
+void copy_numbers(const From* from, Index count, To* to) {
+  for (Index i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
+}
+
+template <class S, class T>
+void take_keys(const Heads& heads, const S* from, Range keys, Block<T>& block) {
   for (Index s = 0; s < keys.size(); ++s) {
-    std::copy_n(from + (keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
+    copy_numbers(from + (keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
   }
 }
 
-template <class T>
-void take_keys_transposed(const Heads& heads, const T* from, Range keys, Block<T>& block) {
-  for (Index s = 0; s < keys.size(); ++s) {
-    const T* key = from + (keys.begin + s) * heads.key_stride();
-    T* to = block.data() + s;
-#pragma GCC unroll 8
-    for (Index h = 0; h < heads.H; ++h) to[h * kKeyDistance<T>] = key[h];
-  }
+template <class S, class T>
+void take_keys_transposed(const Heads& heads, const S* from, Range keys, Block<T>& block) {
+  transpose(from + keys.begin * heads.key_stride(), heads.key_stride(), keys.size(), heads.H, block.data(),
+            kKeyDistance<T>);
 }
 
 /// The scores of a tile of rows. More generally: products of rows of H numbers with transposed
@@ -130,15 +132,6 @@ void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T
                                       .b_row = kKeyDistance<T>,
                                       .c = scores,
                                       .c_row = kKeyDistance<T>});
-}
-
-/// Pads a row of scores to a multiple of kLanes with scores whose exponential is 0. Returns the
-/// padded length.
-template <class T>
-Index pad_row(T* scores, Index visible) {
-  const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
-  for (Index s = visible; s < padded; ++s) scores[s] = std::numeric_limits<T>::lowest();
-  return padded;
 }
 
 }  // namespace shardline::kernels

@@ -6,16 +6,18 @@ namespace shardline::kernels {
 namespace {
 
 /// One key-value head of one sequence in the backward pass. The pointers are to its first elements.
-template <class T>
+template <class S>
 struct HeadGrad {
-  const T *q, *k, *v, *o, *lse, *d_o;
-  T *dq, *dk, *dv;
+  const S *q, *k, *v, *o;
+  const SumType<S>* lse;
+  const S* d_o;
+  S *dq, *dk, *dv;
 };
 
 /// Buffers of the backward pass for one block of rows and one of keys.
 template <class T>
 struct GradBlock {
-  explicit GradBlock(Index width)
+  GradBlock(Index head_rows, Index width)
       : q(zero_block<T>(kGradRowBlock, width)),
         d_o(q),
         weights(zero_block<T>(kGradRowBlock, kKeyBlock)),
@@ -25,71 +27,79 @@ struct GradBlock {
         d_values(keys),
         keys_transposed(zero_block<T>(width, kKeyBlock)),
         values_transposed(keys_transposed),
-        d_queries(zero_block<T>(kTileRows, width)) {}
+        d_queries(zero_block<T>(head_rows + kTileRows, width)) {}
 
   Block<T> q, d_o;                              ///< [rows, H], q scaled
   Block<T> weights, d_scores;                   ///< the probabilities, and the gradients of the scores [rows, keys]
   Block<T> keys, d_keys, d_values;              ///< [keys, H]
   Block<T> keys_transposed, values_transposed;  ///< [H, keys]
-  Block<T> d_queries;                           ///< [a tile of rows, H], not yet scaled
+  Block<T> d_queries;                           ///< [all rows of a head, H], not yet scaled
   std::array<T, kGradRowBlock> lse, delta;      ///< of each row; delta = sum over H of do o
 
   Index width() const { return q.cols(); }
 };
 
-template <class T>
-void take_grad_rows(const Heads& heads, const HeadGrad<T>& head, Range rows, GradBlock<T>& block) {
+/// The first `count` lanes from memory in the type of sums, zero in the rest.
+template <class T, class S, class Count>
+[[gnu::always_inline]] inline Lanes<T> widen(const S* from, Count count) {
+  if constexpr (std::is_same_v<S, T>) {
+    return load(from, count);
+  } else {
+    Lanes<T> lanes = Lanes<T>::Zero();
+    for (Index i = 0; i < count; ++i) lanes[i] = static_cast<T>(from[i]);
+    return lanes;
+  }
+}
+
+template <class S, class T>
+void take_grad_rows(const Heads& heads, const HeadGrad<S>& head, Range rows, GradBlock<T>& block) {
   take_rows(heads, head.q, rows, static_cast<T>(heads.scale()), block.q);
   take_rows(heads, head.d_o, rows, T(1), block.d_o);
   for (Index r = 0; r < rows.size(); ++r) {
     const Index place = heads.row_place(rows.begin + r);
-    const T *o = head.o + place * heads.H, *d_o = head.d_o + place * heads.H;
+    const S *o = head.o + place * heads.H, *d_o = head.d_o + place * heads.H;
     block.lse[static_cast<std::size_t>(r)] = head.lse[place];
     block.delta[static_cast<std::size_t>(r)] = sum_lanes<T>(
-        heads.H, [&](Index h, auto count) -> Lanes<T> { return load(o + h, count) * load(d_o + h, count); });
+        heads.H, [&](Index h, auto count) -> Lanes<T> { return widen<T>(o + h, count) * widen<T>(d_o + h, count); });
   }
 }
 
 /// Turns scores into probabilities, and gradients of the probabilities into gradients of the
-/// scores. Zero for keys that the row does not see.
+/// scores. Zero for the other keys before `end`, which the row does not see.
 template <class T>
-void soften_grad_row(GradBlock<T>& block, Index r, Index visible) {
+void soften_grad_row(GradBlock<T>& block, Index r, Index visible, Index end) {
   T *weights = row_of(block.weights, r), *d_scores = row_of(block.d_scores, r);
   const T lse = block.lse[static_cast<std::size_t>(r)], delta = block.delta[static_cast<std::size_t>(r)];
-  const Index padded = pad_row(weights, visible);
-  for (Index s = 0; s < padded; s += kLanes) {
+  for (Index s = 0; s < visible; s += kLanes) {
     const Lanes<T> weight = exp_lanes<T>(load(weights + s, FullCount()) - lse);
     store(weight, weights + s, FullCount());
     store<T>(weight * (load(d_scores + s, FullCount()) - delta), d_scores + s, FullCount());
   }
-  std::fill(weights + visible, weights + kKeyBlock, T(0));
-  std::fill(d_scores + visible, d_scores + kKeyBlock, T(0));
+  std::fill(weights + visible, weights + end, T(0));
+  std::fill(d_scores + visible, d_scores + end, T(0));
 }
 
 /// Fills `weights` and `d_scores`, and adds to the gradients of the queries, one tile of rows at a
 /// time.
 template <class T>
-void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& block, T* dq) {
+void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& block) {
   for (Index r = 0; r < rows.size(); r += kTileRows) {
     const Index end = std::min(r + kTileRows, rows.size());
     const Index visible = heads.visible(rows.begin + end - 1, keys);
     multiply_keys(heads, row_of(block.q, r), block.width(), block.keys_transposed, visible, row_of(block.weights, r));
     multiply_keys(heads, row_of(block.d_o, r), block.width(), block.values_transposed, visible,
                   row_of(block.d_scores, r));
-    for (Index i = r; i < end; ++i) soften_grad_row(block, i, heads.visible(rows.begin + i, keys));
-    multiply_tiles<TileResult::set, T>({.depth = visible,
+    // add_key_grad reads whole tiles of keys.
+    const Index read = std::min(kKeyBlock, visible + kTileRows);
+    for (Index i = r; i < end; ++i) soften_grad_row(block, i, heads.visible(rows.begin + i, keys), read);
+    multiply_tiles<TileResult::add, T>({.depth = visible,
                                         .columns = heads.H,
                                         .a = row_of(block.d_scores, r),
                                         .a_row = kKeyDistance<T>,
                                         .b = block.keys.data(),
                                         .b_row = block.width(),
-                                        .c = block.d_queries.data(),
+                                        .c = row_of(block.d_queries, rows.begin + r),
                                         .c_row = block.width()});
-    for (Index i = r; i < end; ++i) {
-      T* to = dq + heads.row_place(rows.begin + i) * heads.H;
-      const T *from = row_of(block.d_queries, i - r), scale = static_cast<T>(heads.scale());
-      for (Index h = 0; h < heads.H; ++h) to[h] += scale * from[h];
-    }
   }
 }
 
@@ -112,8 +122,9 @@ void add_key_grad(const Heads& heads, Range rows, Range keys, const Block<T>& fa
   }
 }
 
-template <class T>
-void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>& block) {
+template <class S, class T>
+void attend_head_grad(const Heads& heads, const HeadGrad<S>& head, GradBlock<T>& block) {
+  block.d_queries.setZero();
   for (Index s = 0; s < heads.S; s += kKeyBlock) {
     const Range keys{s, std::min(heads.S, s + kKeyBlock)};
     take_keys(heads, head.k, keys, block.keys);
@@ -124,15 +135,20 @@ void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>&
     for (Index r = heads.first_seeing(s); r < heads.head_rows(); r += kGradRowBlock) {
       const Range rows{r, std::min(heads.head_rows(), r + kGradRowBlock)};
       take_grad_rows(heads, head, rows, block);
-      add_query_grad(heads, rows, keys, block, head.dq);
+      add_query_grad(heads, rows, keys, block);
       add_key_grad(heads, rows, keys, block.weights, block.d_o, block.d_values);
       add_key_grad(heads, rows, keys, block.d_scores, block.q, block.d_keys);
     }
     for (Index i = 0; i < keys.size(); ++i) {
       const Index place = (s + i) * heads.key_stride();
-      std::copy_n(row_of(block.d_keys, i), heads.H, head.dk + place);
-      std::copy_n(row_of(block.d_values, i), heads.H, head.dv + place);
+      copy_numbers(row_of(block.d_keys, i), heads.H, head.dk + place);
+      copy_numbers(row_of(block.d_values, i), heads.H, head.dv + place);
     }
+  }
+  for (Index r = 0; r < heads.head_rows(); ++r) {
+    const T *from = row_of(block.d_queries, r), scale = static_cast<T>(heads.scale());
+    S* to = head.dq + heads.row_place(r) * heads.H;
+    for (Index h = 0; h < heads.H; ++h) to[h] = static_cast<S>(scale * from[h]);
   }
 }
 
@@ -140,16 +156,15 @@ void attend_head_grad(const Heads& heads, const HeadGrad<T>& head, GradBlock<T>&
 
 template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
-                    View<const T> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options, View<T> dq_BTKGH,
-                    View<T> dk_BSKH, View<T> dv_BSKH) {
+                    View<const SumType<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
+                    View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH) {
   const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
   check_attention_shape("do", do_BTKGH.shape, q_BTKGH.shape);
   check_attention_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
   check_attention_shape("dk", dk_BSKH.shape, k_BSKH.shape);
   check_attention_shape("dv", dv_BSKH.shape, k_BSKH.shape);
-  std::fill_n(dq_BTKGH.data, dq_BTKGH.size(), T(0));
-  GradBlock<T> block(heads.H);
+  GradBlock<SumType<T>> block(heads.head_rows(), heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
     const HeadGrad<T> head{q_BTKGH.data + at.query,  k_BSKH.data + at.key,   v_BSKH.data + at.key,
                            o_BTKGH.data + at.query,  lse_BTKG.data + at.row, do_BTKGH.data + at.query,
@@ -158,10 +173,11 @@ void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v
   });
 }
 
-#define SHARDLINE_INSTANTIATE(T)                                                                          \
-  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const T>, \
+#define SHARDLINE_INSTANTIATE(T)                                                                                   \
+  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const SumType<T>>, \
                                View<const T>, const AttentionOptions&, View<T>, View<T>, View<T>);
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
+SHARDLINE_INSTANTIATE(BFloat16)
 
 }  // namespace shardline::kernels

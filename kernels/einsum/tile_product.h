@@ -19,9 +19,14 @@ inline constexpr Index kVectorBytes = 32;
 inline constexpr Index kVectorBytes = 16;
 #endif
 
-/// A tile is kTileRows rows of two vectors. 12 accumulators, two vectors of B and one of A fill 15
-/// of 16 registers.
-inline constexpr Index kTileRows = 6;
+/// A tile is kTileRows rows of two vectors. Its sums, two vectors of B and one of A fill 15 of 16
+/// registers, and 27 of the 32 of AVX-512. The more rows a tile has, the fewer numbers it loads for
+/// each product.
+inline constexpr Index kTileRows = kVectorBytes == 64 ? 12 : 6;
+/// Rows of A that one pointer reaches: the addresses of x86 have a base and once or twice a
+/// distance. With a pointer for each row some would not stay in registers.
+inline constexpr Index kPointerRows = 3;
+static_assert(kTileRows % kPointerRows == 0);
 /// Columns of the widest tile; a multiple of the columns of the other tiles.
 template <class T>
 inline constexpr Index kTileColumns = 2 * std::max<Index>(kVectorBytes, 32) / static_cast<Index>(sizeof(T));
@@ -56,35 +61,53 @@ struct VectorOf {
   static constexpr Index kLanes = bytes / static_cast<Index>(sizeof(T));
 };
 
-/// The tile that starts at `column`, with vectors of `bytes`.
-template <Index bytes, TileResult result, class T>
+/// The tile that starts at `column`, of `vectors` vectors of `bytes`.
+template <Index bytes, Index vectors, TileResult result, class T>
 [[gnu::always_inline]] inline void multiply_tile(const TileProduct<T>& product, Index column) {
   using Vector = typename VectorOf<T, bytes>::Type;
-  const T *a = product.a, *b = product.b + column;
+  constexpr Index kWidth = VectorOf<T, bytes>::kLanes;
+  const Index c_row = product.c_row;
+  const T* b = product.b + column;
   T* c = product.c + column;
-  Vector sum[kTileRows][2] = {};
+  const T* a[kTileRows / kPointerRows];
+#pragma GCC unroll 4
+  for (Index i = 0; i < kTileRows / kPointerRows; ++i) a[i] = product.a + i * kPointerRows * product.a_row;
+  Vector sum[kTileRows][vectors] = {};
   if constexpr (result == TileResult::add) {
-#pragma GCC unroll 6
-    for (Index r = 0; r < kTileRows; ++r) std::memcpy(sum[r], c + r * product.c_row, sizeof sum[r]);
-  }
-  for (Index k = 0; k < product.depth; ++k, a += product.a_step, b += product.b_row) {
-    Vector low, high;
-    std::memcpy(&low, b, sizeof low);
-    std::memcpy(&high, b + VectorOf<T, bytes>::kLanes, sizeof high);
-#pragma GCC unroll 6
+#pragma GCC unroll 12
     for (Index r = 0; r < kTileRows; ++r) {
-      sum[r][0] += a[r * product.a_row] * low;
-      sum[r][1] += a[r * product.a_row] * high;
+#pragma GCC unroll 2
+      for (Index v = 0; v < vectors; ++v) std::memcpy(&sum[r][v], c + r * c_row + v * kWidth, bytes);
     }
   }
-#pragma GCC unroll 6
-  for (Index r = 0; r < kTileRows; ++r) std::memcpy(c + r * product.c_row, sum[r], sizeof sum[r]);
+  for (Index k = 0; k < product.depth; ++k, b += product.b_row) {
+    Vector row[vectors];
+#pragma GCC unroll 2
+    for (Index v = 0; v < vectors; ++v) std::memcpy(&row[v], b + v * kWidth, bytes);
+#pragma GCC unroll 12
+    for (Index r = 0; r < kTileRows; ++r) {
+      const T factor = a[r / kPointerRows][r % kPointerRows * product.a_row];
+#pragma GCC unroll 2
+      for (Index v = 0; v < vectors; ++v) sum[r][v] += factor * row[v];
+    }
+#pragma GCC unroll 4
+    for (const T*& pointer : a) pointer += product.a_step;
+  }
+  // Each vector by itself: an array copied as a whole would go through memory once more.
+#pragma GCC unroll 12
+  for (Index r = 0; r < kTileRows; ++r) {
+#pragma GCC unroll 2
+    for (Index v = 0; v < vectors; ++v) std::memcpy(c + r * c_row + v * kWidth, &sum[r][v], bytes);
+  }
 }
 
+/// Tiles of two vectors, and one of one vector if no more columns are left.
 template <Index bytes, TileResult result, class T>
 [[gnu::always_inline]] inline void multiply_columns(const TileProduct<T>& product) {
-  constexpr Index kStep = 2 * VectorOf<T, bytes>::kLanes;
-  for (Index column = 0; column < product.columns; column += kStep) multiply_tile<bytes, result>(product, column);
+  constexpr Index kWidth = VectorOf<T, bytes>::kLanes;
+  Index column = 0;
+  for (; column + kWidth < product.columns; column += 2 * kWidth) multiply_tile<bytes, 2, result>(product, column);
+  if (column < product.columns) multiply_tile<bytes, 1, result>(product, column);
 }
 
 #if defined(__x86_64__) && !defined(__AVX__)

@@ -221,7 +221,8 @@ class MlpTrainer : public testing::Test {
 TEST_F(MlpTrainer, FollowsPlainLoopsUnderEveryStrategy) {
   const std::string ranks = std::to_string(world_.size());
   std::vector<std::pair<std::string, std::string>> layouts;
-  for (const char* role : {"dp", "zero1", "fsdp", "tp"}) layouts.emplace_back("X=" + ranks, std::string(role) + "=X");
+  for (const char* role : {"dp", "zero1", "zero2", "fsdp", "tp"})
+    layouts.emplace_back("X=" + ranks, std::string(role) + "=X");
   if (world_.size() == 4) {
     layouts.emplace_back("X=2,Y=2", "fsdp=X,tp=Y");
     layouts.emplace_back("X=2,Y=2", "zero1=X,fsdp=Y");

@@ -168,7 +168,7 @@ refused "--size L=1001: at most 1000" "${mlp[@]}" --size L=1001
 refused "for weights and their moments alone, needs" "${mlp[@]}" --size D=1000000,F=1000000
 refused "train --strategy dp=X needs" "${mlp[@]}" --size B=100000000 --strategy dp --mesh "X=$ranks"
 refused "--micro-batches 5 does not divide the rows of --size B=512" "${mlp[@]}" --micro-batches 5
-refused "role tp_seq splits sequences, and --model mlp has none; its roles are dp, zero1, fsdp, tp" "${mlp[@]}" \
+refused "role tp_seq splits sequences, and --model mlp has none; its roles are dp, zero1, zero2, fsdp, tp" "${mlp[@]}" \
   --mesh "Y=$ranks" --strategy tp_seq=Y
 refused "--size: it is empty" "${mlp[@]}" --size ""
 finish

@@ -185,7 +185,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   record.strategy = trainer.run().strategy;
   record.tokens_per_step = trainer.options().tokens();
   record.sample_name = sample_name(trainer.run());
-  record.form = trainer.options().form;
+  record.options = trainer.options();
   record.steps = progress.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));

@@ -26,7 +26,7 @@ constexpr Index kLarge = 10;  ///< elements: every matrix has more, every other 
 /// The program of a whole step, written out.
 RankProgram written(const std::string& strategy, Index micro_batches) {
   const TrainingStep step =
-      make_training_step(MlpConfig{.d_model = kD, .d_ff = kF, .layers = kLayers}, {8, 1}, kernels::AdamWOptions{},
+      make_training_step(MlpConfig{.d_model = kD, .d_ff = kF, .layers = kLayers}, {8, 1}, AdamW{},
                          {.model = DType::f64, .moments = DType::f64}, {.micro_batches = micro_batches});
   const RankProgram micro = partitioned(step.model.program, "X=2", strategy, kRegather);
   check(micro);
@@ -85,7 +85,7 @@ TEST(ZeroStages, ElementsOnTheWire) {
 TEST(ZeroStages, ElementsOnTheWireBesideTensorParallelism) {
   for (const auto& [strategy, scatters] : {std::pair{"zero1=X,tp=Y", 1}, {"zero2=X,tp=Y", int{kMicroBatches}}}) {
     const TrainingStep step = make_training_step(MlpConfig{.d_model = kD, .d_ff = kF, .layers = kLayers}, {8, 1},
-                                                 kernels::AdamWOptions{}, {}, {.micro_batches = kMicroBatches});
+                                                 AdamW{}, {}, {.micro_batches = kMicroBatches});
     const RankProgram program =
         write_out(partitioned(step.model.program, "X=2,Y=2", strategy, kRegather), kMicroBatches).program;
     double scattered = 0;
@@ -116,7 +116,7 @@ TEST(ZeroStages, WhereTheSumsLie) {
                                        {"zero2", "sum.dW_in1[D_X, F]"},
                                        {"fsdp", "sum.dW_in1[D_X, F]"}}) {
     const TrainingStep step = make_training_step(MlpConfig{.d_model = kD, .d_ff = kF, .layers = kLayers}, {8, 1},
-                                                 kernels::AdamWOptions{}, {}, {.micro_batches = kMicroBatches});
+                                                 AdamW{}, {}, {.micro_batches = kMicroBatches});
     const Program& p = step.model.program;
     const AbstractMesh mesh = AbstractMesh::parse("X=2");
     const ArrayId sum = p.find("sum.dW_in1");

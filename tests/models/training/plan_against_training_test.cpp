@@ -36,7 +36,7 @@ struct Prediction {
 Prediction predicted(const AbstractMesh& mesh, const std::string& strategy, const PlannedForm& form) {
   TrainingRun run{.config = planned_model(), .options = {}, .strategy = parse_strategy(strategy, mesh)};
   run.options.batch = kBatch;
-  run.options.optimizer = kernels::AdamWOptions{};
+  run.options.optimizer = AdamW{};
   run.options.prices = roofline::hardware_named("cpu", mesh, DType::f32);
   run.options.form = {.micro_batches = form.micro_batches, .remat = form.remat};
   if (!form.timetable.empty()) run.options.pipeline.timetable = form.timetable;

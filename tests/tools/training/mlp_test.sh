@@ -158,6 +158,12 @@ refused "--size B=8: only --model mlp has it; give --batch and --seq" train --si
 refused "--activation gelu: only --model mlp has it" train --activation gelu
 refused "--activation relu: gelu or none" "${mlp[@]}" --activation relu
 refused "--optimizer sgd: adamw or descent" "${mlp[@]}" --optimizer sgd
+refused "--decay-all: --model mlp has no parameters but matrices" "${mlp[@]}" --decay-all
+for option in "--clip 1" "--weight-decay 0.1" "--betas 0.9,0.95"; do
+  refused "$option: --optimizer descent does not have it, only adamw does; leave the option out" \
+    "${mlp[@]}" --optimizer descent $option
+done
+refused "--decay-all: --optimizer descent does not have it" "${mlp[@]}" --optimizer descent --decay-all
 refused "--size K=2: sizes of --model mlp are B, D, F and L" "${mlp[@]}" --size K=2
 refused "size D=0 is not positive" "${mlp[@]}" --size D=0
 refused "\"many\" is not a whole number" "${mlp[@]}" --size B=many

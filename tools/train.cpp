@@ -37,7 +37,7 @@ constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
   mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
-Roles of --strategy: dp, zero1, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
+Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
 prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
 cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
 its program is printed line by line with the times of every line. Other models read text as bytes, and the last tenth
@@ -185,7 +185,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   record.strategy = trainer.run().strategy;
   record.tokens_per_step = trainer.options().tokens();
   record.sample_name = sample_name(trainer.run());
-  record.form = trainer.options().form;
+  record.options = trainer.options();
   record.steps = progress.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));

@@ -41,8 +41,12 @@ Model mlp_with_loss(const MlpConfig& config, const BatchShape& batch, DType dtyp
     const std::string ending = config.layers == 1 ? "" : std::to_string(number);
     const MlpLayer layer = append_layer(p, model.result, config.activation, ending);
     const auto deviation = [](Index summed) { return 1 / std::sqrt(static_cast<double>(summed)); };
-    model.parameters.push_back({layer.w_in, p.array(layer.w_in).name, 0, deviation(config.d_model)});
-    model.parameters.push_back({layer.w_out, p.array(layer.w_out).name, 0, deviation(config.d_ff)});
+    const auto add = [&](ArrayId array, Index summed) {
+      model.parameters.push_back(
+          {.array = array, .checkpoint_name = p.array(array).name, .initial_deviation = deviation(summed)});
+    };
+    add(layer.w_in, config.d_model);
+    add(layer.w_out, config.d_ff);
     model.result = layer.out;
   }
   p.region = {Pass::forward, static_cast<int>(config.layers) + 1};

@@ -21,6 +21,7 @@ struct ModelParameter {
   /// stored without a change.
   int input_dims = 0;
   double initial_deviation = 0;  ///< standard deviation of the first values; a parameter of one dim starts as ones
+  bool decays = true;            ///< by weight decay: no norm, no bias and no embedding does
 };
 
 /// A model as a logical program.

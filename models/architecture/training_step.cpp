@@ -49,7 +49,7 @@ void add_norm(TrainingStep& step) {
   p.outputs.push_back(step.arrays.norm_squared);
 }
 
-void add_adamw(TrainingStep& step, const kernels::AdamWOptions& options, DType moments) {
+void add_adamw(TrainingStep& step, const AdamW& options, DType moments) {
   Program& p = step.model.program;
   step.arrays.step = p.add_input("step", {}, Role::whole);
   for (std::size_t i = 0; i < step.gradients.size(); ++i) {
@@ -59,7 +59,7 @@ void add_adamw(TrainingStep& step, const kernels::AdamWOptions& options, DType m
     const ArrayId v = p.add_input("v." + w.name, w.dims, Role::optimizer_state);
     p.array(m).dtype = p.array(v).dtype = moments;
     kernels::AdamWOptions own = options;
-    if (w.dims.size() == 1) own.weight_decay = 0;
+    if (!options.decays_all && !step.model.parameters[i].decays) own.weight_decay = 0;
     adamw(p,
           {.parameter = parameter,
            .gradient = step.gradients[i],
@@ -79,7 +79,7 @@ void add_update(TrainingStep& step, const StepOptions& options) {
   add_norm(step);
   step.arrays.learning_rate = p.add_input("learning_rate", {}, Role::whole);
   const std::size_t before = p.updates.size();
-  if (const auto* with = std::get_if<kernels::AdamWOptions>(&options.optimizer)) {
+  if (const auto* with = std::get_if<AdamW>(&options.optimizer)) {
     add_adamw(step, *with, options.moments);
   } else {
     for (std::size_t i = 0; i < step.gradients.size(); ++i) {

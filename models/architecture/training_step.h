@@ -12,9 +12,14 @@ namespace shardline {
 /// Plain gradient descent: w' = w - learning_rate * gradient, without clipping.
 struct PlainDescent {};
 
-/// How parameters follow their gradients. AdamW clips by the norm of all gradients together. Under it parameters of one
-/// dim have no weight decay.
-using Optimizer = std::variant<kernels::AdamWOptions, PlainDescent>;
+/// AdamW. It clips by the norm of all gradients together. Weight decay acts on the parameters that say so
+/// (ModelParameter::decays).
+struct AdamW : kernels::AdamWOptions {
+  bool decays_all = false;  ///< weight decay acts on every parameter
+};
+
+/// How parameters follow their gradients.
+using Optimizer = std::variant<AdamW, PlainDescent>;
 
 /// Element types of a training step.
 struct TrainingTypes {

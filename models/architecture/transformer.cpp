@@ -34,6 +34,7 @@ class Forward {
 
   Model build() {
     const ArrayId table = parameter("E", "model.embed_tokens.weight", {"V", "D"});
+    model_.parameters.back().decays = false;  // also where it is the output projection too
     ArrayId x = embed(program(), "x0", table, model_.samples[0], Role::stream);
     for (Index layer = 1; layer <= config_.layers; ++layer) x = add_layer(static_cast<int>(layer), x);
     program().region = {Pass::forward, static_cast<int>(config_.layers) + 1};
@@ -50,7 +51,11 @@ class Forward {
   ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
                     int input_dims = 0) {
     const ArrayId array = program().add_input(name, dims, Role::parameter);
-    model_.parameters.push_back({array, checkpoint_name, input_dims, config_.initializer_range});
+    model_.parameters.push_back({.array = array,
+                                 .checkpoint_name = checkpoint_name,
+                                 .input_dims = input_dims,
+                                 .initial_deviation = config_.initializer_range,
+                                 .decays = dims.size() > 1});
     return array;
   }
 

@@ -145,14 +145,18 @@ bool tied_gradient_twice(RankProgram& program) {
   return true;
 }
 
-/// The last rank serves its block of a gathered parameter as it was before the first step.
+/// The last rank serves its block of a gathered parameter as it was before the first step. It takes the first block
+/// that the step has changed: rows of the embedding whose tokens the text does not have stay as they are.
 bool stale_gather(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) {
+  const Mesh& mesh = state.engine().mesh();
+  if (mesh.rank() + 1 != mesh.ranks()) return false;
   for (const Step& step : program.steps) {
     if (step.kind != StepKind::all_gather) continue;
     const Array& array = program.array_of(step.operands.at(0));
     if (array.role != Role::parameter || !before.contains(array.name)) continue;
-    const Mesh& mesh = state.engine().mesh();
-    if (mesh.rank() + 1 == mesh.ranks()) state.set(array.name, before.at(array.name).clone());
+    const Tensor& old = before.at(array.name);
+    if (std::equal(old.data(), old.data() + old.bytes(), state.block(array.name).data())) continue;
+    state.set(array.name, old.clone());
     return true;
   }
   return false;

@@ -178,7 +178,7 @@ TrainingOptions parity_options(DType dtype, Index steps) {
   options.steps = steps;
   options.warmup = 2;
   // The norm is so small that it matters in every step.
-  options.optimizer = kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 0.5};
+  options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
   options.dtype = dtype;
   options.seed = 3;
   return options;

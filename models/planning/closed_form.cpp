@@ -156,8 +156,11 @@ Seconds staged_time(const ClosedFormQuery& query, const StagedForm& form) {
   roofline::TwoProducts layer = query.layer();
   layer.tokens /= static_cast<double>(form.micro_batches);
   const LayerTime time = mixed_time(layer, query.rates, form.mesh, kPasses);
-  const Seconds task = std::max(time.math, form.gathers ? time.fsdp : Seconds(0)) + time.tensor;
-  const Seconds once = form.gathers ? Seconds(0) : time.fsdp * (2.0 / 3);  // 8 of the 12 DF bytes
+  // Of FSDP's 12 DF bytes a step, 4 are for gradients and 8 for weights, which are gathered twice.
+  const double each = (form.gathers ? 8.0 : 0.0) + (form.scatters ? 4.0 : 0.0);
+  const double at_end = (form.gathers ? 0.0 : 4.0) + (form.scatters ? 0.0 : 4.0);
+  const Seconds task = std::max(time.math, time.fsdp * (each / 12)) + time.tensor;
+  const Seconds once = time.fsdp * (at_end / 12);
   const double layers = static_cast<double>(query.config.layers) / static_cast<double>(form.stages);
   return (task * static_cast<double>(form.micro_batches + form.stages - 1) + once) * layers;
 }

@@ -79,11 +79,13 @@ struct StagedForm {
   Index micro_batches = 1;
   roofline::MixedMesh mesh = {};  ///< of a stage
   bool gathers = false;           ///< FSDP: weights are gathered for every micro-batch
+  bool scatters = false;          ///< gradients are scattered for every micro-batch
 };
 
 /// The time of a step with stages, roughly, by the times of book section 5.1.4: two products a layer. FSDP's gathers
 /// run beside what a task computes, those of tensor parallelism do not; micro_batches + stages - 1 tasks follow each
-/// other. Without FSDP gradients are reduced once (section 5.1.1). It says which pipelines are worth a price.
+/// other. Without FSDP new weights are gathered once, and gradients reduced once unless every micro-batch scatters them
+/// (section 5.1.1). It says which pipelines are worth a price.
 Seconds staged_time(const ClosedFormQuery& query, const StagedForm& form);
 
 }  // namespace shardline

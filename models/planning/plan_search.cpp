@@ -17,8 +17,15 @@ struct PlanWay {
   const ChipMesh* mesh = nullptr;
   Strategy strategy;
   Index micro_batches = 1;
-  Seconds roughly = {};  ///< by the closed form, with stages
+  Seconds roughly = {};                      ///< by the closed form, with stages
+  std::vector<Strategy> same_if_whole = {};  ///< other strategies that mean the same for one micro-batch
 };
+
+bool same_for_one_micro_batch(const Strategy& a, const Strategy& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.first == other.first && same_without_sums(one.second.row(), other.second.row());
+  });
+}
 
 bool comes_first(const PlanCandidate& a, const PlanCandidate& b) {
   const auto key = [](const PlanCandidate& c) {
@@ -36,7 +43,7 @@ class PlanSearcher {
     for (const ChipMesh& mesh : space_.meshes) {
       for (const Strategy& strategy : strategies_on(mesh, space_.strategy)) {
         const Axis axis = stage_axis(strategy, mesh.mesh);
-        if (axis.empty()) plain.push_back({&mesh, strategy, space_.micro_batches.value_or(1)});
+        if (axis.empty()) add_plain(plain, mesh, strategy);
         if (!axis.empty()) add_staged(staged, mesh, strategy, mesh.mesh.size(axis));
       }
     }
@@ -72,6 +79,20 @@ class PlanSearcher {
     return counts;
   }
 
+  /// Of strategies that mean the same for one micro-batch the first is a way of its own.
+  void add_plain(std::vector<PlanWay>& plain, const ChipMesh& mesh, const Strategy& strategy) const {
+    const Index count = space_.micro_batches.value_or(1);
+    const auto same = [&](const PlanWay& way) {
+      return way.mesh == &mesh && same_for_one_micro_batch(way.strategy, strategy);
+    };
+    const auto found = count > 1 ? plain.end() : std::find_if(plain.begin(), plain.end(), same);
+    if (found == plain.end()) {
+      plain.push_back({&mesh, strategy, count});
+    } else {
+      found->same_if_whole.push_back(strategy);
+    }
+  }
+
   void add_staged(std::vector<PlanWay>& staged, const ChipMesh& mesh, const Strategy& strategy, Index stages) const {
     StagedForm form{.stages = stages};
     form.mesh.x_torus_axes = form.mesh.y_torus_axes = 1;
@@ -84,6 +105,7 @@ class PlanSearcher {
       (x ? form.mesh.x : form.mesh.y) *= chips;
       (x ? form.mesh.x_torus_axes : form.mesh.y_torus_axes) = std::max(torus_axes, 1.0);
       form.gathers = form.gathers || (x && splits_weights(role.row()));
+      form.scatters = form.scatters || (x && splits_sums(role.row()));
     }
     for (const Index count : counts_for(stages)) {
       form.micro_batches = count;
@@ -146,10 +168,21 @@ class PlanSearcher {
   }
 
   /// The fastest of what fits: with less kept, or with more micro-batches.
-  PlanCandidate made_to_fit(PlanCandidate made, PlanWay way) const {
+  PlanCandidate made_to_fit(PlanCandidate made, const PlanWay& way) const {
     if (!can_fit(made)) return made;
     PlanCandidate best = with_less_kept(way);
     if (space_.micro_batches) return best;
+    best = with_more_micro_batches(std::move(best), way);
+    for (const Strategy& strategy : way.same_if_whole) {
+      PlanWay other = way;
+      other.strategy = strategy;
+      best = with_more_micro_batches(std::move(best), std::move(other));
+    }
+    return best;
+  }
+
+  /// `best`, or what is faster and fits with more micro-batches.
+  PlanCandidate with_more_micro_batches(PlanCandidate best, PlanWay way) const {
     for (way.micro_batches = 2; way.micro_batches <= sequences() && has_tokens(way); way.micro_batches *= 2) {
       PlanCandidate cut = priced(way, space_.remat.value_or(Remat::none));
       if (!cut.fits() && !best.fits()) cut = with_less_kept(way);

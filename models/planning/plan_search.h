@@ -32,9 +32,9 @@ struct PlanSpace {
   std::function<roofline::Hardware(const ChipMesh&)> hardware_of = {};
 };
 
-/// Prices every strategy on every mesh without stages, and of those with stages the few that are fastest by
-/// staged_time(), each with several numbers of micro-batches. Candidates that fit come first; among these the fastest
-/// by its schedule, then the lowest upper bound.
+/// Prices every strategy on every mesh without stages (of those that mean the same for one micro-batch the best), and
+/// of those with stages the few that are fastest by staged_time(), each with several numbers of micro-batches.
+/// Candidates that fit come first; among these the fastest by its schedule, then the lowest upper bound.
 ///
 /// Nothing is computed again, and without stages the batch is whole, as long as that fits. What does not fit is priced
 /// with less that stays and with more micro-batches, and the fastest that fits is taken; unless enough candidates that

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "program/cut/spread.h"
 #include "program/cut/task_prices.h"
+#include "program/cut/write_out.h"
 #include "program/timetable/timing.h"
 
 namespace shardline {
@@ -40,14 +42,23 @@ Seconds message_of_scalar(const PricedSteps& priced, const Axis& axis) {
   return estimate(priced.program, message, priced.hardware).price.time;
 }
 
-/// The most bytes at one time of what the update makes anew.
-Bytes made_by_update(const RankProgram& program, const Liveness& live) {
-  std::set<VersionId> made;
+bool is_sum(const RankProgram& program, VersionId v) { return program.array_of(v).role == Role::sum; }
+
+/// The most bytes at one time, during the update, of gradients and of what the update makes. A sum of micro-batches is
+/// free once it is read: the program of one of them keeps it for the next, so two are written out.
+Bytes peak_of_update(const RankProgram& micro) {
+  const bool sums = std::any_of(micro.inputs.begin(), micro.inputs.end(),
+                                [&](const auto& input) { return is_sum(micro, input.second); });
+  const RankProgram program = write_out(micro, sums ? 2 : 1).program;
+  std::set<VersionId> counted;
   for (const Step& step : program.steps) {
-    if (step.region.pass == Pass::update && !is_renaming(program, step))
-      made.insert(step.results.begin(), step.results.end());
+    for (const VersionId v : step.results) {
+      const bool gradient = is_sum(program, v) || program.array_of(v).role == Role::gradient;
+      if (gradient || (step.region.pass == Pass::update && !is_renaming(program, step))) counted.insert(v);
+    }
   }
-  return live.peaks(0, [&](VersionId v) { return made.contains(v); })[Pass::update];
+  const ProgramSchedule order = in_order(program);
+  return Liveness(program, order).peaks(0, [&](VersionId v) { return counted.contains(v); })[Pass::update];
 }
 
 Bytes gradient_bytes(const std::vector<StepArray>& arrays) {
@@ -75,7 +86,7 @@ PricedLayers::PricedLayers(const PricedSteps& priced, const Liveness& live, cons
             of_model(bytes.working_forward), of_model(bytes.working_backward), of_model(bytes.working_split)};
   if (!axis.empty()) message_ = message_of_scalar(priced, axis);
   arrays_ = step_arrays(cut);
-  update_share_ = made_by_update(priced.program, live) / gradient_bytes(arrays_);
+  update_share_ = peak_of_update(priced.program) / gradient_bytes(arrays_);
 }
 
 template <class T>
@@ -131,7 +142,7 @@ RankMemory PricedLayers::memory_of(const Shape& shape, Bytes held) const {
   for (const StepArray& each : arrays_) of[each.role] += each.bytes * times(each.chunks, shape);
   const Bytes gradients = of[Role::gradient];
   const Bytes update = gradients * update_share_;
-  return {of[Role::parameter], of[Role::optimizer_state], gradients + std::max(held, update), gradients + update};
+  return {of[Role::parameter], of[Role::optimizer_state], std::max(gradients + held, update), update};
 }
 
 ChunkBytes PricedLayers::bytes_of_chunks(const StageLayers& layers) const {

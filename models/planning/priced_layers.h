@@ -61,7 +61,7 @@ class PricedLayers {
   std::vector<UpdateWork> updates_;
   std::vector<StepArray> arrays_;
   Seconds message_;          ///< a scalar to another stage
-  double update_share_ = 0;  ///< bytes that the update makes, as a multiple of those of the gradients
+  double update_share_ = 0;  ///< most bytes in the update, as a multiple of those of the gradients
 };
 
 }  // namespace shardline

@@ -26,7 +26,9 @@ std::vector<PricedStrategy> price_strategies(const Program& program, const Abstr
                                              Index micro_batches) {
   std::vector<PricedStrategy> priced;
   const auto swap = [&](const Axis& a, const Axis& b) { return alike(a, b, mesh, hardware); };
-  for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = roles_for(program, mesh), .alike = swap})) {
+  AxisRoles roles = roles_for(program, mesh);
+  if (micro_batches == 1) roles = for_one_micro_batch(std::move(roles));
+  for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = std::move(roles), .alike = swap})) {
     const Declaration declaration = declare(program, mesh, strategy, policy);
     const RankProgram tabled = write_out(partition(program, mesh, declaration), micro_batches).program;
     const RankProgram greedy =

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/base/check.h"
 
@@ -23,14 +24,15 @@ AxisRole first_with(bool (*fact)(const RoleRow&)) {
 
 const std::vector<RoleRow>& strategy_table() {
   static const std::vector<RoleRow> kTable = {
-      // role    parameters       gradients, state  stream  tokens  splits the work on
-      {"dp", {}, {}, {"B"}, {"B"}, {"B"}},
-      {"zero1", {}, {"D"}, {"B"}, {"B"}, {"B"}},
-      {"fsdp", {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
-      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
-      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
-      {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
-      {"pp", {}, {}, {}, {}, {}},  // splits the layers, and no array
+      // role    parameters       gradients, state  sums             stream tokens work
+      {"dp", {}, {}, {}, {"B"}, {"B"}, {"B"}},
+      {"zero1", {}, {"D"}, {}, {"B"}, {"B"}, {"B"}},
+      {"zero2", {}, {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"fsdp", {"D"}, {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
+      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
+      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
+      {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
+      {"pp", {}, {}, {}, {}, {}, {}},  // splits the layers, and no array
   };
   return kTable;
 }
@@ -45,14 +47,23 @@ bool splits_weights(const RoleRow& row) { return !row.parameters.empty(); }
 
 bool splits_state(const RoleRow& row) { return !row.gradients.empty(); }
 
+bool splits_sums(const RoleRow& row) { return !row.sums.empty(); }
+
+bool same_without_sums(const RoleRow& a, const RoleRow& b) {
+  const auto others = [](const RoleRow& row) {
+    return std::tie(row.parameters, row.gradients, row.stream, row.tokens, row.work);
+  };
+  return others(a) == others(b);
+}
+
 bool splits_products(const RoleRow& row) {
   return std::any_of(row.parameters.begin(), row.parameters.end(),
                      [&](const std::string& dim) { return has_dim(row.work, dim); });
 }
 
 bool makes_stages(const RoleRow& row) {
-  return row.parameters.empty() && row.gradients.empty() && row.stream.empty() && row.tokens.empty() &&
-         row.work.empty();
+  return row.parameters.empty() && row.gradients.empty() && row.sums.empty() && row.stream.empty() &&
+         row.tokens.empty() && row.work.empty();
 }
 
 AxisRole AxisRole::parse(const std::string& name) {

@@ -12,7 +12,8 @@ namespace shardline {
 struct RoleRow {
   std::string name;
   std::vector<std::string> parameters;
-  std::vector<std::string> gradients;  ///< and optimizer state
+  std::vector<std::string> gradients;  ///< of the whole step, and optimizer state
+  std::vector<std::string> sums;       ///< of the gradients of micro-batches, until the update
   std::vector<std::string> stream;     ///< the residual stream, and every parameter of one dim
   std::vector<std::string> tokens;
   std::vector<std::string> work;
@@ -31,6 +32,11 @@ bool splits_sequences(const RoleRow& row);
 bool splits_weights(const RoleRow& row);
 /// A rank of the axis holds a part of the gradients and of the optimizer state.
 bool splits_state(const RoleRow& row);
+/// Every micro-batch splits what it adds to the sums of gradients. If not, the sums of a row that splits the batch stay
+/// owed until the update.
+bool splits_sums(const RoleRow& row);
+/// The rows differ only in how sums lie: for one micro-batch they mean the same.
+bool same_without_sums(const RoleRow& a, const RoleRow& b);
 /// A rank of the axis multiplies by its own part of a weight: it splits the work by a dim of the weights'
 /// split.
 bool splits_products(const RoleRow& row);

@@ -59,6 +59,7 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
   switch (role) {
     case Role::parameter:
       if (vector) return &row.stream;
+      if (array.role == Role::sum) return &row.sums;
       return of_gradient ? &row.gradients : &row.parameters;
     case Role::optimizer_state:
       return vector ? &row.stream : &row.gradients;
@@ -110,7 +111,8 @@ bool splits_loss(const Axis& axis, ArrayId sum, const Program& program, const De
 }
 
 /// The axes over which a sum of micro-batches stays owed: those that split tokens, or what the loss is made from, but
-/// not the sum. They send nothing until the last micro-batch, and the sum takes no more memory.
+/// not the sum. They send nothing until the last micro-batch. The price is memory: on a rank the sum is as large as the
+/// gradient without these axes.
 Axes owed_axes(ArrayId sum, const std::vector<std::pair<Axis, const RoleRow*>>& rows, const Program& program,
                const Declaration& declaration) {
   Axes owed;

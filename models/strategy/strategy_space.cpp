@@ -1,5 +1,7 @@
 #include "models/strategy/strategy_space.h"
 
+#include <algorithm>
+
 #include "models/strategy/usual_axes.h"
 #include "runtime/base/check.h"
 
@@ -33,6 +35,18 @@ AxisRoles roles_for(const Program& program, const AbstractMesh& mesh) {
   if (program.sizes.contains("T")) return roles;
   for (auto& [axis, of_axis] : roles) {
     std::erase_if(of_axis, [](const AxisRole& role) { return splits_sequences(role.row()); });
+  }
+  return roles;
+}
+
+AxisRoles for_one_micro_batch(AxisRoles roles) {
+  for (auto& [axis, of_axis] : roles) {
+    std::vector<AxisRole> kept;
+    for (const AxisRole& role : of_axis) {
+      const auto same = [&](const AxisRole& other) { return same_without_sums(role.row(), other.row()); };
+      if (std::none_of(kept.begin(), kept.end(), same)) kept.push_back(role);
+    }
+    of_axis = std::move(kept);
   }
   return roles;
 }

@@ -17,6 +17,9 @@ AxisRoles every_role(const AbstractMesh& mesh);
 /// The roles of the table that mean something for `program`, for every axis: without a dim T no sequence can be split.
 AxisRoles roles_for(const Program& program, const AbstractMesh& mesh);
 
+/// Of roles that mean the same for one micro-batch only the first. The roles of an axis stay in their order.
+AxisRoles for_one_micro_batch(AxisRoles roles);
+
 /// The roles that a search tries on the axes of a mesh: those of usual_roles() that split the batch, the
 /// products or the layers, but no sequences. An axis of one rank has only default_role(), because all roles are the
 /// same there.

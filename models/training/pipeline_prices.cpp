@@ -75,7 +75,9 @@ std::vector<PricedStrategy> priced_pipelines(const TrainingRun& run, const Abstr
   for (const Axis& axis : mesh.axes_that_move()) {
     if (mesh.size(axis) > layers_of(run)) continue;
     const AbstractMesh within = mesh.without(axis);
-    for (const Strategy& each : strategies_of({.mesh = within, .roles = roles_for(program, within)})) {
+    AxisRoles roles = roles_for(program, within);
+    if (!search.micro_batches && run.options.form.micro_batches == 1) roles = for_one_micro_batch(std::move(roles));
+    for (const Strategy& each : strategies_of({.mesh = within, .roles = std::move(roles)})) {
       for (const Remat remat : remats) {
         TrainingRun staged = run;
         staged.strategy = with_stages(each, axis, mesh);

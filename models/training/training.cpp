@@ -23,7 +23,8 @@ double learning_rate(const TrainingOptions& options, Index step) {
   if (at <= warmup) return options.learning_rate * at / warmup;
   const double span = std::max(1.0, static_cast<double>(options.steps) - warmup);
   const double progress = std::min(1.0, (at - warmup) / span);
-  return options.learning_rate * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * progress)));
+  return options.learning_rate *
+         (options.least_share + (1 - options.least_share) / 2 * (1 + std::cos(std::numbers::pi * progress)));
 }
 
 Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware)

@@ -15,7 +15,9 @@
 
 namespace shardline {
 
-/// The learning rate of step `step`, which counts from 1.
+/// The learning rate of step `step`, which counts from 1. It rises from 0 (before the first step) along a line to the
+/// full rate in the last step of the warm-up. Then a half wave of a cosine lowers it to `least_share` of the full rate
+/// in the last step, and it stays there.
 double learning_rate(const TrainingOptions& options, Index step);
 
 /// One training step.

@@ -22,9 +22,10 @@ namespace shardline {
 struct TrainingOptions {
   BatchShape batch;
   StepForm form;
-  double learning_rate = 3e-3;  ///< after warm-up; a cosine lowers it to a tenth
-  Index steps = 0;              ///< steps until it is a tenth
-  Index warmup = 20;            ///< steps of its rise
+  double learning_rate = 3e-3;  ///< after warm-up
+  double least_share = 0.1;     ///< of it, in the last step: a cosine lowers it
+  Index steps = 0;
+  Index warmup = 20;  ///< steps in which it rises from 0
   Optimizer optimizer;
   Policy policy;
   ScheduleOptions schedule;

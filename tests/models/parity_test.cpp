@@ -75,6 +75,46 @@ TEST_F(Parity, MicroBatches) {
   }
 }
 
+/// The ZeRO stages give what one rank gives, on every number of ranks. Nothing divides the sizes; two sequences of a
+/// micro-batch leave ranks without any.
+TEST_F(Parity, ZeroStagesAgree) {
+  for (Index ranks = 1; ranks <= world_.size(); ++ranks) {
+    for (const char* role : {"dp", "zero1", "zero2", "fsdp"}) {
+      for (const Index micro_batches : {1, 4}) {
+        for (const bool tied : {false, true}) {
+          const ParityLayout layout{.mesh = AbstractMesh({{"X", ranks}}),
+                                    .strategy = {{"X", AxisRole::parse(role)}},
+                                    .form = {.micro_batches = micro_batches},
+                                    .tied = tied};
+          with_difference(layout, nullptr,
+                          [](const ParityDifference& difference) { EXPECT_TRUE(difference.passes()); });
+        }
+      }
+    }
+  }
+}
+
+/// Beside other roles too. With stages, each micro-batch scatters its part on the stage that has the layer.
+TEST_F(Parity, ZeroStagesInProducts) {
+  if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";
+  for (const char* strategy : {"zero1=X,tp=Y", "zero2=X,tp=Y", "zero2=X,tp_seq=Y", "tp_g=X,zero2=Y", "pp=X,zero1=Y",
+                               "pp=X,zero2=Y", "zero2=X,pp=Y", "zero1=X,zero2=Y", "zero2=X,zero2=Y"}) {
+    for (const Index micro_batches : {1, 4}) {
+      for (const bool tied : {false, true}) {
+        const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
+        const ParityLayout layout{.mesh = mesh,
+                                  .strategy = parse_strategy(strategy, mesh),
+                                  .form = {.micro_batches = micro_batches},
+                                  .tied = tied};
+        with_difference(layout, nullptr, [](const ParityDifference& difference) {
+          EXPECT_TRUE(difference.same_bits);
+          EXPECT_TRUE(difference.passes());
+        });
+      }
+    }
+  }
+}
+
 /// Stages change no bit: with every timetable, fewer micro-batches than stages, stages without layers.
 TEST_F(Parity, EveryTimetable) {
   for (Index stages = 1; stages <= world_.size(); ++stages) {
@@ -114,7 +154,7 @@ TEST_F(Parity, EveryFaultIsFound) {
   if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";
   for (const Fault& fault : faults()) {
     int planted = 0;
-    for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "pp=X,fsdp=Y"}) {
+    for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y"}) {
       for (const bool tied : {false, true}) {
         const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
         const StepForm form{.micro_batches = tied ? 1 : 4, .remat = tied ? Remat::none : Remat::stream};

@@ -85,7 +85,7 @@ TEST(PlanSearch, RefusesWhatDoesNotLieOnTheTorus) {
 }
 
 TEST(PlanSearch, TriesRolesThatFitTheAxes) {
-  EXPECT_EQ(strategies_on(chip_mesh(AbstractMesh::parse("X=4,Y=8"))).size(), 3U);
+  EXPECT_EQ(strategies_on(chip_mesh(AbstractMesh::parse("X=4,Y=8"))).size(), 4U);
   EXPECT_EQ(strategies_on(chip_mesh(AbstractMesh::parse("X=1"))).size(), 1U);
   const AbstractMesh pods = AbstractMesh::parse("pods=2,X=4");
   for (const Strategy& each : strategies_on(chip_mesh(pods))) {
@@ -104,7 +104,8 @@ TEST(PlanSearch, JoinsPods) {
   EXPECT_EQ(joined.layout, pod.layout);
   std::vector<std::string> texts;
   for (const Strategy& each : strategies_on(joined)) texts.push_back(to_string(each));
-  EXPECT_EQ(texts, (std::vector<std::string>{"dp=pods,dp=X,tp=Y", "dp=pods,zero1=X,tp=Y", "dp=pods,fsdp=X,tp=Y"}));
+  EXPECT_EQ(texts, (std::vector<std::string>{"dp=pods,dp=X,tp=Y", "dp=pods,zero1=X,tp=Y", "dp=pods,zero2=X,tp=Y",
+                                             "dp=pods,fsdp=X,tp=Y"}));
   EXPECT_EQ(to_string(strategies_on(pod, "tp=X,dp=Y").at(0)), "tp=X,dp=Y");
 }
 
@@ -148,6 +149,7 @@ TEST(PlanSearch, FindsTheFastestThatFits) {
     std::size_t tried = 0;
     for (const ChipMesh& each : meshes) {
       for (const Strategy& strategy : strategies_on(each)) {
+        if (to_string(strategy).find("zero2") != std::string::npos) continue;  // of one micro-batch the same as zero1
         ++tried;
         for (const Remat remat : kRemats) {
           const PlannedStep step = planner.price(each.mesh, strategy, v5p_under(each), {.remat = remat});

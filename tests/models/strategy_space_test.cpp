@@ -26,20 +26,22 @@ Texts searched(const std::string& mesh_text) {
 }
 
 TEST(StrategySpace, SearchesTheUsualRolesOfAxes) {
-  EXPECT_EQ(searched("X=4,Y=8"), (Texts{"dp=X,tp=Y", "zero1=X,tp=Y", "fsdp=X,tp=Y"}));
-  EXPECT_EQ(searched("Y=8,X=4"), (Texts{"tp=Y,dp=X", "tp=Y,zero1=X", "tp=Y,fsdp=X"}));
-  EXPECT_EQ(searched("pods=2,X=2"), (Texts{"dp=pods,dp=X", "dp=pods,zero1=X", "dp=pods,fsdp=X"}));
+  EXPECT_EQ(searched("X=4,Y=8"), (Texts{"dp=X,tp=Y", "zero1=X,tp=Y", "zero2=X,tp=Y", "fsdp=X,tp=Y"}));
+  EXPECT_EQ(searched("Y=8,X=4"), (Texts{"tp=Y,dp=X", "tp=Y,zero1=X", "tp=Y,zero2=X", "tp=Y,fsdp=X"}));
+  EXPECT_EQ(searched("pods=2,X=2"), (Texts{"dp=pods,dp=X", "dp=pods,zero1=X", "dp=pods,zero2=X", "dp=pods,fsdp=X"}));
   EXPECT_EQ(searched("X=1,Y=8"), Texts{"fsdp=X,tp=Y"});
   EXPECT_EQ(searched("X=1"), Texts{"fsdp=X"});
-  EXPECT_EQ(searched("a=2,b=2"), (Texts{"dp=a,dp=b", "dp=a,zero1=b", "dp=a,fsdp=b", "zero1=a,dp=b", "zero1=a,zero1=b",
-                                        "zero1=a,fsdp=b", "fsdp=a,dp=b", "fsdp=a,zero1=b", "fsdp=a,fsdp=b"}));
+  EXPECT_EQ(searched("a=2,b=2"),
+            (Texts{"dp=a,dp=b", "dp=a,zero1=b", "dp=a,zero2=b", "dp=a,fsdp=b", "zero1=a,dp=b", "zero1=a,zero1=b",
+                   "zero1=a,zero2=b", "zero1=a,fsdp=b", "zero2=a,dp=b", "zero2=a,zero1=b", "zero2=a,zero2=b",
+                   "zero2=a,fsdp=b", "fsdp=a,dp=b", "fsdp=a,zero1=b", "fsdp=a,zero2=b", "fsdp=a,fsdp=b"}));
   EXPECT_EQ(strategies_of({}).size(), 1U) << "the mesh of one rank has the strategy of no roles";
 }
 
 /// Three axes, all roles: three nested loops. If B is like A, the role of B is not before that of A.
 TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2,B=2,C=2");
-  const Texts roles{"dp", "zero1", "fsdp", "tp", "tp_seq", "tp_g"};
+  const Texts roles{"dp", "zero1", "zero2", "fsdp", "tp", "tp_seq", "tp_g"};
   Texts all;
   Texts ordered;
   for (std::size_t a = 0; a < roles.size(); ++a) {
@@ -60,9 +62,19 @@ TEST(StrategySpace, RolesForAProgram) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2");
   Program program;
   program.sizes = {{"B", 4}, {"D", 4}};
-  EXPECT_EQ(texts({.mesh = mesh, .roles = roles_for(program, mesh)}), (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A"}));
+  EXPECT_EQ(texts({.mesh = mesh, .roles = roles_for(program, mesh)}),
+            (Texts{"dp=A", "zero1=A", "zero2=A", "fsdp=A", "tp=A"}));
   program.sizes["T"] = 3;
   EXPECT_EQ(roles_for(program, mesh), every_role(mesh));
+}
+
+/// zero2 differs from zero1 only in the sums of micro-batches. Where zero1 is not to be tried, zero2 stays.
+TEST(StrategySpace, RolesForOneMicroBatch) {
+  const AbstractMesh mesh = AbstractMesh::parse("A=2");
+  const AxisRoles roles = for_one_micro_batch(every_role(mesh));
+  EXPECT_EQ(texts({.mesh = mesh, .roles = roles}), (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A", "tp_seq=A", "tp_g=A"}));
+  const AxisRoles alone{{"A", {AxisRole::parse("zero2"), AxisRole::parse("dp")}}};
+  EXPECT_EQ(texts({.mesh = mesh, .roles = for_one_micro_batch(alone)}), (Texts{"zero2=A", "dp=A"}));
 }
 
 /// The only strategy is tp on A and dp on B, alike or not.

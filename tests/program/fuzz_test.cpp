@@ -68,7 +68,7 @@ TEST(Fuzz, TransformersAreRight) {
     const Strategy strategy = random_strategy(dice, mesh);
     const TransformerConfig config = random_config(dice);
     const BatchShape batch{dice.between(1, 4), dice.between(1, 6)};
-    kernels::AdamWOptions options;
+    AdamW options;
     options.clip_norm = 0.5;
     options.weight_decay = 0.1;
     const TrainingStep step = make_training_step(config, batch, options);

@@ -35,7 +35,7 @@ TEST(MlpTraining, OneLayerHasTheNamesOfTheBook) {
 }
 
 TEST(MlpTraining, LayersAreNumberedAndAnActivationIsBetweenTheProducts) {
-  const Program p = make_training_step(kTwoLayers, {3, 1}, kernels::AdamWOptions{}).model.program;
+  const Program p = make_training_step(kTwoLayers, {3, 1}, AdamW{}).model.program;
   EXPECT_EQ(made_in(p, Pass::forward),
             (std::vector<std::string>{"Tmp1", "Act1", "Out1", "Tmp2", "Act2", "Out2", "loss"}));
   EXPECT_EQ(p.updates.size(), 3U * 4U);  // each weight, with both moments
@@ -52,7 +52,7 @@ TEST(MlpTraining, PlainDescentHasNoStateButTheWeights) {
 
 /// Every array on every rank, on meshes that divide no dim.
 TEST(MlpTraining, ValuesAreRightOnAllMeshes) {
-  for (const Optimizer& optimizer : {Optimizer(kernels::AdamWOptions{.clip_norm = 0.5}), Optimizer(PlainDescent{})}) {
+  for (const Optimizer& optimizer : {Optimizer(AdamW{{.clip_norm = 0.5}}), Optimizer(PlainDescent{})}) {
     const TrainingStep step = make_training_step(kTwoLayers, {6, 1}, optimizer);
     const Values reference = run_unsharded(step.model.program, random_inputs(step.model.program, 1));
     for (const char* mesh : {"X=2,Y=1", "X=3,Y=2", "X=2,Y=4", "X=8,Y=1", "X=1,Y=6"}) {

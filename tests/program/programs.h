@@ -28,7 +28,7 @@ inline TransformerConfig small_config(bool divides, bool tied = false, Index lay
 inline BatchShape small_batch(bool divides) { return divides ? BatchShape{4, 6} : BatchShape{3, 5}; }
 
 inline TrainingStep small_training_step(bool divides, bool tied = false, Index layers = 1) {
-  kernels::AdamWOptions options;
+  AdamW options;
   options.clip_norm = 0.5;
   options.weight_decay = 0.1;
   return make_training_step(small_config(divides, tied, layers), small_batch(divides), options);

@@ -48,6 +48,7 @@ void refuse_options_of_text(const TrainFlags& flags) {
   refuse(!flags.data.empty(), "--data", "makes its own rows, by --seed; leave the option out");
   refuse(flags.batch.has_value(), "--batch", "has its rows in --size, as in B=512");
   refuse(flags.sequence.has_value(), "--seq", "has no sequences; its rows are B of --size");
+  refuse(flags.optimizer.decays_all, "--decay-all", "has no parameters but matrices, and these decay without it");
   refuse(!flags.save.empty(), "--save", "is not saved; use --json for the losses");
 }
 
@@ -84,7 +85,7 @@ void give_mlp(const TrainFlags& flags, TrainingRun& run) {
       .d_model = sizes.at("D"), .d_ff = sizes.at("F"), .layers = sizes.at("L"), .activation = activation_of(flags)};
   run.config = config;
   run.options.batch = {sizes.at("B"), 1};
-  run.options.learning_rate = flags.learning_rate.value_or(usual_rate(config, run.options.optimizer));
+  give_rates(flags.optimizer, usual_rate(config, run.options.optimizer), run.options);
 }
 
 void check_strategy_of_mlp(const Strategy& strategy) {

@@ -113,12 +113,6 @@ void require_memory_for_weights(const Job& job, const TrainingRun& run) {
                      [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
 
-Optimizer optimizer_of(const TrainFlags& flags) {
-  if (flags.optimizer == "descent") return PlainDescent{};
-  require(flags.optimizer == "adamw", "--optimizer {}: adamw or descent", flags.optimizer);
-  return kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 1.0};
-}
-
 /// The numbers of --stage-layers.
 std::vector<int> layers_of(const std::string& text) {
   std::vector<int> layers;
@@ -149,9 +143,8 @@ TrainingOptions training_options(const TrainFlags& flags) {
   if (!flags.remat.empty()) training.form.remat = remat_named(flags.remat);
   if (flags.timetable != kAuto) training.pipeline.timetable = timetable_row(flags.timetable).name;
   training.pipeline.layers = layers_of(flags.stage_layers);
-  training.optimizer = optimizer_of(flags);
+  training.optimizer = optimizer_of(flags.optimizer);
   training.steps = flags.steps.value_or(trains_mlp(flags) ? kMlpSteps : 400);
-  training.warmup = std::min<Index>(20, std::max<Index>(1, training.steps / 10));
   // The book gathers the input of an MLP again in its backward pass.
   const bool regathers = flags.regather_activations.value_or(trains_mlp(flags));
   training.policy = {flags.keep_parameters ? Reuse::keep : Reuse::regather, regathers ? Reuse::regather : Reuse::keep};
@@ -185,13 +178,6 @@ void add_step_options(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--show-schedule", flags.show_schedule,
                    "Print the timetable of the stages, and the steps of their tasks");
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
-  command.add_option("--optimizer", flags.optimizer, "adamw, or descent: plain gradient descent")
-      ->capture_default_str()
-      ->check(not_empty());
-  add_decimal_option(
-      command,
-      {.name = "--lr", .help = "Learning rate after warm-up; default 3e-3, of mlp by its sizes", .positive = true},
-      flags.learning_rate);
 }
 
 /// What stays for the backward pass.
@@ -239,6 +225,7 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       ->check(not_empty());
   add_model_options(command, flags);
   add_step_options(command, flags);
+  add_optimizer_options(command, flags.optimizer);
   add_keeping_options(command, flags);
   add_pipeline_options(command, flags);
   add_schedule_options(command, flags.schedule, true);
@@ -254,7 +241,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
     give_mlp(flags, options.run);
   } else {
     options.run.options.batch = text_batch(flags);
-    options.run.options.learning_rate = flags.learning_rate.value_or(3e-3);
+    give_rates(flags.optimizer, 3e-3, options.run.options);
     options.texts = flags.data.empty() ? own_texts() : flags.data;
   }
   check_micro_batches(options.run.options, mlp);

@@ -7,6 +7,7 @@
 #include "models/training/pipeline_search.h"
 #include "models/training/training.h"
 #include "tools/job.h"
+#include "tools/training/optimizer_options.h"
 
 namespace shardline::tools {
 
@@ -26,8 +27,7 @@ struct TrainFlags {
   std::optional<Index> sequence;
   std::string size;
   std::string activation;
-  std::string optimizer = "adamw";
-  std::optional<double> learning_rate;
+  OptimizerFlags optimizer;
   bool keep_parameters = false;
   std::optional<bool> regather_activations;
   ScheduleFlags schedule;

@@ -12,6 +12,7 @@
 #include "tools/report/run_page.h"
 #include "tools/trace/busy.h"
 #include "tools/trace/timed_lines.h"
+#include "tools/training/optimizer_options.h"
 #include "tools/training/stage_section.h"
 
 namespace shardline::tools {
@@ -61,7 +62,7 @@ std::string listing_text(const TrainRecord& record) {
     const Region& region = record.listing[i].region;
     const Region* before = i > 0 ? &record.listing[i - 1].region : nullptr;
     const bool begins = before == nullptr || before->pass != region.pass || before->micro_batch != region.micro_batch;
-    if (begins) text += pass_heading(region, record.form.micro_batches > 1);
+    if (begins) text += pass_heading(region, record.options.form.micro_batches > 1);
     text += lines[i + 1] + "\n";
   }
   return text;
@@ -148,8 +149,9 @@ std::string result_text(Job& job, const TrainRecord& record) {
 
 void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["strategy"] = to_string(record.strategy);
-  json["micro_batches"] = record.form.micro_batches;
-  json["remat"] = name_of(record.form.remat);
+  json["micro_batches"] = record.options.form.micro_batches;
+  json["optimizer"] = optimizer_json(record.options);
+  json["remat"] = name_of(record.options.form.remat);
   add_stage_keys(json, record.pipeline);
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;

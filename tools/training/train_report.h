@@ -20,7 +20,7 @@ namespace shardline::tools {
 struct TrainRecord {
   Strategy strategy;
   std::vector<PricedStrategy> priced;  ///< under auto: all strategies, cheapest first
-  StepForm form;
+  TrainingOptions options;
   double tokens_per_step = 0;
   std::string sample_name = "tokens";  ///< what `tokens_per_step` counts: "samples" of an MLP
   Index parameters = 0;

@@ -131,7 +131,7 @@ class PlainMlp {
 
  private:
   void update(std::size_t i, const Matrix& g, double norm, double rate, Index number) {
-    const auto* adamw = std::get_if<kernels::AdamWOptions>(&optimizer_);
+    const auto* adamw = std::get_if<AdamW>(&optimizer_);
     for (std::size_t r = 0; r < g.size(); ++r) {
       for (std::size_t c = 0; c < g[0].size(); ++c) {
         double& w = weights_[i][r][c];
@@ -167,7 +167,7 @@ const std::vector<Case>& training_cases() {
       {{.d_model = kModel, .d_ff = kInner}, PlainDescent{}},
       {{.d_model = kModel, .d_ff = kInner, .layers = 2, .activation = MlpActivation::gelu}, PlainDescent{}},
       {{.d_model = kModel, .d_ff = kInner, .layers = 2, .activation = MlpActivation::gelu},
-       kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 0.2}},
+       AdamW{{.weight_decay = 0.1, .clip_norm = 0.2}}},
   };
   return cases;
 }
@@ -221,7 +221,8 @@ class MlpTrainer : public testing::Test {
 TEST_F(MlpTrainer, FollowsPlainLoopsUnderEveryStrategy) {
   const std::string ranks = std::to_string(world_.size());
   std::vector<std::pair<std::string, std::string>> layouts;
-  for (const char* role : {"dp", "zero1", "fsdp", "tp"}) layouts.emplace_back("X=" + ranks, std::string(role) + "=X");
+  for (const char* role : {"dp", "zero1", "zero2", "fsdp", "tp"})
+    layouts.emplace_back("X=" + ranks, std::string(role) + "=X");
   if (world_.size() == 4) {
     layouts.emplace_back("X=2,Y=2", "fsdp=X,tp=Y");
     layouts.emplace_back("X=2,Y=2", "zero1=X,fsdp=Y");
@@ -243,7 +244,7 @@ TEST_F(MlpTrainer, WhatARunTakesIsKnownBefore) {
   const MadeData data(64, 9);
   for (const char* strategy : {"dp", "fsdp", "tp"}) {
     SCOPED_TRACE(strategy);
-    const Case trained{{.d_model = 64, .d_ff = 96, .layers = 2}, kernels::AdamWOptions{}};
+    const Case trained{{.d_model = 64, .d_ff = 96, .layers = 2}, AdamW{}};
     TrainingRun run = run_of(trained, axes, strategy, 2);
     run.options.batch = {256, 1};
     run.start = {};

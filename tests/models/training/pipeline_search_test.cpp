@@ -24,7 +24,7 @@ TrainingRun staged_run() {
   config.layers = 6;
   TrainingRun run{.config = config, .options = {}, .strategy = parse_strategy("pp=Z,fsdp=X", kMesh)};
   run.options.batch = {16, 64};
-  run.options.optimizer = kernels::AdamWOptions{};
+  run.options.optimizer = AdamW{};
   run.options.prices = roofline::hardware_named("cpu", kMesh, DType::f32);
   return run;
 }

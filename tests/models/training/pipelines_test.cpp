@@ -57,7 +57,7 @@ TrainingRun run_of(const Training& training, const AbstractMesh& mesh, const Str
   run.options.form = {.micro_batches = training.micro_batches, .remat = training.remat};
   run.options.learning_rate = 1e-2;
   run.options.warmup = 0;
-  run.options.optimizer = kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 0.5};
+  run.options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
   run.options.schedule = training.schedule;
   run.options.prices = any_hardware(mesh);
   run.options.pipeline.timetable = training.timetable;

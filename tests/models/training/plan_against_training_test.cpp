@@ -36,7 +36,7 @@ struct Prediction {
 Prediction predicted(const AbstractMesh& mesh, const std::string& strategy, const PlannedForm& form) {
   TrainingRun run{.config = planned_model(), .options = {}, .strategy = parse_strategy(strategy, mesh)};
   run.options.batch = kBatch;
-  run.options.optimizer = kernels::AdamWOptions{};
+  run.options.optimizer = AdamW{};
   run.options.prices = roofline::hardware_named("cpu", mesh, DType::f32);
   run.options.form = {.micro_batches = form.micro_batches, .remat = form.remat};
   if (!form.timetable.empty()) run.options.pipeline.timetable = form.timetable;
@@ -80,6 +80,9 @@ TEST(PlanAgainstTraining, EveryTimetable) {
 TEST(PlanAgainstTraining, EveryPolicy) {
   for (const Remat remat : kRemats) {
     expect_same("Z=2,X=2,Y=2", "pp=Z,zero1=X,tp=Y", {.micro_batches = 4, .remat = remat, .timetable = "1f1b"});
+    expect_same("Z=2,X=2,Y=2", "pp=Z,zero2=X,tp=Y", {.micro_batches = 4, .remat = remat, .timetable = "1f1b"});
+    expect_same("X=4", "zero1=X", {.micro_batches = 4, .remat = remat});
+    expect_same("X=4", "zero2=X", {.micro_batches = 4, .remat = remat});
     expect_same("X=2,Y=2", "fsdp=X,tp=Y", {.micro_batches = 4, .remat = remat});
   }
 }

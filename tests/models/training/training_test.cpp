@@ -132,7 +132,7 @@ TEST_F(Training, WhatARunTakesIsKnownBefore) {
   const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
   const ByteData data = parity_data();
   for (const Index sequences : {Index{5}, Index{40}}) {
-    for (const char* strategy : {"dp", "zero1", "fsdp", "pp"}) {
+    for (const char* strategy : {"dp", "zero1", "zero2", "fsdp", "pp"}) {
       SCOPED_TRACE(strategy);
       collectives::Engine engine(mesh);
       TrainingOptions options = parity_options(DType::f64, kSteps);

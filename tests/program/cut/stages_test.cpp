@@ -27,7 +27,7 @@ std::vector<std::string> names() {
 }
 
 TEST(Stages, DoWhatTheUncutProgramDoes) {
-  for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y"}) {
+  for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y"}) {
     for (const bool tied : {false, true}) {
       for (const Index micro_batches : {1, 2, 8}) {
         const RankProgram micro = micro_step(strategy, micro_batches, tied);

@@ -43,7 +43,7 @@ TEST(WriteOut, OneMicroBatchIsTheProgramItself) {
 
 /// Every version is made once and before it is read, on every way through the program. Sums are gone.
 TEST(WriteOut, VersionsAreMadeBeforeTheyAreRead) {
-  for (const char* strategy : {"dp=X,tp=Y", "zero1=X,tp_g=Y", "fsdp=X,tp_seq=Y"}) {
+  for (const char* strategy : {"dp=X,tp=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "fsdp=X,tp_seq=Y"}) {
     for (const Index batches : {2, 4, 8}) {
       const RankProgram program = write_out(micro("X=2,Y=2", strategy, batches, true), batches).program;
       std::set<VersionId> made;

@@ -115,7 +115,7 @@ JSON
 for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
 run calibrate --seconds 2 -o "$folder/machine.json"
 expect_code 0
-for role in dp zero1 fsdp tp; do
+for role in dp zero1 zero2 fsdp tp; do
   run train --model "$folder/own.json" --data "$folder/text" --batch 6 --seq 32 --steps 2 --strategy "$role=X" \
     --machine "$folder/machine.json" --json "$folder/train.json"
   expect_code 0

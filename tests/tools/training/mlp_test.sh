@@ -158,6 +158,12 @@ refused "--size B=8: only --model mlp has it; give --batch and --seq" train --si
 refused "--activation gelu: only --model mlp has it" train --activation gelu
 refused "--activation relu: gelu or none" "${mlp[@]}" --activation relu
 refused "--optimizer sgd: adamw or descent" "${mlp[@]}" --optimizer sgd
+refused "--decay-all: --model mlp has no parameters but matrices" "${mlp[@]}" --decay-all
+for option in "--clip 1" "--weight-decay 0.1" "--betas 0.9,0.95"; do
+  refused "$option: --optimizer descent does not have it, only adamw does; leave the option out" \
+    "${mlp[@]}" --optimizer descent $option
+done
+refused "--decay-all: --optimizer descent does not have it" "${mlp[@]}" --optimizer descent --decay-all
 refused "--size K=2: sizes of --model mlp are B, D, F and L" "${mlp[@]}" --size K=2
 refused "size D=0 is not positive" "${mlp[@]}" --size D=0
 refused "\"many\" is not a whole number" "${mlp[@]}" --size B=many
@@ -168,7 +174,7 @@ refused "--size L=1001: at most 1000" "${mlp[@]}" --size L=1001
 refused "for weights and their moments alone, needs" "${mlp[@]}" --size D=1000000,F=1000000
 refused "train --strategy dp=X needs" "${mlp[@]}" --size B=100000000 --strategy dp --mesh "X=$ranks"
 refused "--micro-batches 5 does not divide the rows of --size B=512" "${mlp[@]}" --micro-batches 5
-refused "role tp_seq splits sequences, and --model mlp has none; its roles are dp, zero1, fsdp, tp" "${mlp[@]}" \
+refused "role tp_seq splits sequences, and --model mlp has none; its roles are dp, zero1, zero2, fsdp, tp" "${mlp[@]}" \
   --mesh "Y=$ranks" --strategy tp_seq=Y
 refused "--size: it is empty" "${mlp[@]}" --size ""
 finish

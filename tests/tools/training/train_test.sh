@@ -35,6 +35,24 @@ trains
 trains --mesh "Y=$ranks" --strategy tp --dtype f64
 trains --mesh "Y=$ranks" --strategy tp_seq=Y --keep-parameters --regather-activations
 trains --mesh "A=$ranks" --strategy zero1=A
+trains --mesh "A=$ranks" --strategy zero2=A --micro-batches 5
+
+# optimizer_is TEXT: the optimizer of the record, without white space.
+optimizer_is() {
+  local found
+  found=$(tr -d ' \n' <"$folder/record.json" | sed 's/.*"optimizer":\({[^}]*}\).*/\1/')
+  [[ $found == "$1" ]] || complain "the record has the optimizer $found, not $1"
+}
+
+trains --lr 0.5
+optimizer_is '{"name":"adamw","learning_rate":0.5,"min_learning_rate":0.05,"warmup":1,"betas":[0.9,0.95],"eps":1e-08,"weight_decay":0.1,"decay_all":false,"clip":1.0}'
+cp "$folder/record.json" "$folder/usual.json"
+trains --lr 0.5 --warmup 1 --min-lr 0.05 --clip 1 --weight-decay 0.1 --betas 0.9,0.95
+"$record_check" "$folder/record.json" 4 "$folder/usual.json" || complain "the defaults, typed, gave other bits"
+trains --lr 0.5 --warmup 0 --min-lr 0.25 --clip 0 --weight-decay 0 --betas 0.5,0 --decay-all
+optimizer_is '{"name":"adamw","learning_rate":0.5,"min_learning_rate":0.25,"warmup":0,"betas":[0.5,0.0],"eps":1e-08,"weight_decay":0.0,"decay_all":true,"clip":0.0}'
+trains --optimizer descent --lr 0.25 --warmup 9 --min-lr 0.25
+optimizer_is '{"name":"descent","learning_rate":0.25,"min_learning_rate":0.25,"warmup":9}'
 trains --micro-batches 5
 expect_lines out 1 "5 sequences of 7 tokens a step, in 5 micro-batches"
 grep -q '"micro_batches": 5' "$folder/record.json" || complain "the record does not count micro-batches"
@@ -95,6 +113,16 @@ if ((ranks > 1)); then
   refused "numbers of layers are needed that add up to" train "${small[@]}" --mesh "Z=$ranks" --strategy pp=Z --stage-layers 77
   refused "text is generated without stages" sample --load "$folder/model" --prompt x --mesh "Z=$ranks" --strategy pp=Z
 fi
+refused "--warmup -1: a whole number of at least 0" train "${small[@]}" --warmup -1
+refused "--min-lr 0.01: at most the learning rate after warm-up (--lr), which is 0.003" train "${small[@]}" --min-lr 0.01
+refused "--min-lr 0.25: at most the learning rate after warm-up (--lr), which is 0.125" train "${small[@]}" --lr 0.125 --min-lr 0.25
+refused "--min-lr -1: a number of at least 0" train "${small[@]}" --min-lr -1
+refused "--clip -1: a number of at least 0" train "${small[@]}" --clip -1
+refused "--weight-decay nan: a number of at least 0" train "${small[@]}" --weight-decay nan
+for betas in 0.9 0.9,1 -0.1,0.5 0.9,0.95,0.9 0.9, a,b; do
+  refused "--betas $betas: two numbers from 0 to below 1, as in 0.9,0.95" train "${small[@]}" "--betas=$betas"
+done
+refused "--betas 0.8,0.9: --optimizer descent does not have it" train "${small[@]}" --optimizer descent --betas 0.8,0.9
 refused "--micro-batches 0: a whole number from 1 to 512" train "${small[@]}" --micro-batches 0
 refused "two roles" train "${small[@]}" --strategy "fsdp=X,dp=X"
 refused "mesh {X:7}" train "${small[@]}" --mesh X=7

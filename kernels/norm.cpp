@@ -80,7 +80,7 @@ void norm_grad(View<const T> dy_TD, View<const T> x_TD, View<const T> ss_T, View
   check_elements("norm_grad", "dot", dot_T.shape, rows);
   check_elements("norm_grad", "dx", dx_TD.shape, rows * columns);
   check_elements("norm_grad", "dw", dw_D.shape, columns);
-  std::fill_n(dw_D.data, columns, T(0));
+  if (!options.adds) std::fill_n(dw_D.data, columns, T(0));
   for (Index t = 0; t < rows; ++t) {
     const T* dy = dy_TD.data + t * columns;
     const T* x = x_TD.data + t * columns;

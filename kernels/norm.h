@@ -10,8 +10,9 @@
 namespace shardline::kernels {
 
 struct NormOptions {
-  Index width = 0;  ///< extent of the whole D, not of this rank's part
-  double eps = 0;   ///< added to the mean square
+  Index width = 0;    ///< extent of the whole D, not of this rank's part
+  double eps = 0;     ///< added to the mean square
+  bool adds = false;  ///< norm_grad() adds its rows to dw, which has the sum over the rows before them
 };
 
 /// ss_T = sum over this rank's D of x^2.

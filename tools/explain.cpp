@@ -144,6 +144,7 @@ Json record_of(const Product& product, const std::vector<Candidate>& candidates,
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     Json operation = planned_operation_json(program, program.steps[i], winner.estimates()[i]);
     operation["fused"] = is_fused(winner.schedule(), i);
+    operation["swept"] = is_swept(winner.schedule(), i);
     record["operations"].push_back(std::move(operation));
   }
   return record;

@@ -238,7 +238,7 @@ StepPlanner::Priced StepPlanner::price_program(Index layers, const AbstractMesh&
   RankProgram program = partition(step, mesh, declare(step, mesh, strategy));
   name_wires(program, hardware.bf16_wire);
   const auto compiled =
-      compile(std::move(program), {.scheduling = ScheduleOptions(), .prices = hardware, .predictions = hardware});
+      compile(std::move(program), {.scheduling = {{.strip_bytes = 0}}, .prices = hardware, .predictions = hardware});
   Priced priced{.compiled = compiled};
   compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
     priced.attention = price_attention(compiled->program(), estimates, hardware);

@@ -30,7 +30,9 @@ StageEvents proven_events(const Cut& cut, const Timetable& timetable, const Task
 /// By step of a micro-batch: how long a rank is at it.
 std::vector<Seconds> taken(const Compiled& micro, const roofline::Hardware& hardware) {
   const RankProgram& program = micro.program();
-  return scheduled_time(program, micro.schedule(), estimate(program, hardware), hardware).taken;
+  return scheduled_time(program, micro.schedule(), estimate(program, hardware, micro.liveness().strip_steps()),
+                        hardware)
+      .taken;
 }
 
 }  // namespace

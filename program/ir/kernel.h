@@ -23,6 +23,8 @@ struct PhaseBlock {
   const Operation& operation;
   const Phase& phase;
   const std::vector<Range>& ranges;
+  /// Only of a kernel with `strips`: this is not the first strip.
+  bool continues = false;
 
   /// The block's range along the index `name`. Throws Error if the operation has no such index.
   Range range(const std::string& name) const;
@@ -77,6 +79,9 @@ struct Kernel {
   KernelTypes types = KernelTypes::same;
   /// For each result: the operand whose memory the result may take, or -1.
   std::array<int, 3> in_place{-1, -1, -1};
+  /// It may be called strip by strip over leading dims that its arrays share, with the same bits. A result without
+  /// these dims is a sum over them, made row after row: with PhaseBlock::continues the call adds to it.
+  bool strips = false;
 };
 
 }  // namespace shardline

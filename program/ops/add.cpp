@@ -20,7 +20,7 @@ kernels::Cost add_cost(const PhaseBlock& block) {
   return kernels::add_cost(static_cast<Index>(block.phase.operands.size()), block.elements(0), block.element_size());
 }
 
-constexpr Kernel kAdd{.name = "add", .run = run_add, .cost = add_cost, .form = KernelForm::sum};
+constexpr Kernel kAdd{.name = "add", .run = run_add, .cost = add_cost, .form = KernelForm::sum, .strips = true};
 
 void differentiate_add(Gradients& gradients, const Operation& forward, ArrayId upstream) {
   for (const ArrayId operand : forward.operands) {

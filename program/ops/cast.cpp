@@ -16,6 +16,7 @@ constexpr Kernel kCast{
     .run = [](const PhaseBlock&, const KernelArrays& arrays) { convert(*arrays.operands[0], *arrays.results[0]); },
     .cost = cast_cost,
     .types = KernelTypes::any,
+    .strips = true,
 };
 
 void cast_into(Program& program, ArrayId x, ArrayId result) {

@@ -16,6 +16,7 @@ constexpr Kernel kRowMax{
           with_elements(arrays, [](const auto& call) { kernels::row_max(call.in(0), call.out(0)); });
         },
     .cost = [](const PhaseBlock& block) { return kernels::row_max_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 constexpr Kernel kSumExp{
@@ -25,6 +26,7 @@ constexpr Kernel kSumExp{
           with_elements(arrays, [](const auto& call) { kernels::sum_exp(call.in(0), call.in(1), call.out(0)); });
         },
     .cost = [](const PhaseBlock& block) { return kernels::sum_exp_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 constexpr Kernel kPick{
@@ -36,6 +38,7 @@ constexpr Kernel kPick{
           });
         },
     .cost = [](const PhaseBlock& block) { return kernels::pick_cost(block.elements(1), block.element_size()); },
+    .strips = true,
 };
 
 constexpr Kernel kNegativeLogLikelihood{
@@ -63,6 +66,7 @@ constexpr Kernel kCrossEntropyGrad{
         },
     .cost =
         [](const PhaseBlock& block) { return kernels::cross_entropy_grad_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 void differentiate_cross_entropy(Gradients& gradients, const Operation& forward, ArrayId dloss) {

@@ -19,6 +19,7 @@ constexpr Kernel kEmbed{
         [](const PhaseBlock& block) {
           return kernels::embed_cost(block.elements(1), block.shape(0)[1], block.element_size());
         },
+    .strips = true,
 };
 
 constexpr Kernel kEmbedGrad{

@@ -63,6 +63,7 @@ constexpr Kernel kGated{
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(Gate::kFlops, 3, block.elements(0), block.element_size());
         },
+    .strips = true,
 };
 
 template <class Gate>
@@ -78,6 +79,7 @@ constexpr Kernel kGatedGrad{
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(Gate::kGradFlops, 5, block.elements(0), block.element_size());
         },
+    .strips = true,
 };
 
 /// Appends the operation; linear in u.

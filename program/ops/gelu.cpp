@@ -42,6 +42,7 @@ constexpr Kernel kGelu{
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(10, 2, block.elements(0), block.element_size());
         },
+    .strips = true,
 };
 
 constexpr Kernel kGeluGrad{
@@ -54,6 +55,7 @@ constexpr Kernel kGeluGrad{
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(18, 3, block.elements(0), block.element_size());
         },
+    .strips = true,
 };
 
 void differentiate_gelu(Gradients& gradients, const Operation& forward, ArrayId dy) {

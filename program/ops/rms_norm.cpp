@@ -8,7 +8,7 @@ namespace shardline {
 namespace {
 
 kernels::NormOptions options_of_norm(const PhaseBlock& block) {
-  return {block.last_extent(), block.constant("epsilon")};
+  return {block.last_extent(), block.constant("epsilon"), block.continues};
 }
 
 constexpr Kernel kSumSquaresRows{
@@ -19,6 +19,7 @@ constexpr Kernel kSumSquaresRows{
         },
     .cost =
         [](const PhaseBlock& block) { return kernels::sum_squares_rows_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 constexpr Kernel kNormalize{
@@ -30,6 +31,7 @@ constexpr Kernel kNormalize{
           });
         },
     .cost = [](const PhaseBlock& block) { return kernels::normalize_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 constexpr Kernel kNormDot{
@@ -40,6 +42,7 @@ constexpr Kernel kNormDot{
                         [](const auto& call) { kernels::norm_dot(call.in(0), call.in(1), call.in(2), call.out(0)); });
         },
     .cost = [](const PhaseBlock& block) { return kernels::norm_dot_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 constexpr Kernel kNormGrad{
@@ -52,6 +55,7 @@ constexpr Kernel kNormGrad{
           });
         },
     .cost = [](const PhaseBlock& block) { return kernels::norm_grad_cost(block.shape(0), block.element_size()); },
+    .strips = true,
 };
 
 void differentiate_rms_norm(Gradients& gradients, const Operation& forward, ArrayId dy) {

@@ -12,9 +12,10 @@ namespace shardline {
 /// along each index of the operation; kernels with positions or ids read it. Results must have
 /// their local shapes already. A result may share storage with an operand if the kernel allows it
 /// (adamw). Elements are f32 or f64, like the first result; an einsum may read bf16 operands into
-/// an f32 result, and a cast changes the type. It knows no rank. Throws Error if dtypes or shapes do not fit.
+/// an f32 result, and a cast changes the type. It knows no rank. `continues`: see PhaseBlock. Throws Error if dtypes or
+/// shapes do not fit.
 void run_phase(const Program& program, const Operation& op, std::size_t phase, const std::vector<Range>& ranges,
-               const std::vector<const Tensor*>& operands, const std::vector<Tensor*>& results);
+               const std::vector<const Tensor*>& operands, const std::vector<Tensor*>& results, bool continues = false);
 
 /// FLOPs and bytes of that call.
 kernels::Cost phase_cost(const Program& program, const Operation& op, std::size_t phase,

@@ -34,6 +34,7 @@ constexpr Kernel kSquaredErrorGrad{
           return kernels::squared_error_grad_cost(block.elements(0), block.element_size());
         },
     .in_place = {0},
+    .strips = true,
 };
 
 /// The error is symmetric in its operands, and so is its derivative.

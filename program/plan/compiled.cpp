@@ -1,8 +1,13 @@
 #include "program/plan/compiled.h"
 
+#include <fmt/ranges.h>
+
+#include <string>
 #include <utility>
 
+#include "program/ir/program_hash.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 
 namespace shardline {
 
@@ -39,7 +44,7 @@ const roofline::Hardware& Compiled::predictions() const {
 }
 
 const std::vector<StepEstimate>& Compiled::estimates() const {
-  if (!estimates_) estimates_ = estimate(program_, predictions());
+  if (!estimates_) estimates_ = estimate(program_, predictions(), liveness().strip_steps());
   return *estimates_;
 }
 
@@ -54,6 +59,18 @@ void Compiled::amend_estimates(const std::function<void(std::vector<StepEstimate
 const ScheduledTime& Compiled::time() const {
   if (!time_) time_ = scheduled_time(program_, schedule(), estimates(), predictions());
   return *time_;
+}
+
+std::uint64_t hash_of(const Compiled& compiled) {
+  const ProgramSchedule& schedule = compiled.schedule();
+  std::string text = fmt::format("{} panels of {}, {}; strips of {};", hash_of(compiled.program()),
+                                 schedule.panel.value, schedule.cuts, schedule.strip_bytes);
+  for (const Action& action : schedule.actions) {
+    text += fmt::format("{} {} {} {};", static_cast<int>(action.kind), action.polls, action.uniform,
+                        fmt::join(action.steps, " "));
+  }
+  for (const auto& [step, fusion] : schedule.alone) text += fmt::format("{} alone;", step);
+  return hash_of(text);
 }
 
 std::shared_ptr<Compiled> compile(RankProgram program, CompileOptions options) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -69,6 +70,9 @@ class Compiled {
   mutable std::optional<std::vector<StepEstimate>> estimates_;
   mutable std::optional<ScheduledTime> time_;
 };
+
+/// A hash over the program and its schedule. It shows whether two ranks derived different ones.
+std::uint64_t hash_of(const Compiled& compiled);
 
 /// The step from planning to running. Code that chooses or rewrites rank programs runs before it. A
 /// program that will run has passed check(), or its micro-batch has; one only priced need not.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "program/plan/sweeps.h"
+
 namespace shardline {
 
 Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
@@ -10,7 +12,8 @@ Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
       readers_(program.versions.size()),
       kept_(program.versions.size(), false),
       state_(program.versions.size(), false),
-      freed_(schedule.actions.size()) {
+      freed_(schedule.actions.size()),
+      passes_(program.versions.size(), false) {
   std::vector<int> last_touch(program.versions.size(), -1);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const auto touch = [&, end = schedule.ends[i]](VersionId v) {
@@ -33,6 +36,41 @@ Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
       freed_[static_cast<std::size_t>(last_touch[v])].push_back(static_cast<VersionId>(v));
     }
   }
+  find_passing();
+}
+
+void Liveness::find_passing() {
+  for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
+    const Action& action = schedule_.actions[i];
+    if (action.kind != ActionKind::sweep) continue;
+    const Strips strips(program_, action.steps, schedule_.strip_bytes, 0);
+    for (const int number : action.steps) {
+      const std::vector<VersionId>& results = program_.steps[static_cast<std::size_t>(number)].results;
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        const std::vector<VersionId>& freed = freed_[i];
+        const bool ends_here = std::find(freed.begin(), freed.end(), results[k]) != freed.end();
+        if (ends_here && strips.cuts(results[k]) && storage_taken(number, k) < 0) {
+          passes_[static_cast<std::size_t>(results[k])] = true;
+        }
+      }
+    }
+  }
+}
+
+std::vector<StripSteps> Liveness::strip_steps() const {
+  std::vector<StripSteps> sweeps;
+  for (const Action& action : schedule_.actions) {
+    if (action.kind != ActionKind::sweep) continue;
+    StripSteps& sweep = sweeps.emplace_back();
+    sweep.steps = action.steps;
+    sweep.strip = Strips(program_, action.steps, schedule_.strip_bytes, 0).strip_bytes();
+    for (const int number : action.steps) {
+      for (const VersionId v : program_.steps[static_cast<std::size_t>(number)].results) {
+        if (passes(v)) sweep.passing.push_back(v);
+      }
+    }
+  }
+  return sweeps;
 }
 
 /// True if every other reader of `v` has ended before step `number` begins.
@@ -65,9 +103,20 @@ Bytes Liveness::peak(Index rank, const Counted& counted) const {
 }
 
 std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const {
+  std::map<VersionId, double> strip_of;  // bytes, by version that passes
+  for (const Action& action : schedule_.actions) {
+    if (action.kind != ActionKind::sweep) continue;
+    const Strips strips(program_, action.steps, schedule_.strip_bytes, rank);
+    for (const int number : action.steps) {
+      for (const VersionId v : program_.steps[static_cast<std::size_t>(number)].results) {
+        if (passes(v)) strip_of[v] = strips.part(local_bytes(program_, v, rank)).value;
+      }
+    }
+  }
   const auto bytes = [&](VersionId v) {
     if (counted && !counted(v)) return 0.0;
-    return local_bytes(program_, v, rank).value;
+    const auto strip = strip_of.find(v);
+    return strip == strip_of.end() ? local_bytes(program_, v, rank).value : strip->second;
   };
   const auto bundled = [&](const Action& action) {  // the buffer of arrays that travel as one
     std::vector<VersionId> together;

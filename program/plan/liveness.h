@@ -6,6 +6,7 @@
 
 #include "program/ir/rank_program.h"
 #include "program/plan/schedule.h"
+#include "program/price/reuse.h"
 #include "runtime/base/units.h"
 
 namespace shardline {
@@ -24,6 +25,13 @@ class Liveness {
   /// It is used for the parameter and moments of adamw, and for the array of an all_reduce.
   VersionId storage_taken(int number, std::size_t result) const;
 
+  /// True if only the steps of one sweep touch the version. Then it never exists whole: all strips use the memory of
+  /// the largest one.
+  bool passes(VersionId v) const { return passes_[static_cast<std::size_t>(v)]; }
+
+  /// The sweeps of the schedule, as prices need them.
+  std::vector<StripSteps> strip_steps() const;
+
   /// Selects the versions to count; empty: all.
   using Counted = std::function<bool(VersionId)>;
 
@@ -37,6 +45,7 @@ class Liveness {
 
  private:
   bool replaceable(VersionId v, int number) const;
+  void find_passing();
 
   const RankProgram& program_;
   const ProgramSchedule& schedule_;
@@ -44,6 +53,7 @@ class Liveness {
   std::vector<bool> kept_;                     ///< by version
   std::vector<bool> state_;                    ///< by version: an input that an update replaces
   std::vector<std::vector<VersionId>> freed_;  ///< by action
+  std::vector<bool> passes_;                   ///< by version
 };
 
 }  // namespace shardline

@@ -8,6 +8,7 @@
 
 #include "program/plan/choose_fusions.h"
 #include "program/plan/flight_rules.h"
+#include "program/plan/sweeps.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -57,8 +58,10 @@ class Scheduler {
     }
     while (!pending_.empty()) flush(pending_.begin()->second.front());
     while (!in_flight_.empty()) wait_for(in_flight_.front().front());
+    if (options_.strip_bytes > 0) actions_ = join_sweeps(program_, actions_, options_.strip_bytes);
     ProgramSchedule schedule = completed(std::move(actions_), number_.size(), panel_of(options_, hardware_));
     schedule.cuts = cuts();
+    schedule.strip_bytes = options_.strip_bytes;
     schedule.alone = std::move(alone_);
     for (const auto& [computation, fusion] : fusions_) {
       schedule.fusions[schedule.begins[static_cast<std::size_t>(computation)]] = fusion;

@@ -18,6 +18,7 @@ enum class ActionKind : std::uint8_t {
   start,  ///< begin one collective, or several all_reduces as one, and leave it in flight
   wait,   ///< end the steps of an earlier `start`
   fuse,   ///< a collective matmul: a collective and the computation next to it, in order
+  sweep,  ///< elementwise computations, in order, strip by strip (see Strips)
 };
 
 struct Action {
@@ -43,12 +44,25 @@ struct ProgramSchedule {
   /// By step: products that run in the panels of a fusion, in its order, without the collective. What they gather is
   /// there already.
   std::map<int, Fusion> alone = {};
+  Index strip_bytes = 0;  ///< what a strip of a sweep takes, see Strips
 };
 
+/// The kind of the action that begins the step.
+inline ActionKind kind_of(const ProgramSchedule& schedule, std::size_t step) {
+  return schedule.actions[static_cast<std::size_t>(schedule.begins[step])].kind;
+}
 /// True if the step is half of a collective matmul.
 inline bool is_fused(const ProgramSchedule& schedule, std::size_t step) {
-  return schedule.actions[static_cast<std::size_t>(schedule.begins[step])].kind == ActionKind::fuse;
+  return kind_of(schedule, step) == ActionKind::fuse;
 }
+/// True if the step runs strip by strip, together with others.
+inline bool is_swept(const ProgramSchedule& schedule, std::size_t step) {
+  return kind_of(schedule, step) == ActionKind::sweep;
+}
+
+/// What the arrays of a sweep have in one strip, all together: this much stays in the L2 cache of any current core, and
+/// a call of a kernel takes far longer than its start.
+inline constexpr Index kStripBytes = Index{256} << 10;
 
 /// How freely a program may be scheduled.
 struct ScheduleOptions {
@@ -63,6 +77,9 @@ struct ScheduleOptions {
   /// Which collectives beside a matrix product are fused with it: none, those with a better price,
   /// or all possible.
   enum class Fuse : std::uint8_t { never, priced, always } fuse = Fuse::priced;
+  /// Elementwise steps that follow each other run strip by strip, in strips of about so many bytes. 0: one after the
+  /// other. It changes no bit.
+  Index strip_bytes = kStripBytes;
   /// Work between two polls of a product beside collectives. None: as much as takes a fixed time by the prices.
   std::optional<Flops> panel = {};
 };
@@ -78,9 +95,10 @@ ProgramSchedule in_order(const RankProgram& program);
 /// Starts gathers of parameters early. Ends reductions where a step first reads their results.
 /// Starts to receive from another stage one region early, and waits for a send when two later ones to the same stage
 /// start.
-/// Bundles small all_reduces. Fuses collectives with matrix products. `options` and the prices of
-/// `hardware` decide. They must be equal on all ranks and in every run, because fusions decide the order of sums.
-/// `fusions` are those of the program from which this one was made; without them choose_fusions() decides.
+/// Bundles small all_reduces. Fuses collectives with matrix products, and joins elementwise steps to sweeps. `options`
+/// and the prices of `hardware` decide. They must be equal on all ranks and in every run, because fusions decide the
+/// order of sums. `fusions` are those of the program from which this one was made; without them choose_fusions()
+/// decides.
 ProgramSchedule schedule(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
                          const std::optional<Fusions>& fusions = {});
 

@@ -34,6 +34,13 @@ class Timeline {
         case ActionKind::fuse:
           fuse(action.steps[0], action.steps[1], schedule.panel);
           break;
+        case ActionKind::sweep:
+          for (const int number : action.steps) {
+            const Seconds before = now_;
+            run(number, schedule.cuts);
+            taken(number) += now_ - before;
+          }
+          continue;
       }
       if (action.kind != ActionKind::fuse) taken(action.steps[0]) += now_ - begin;
     }

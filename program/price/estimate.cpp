@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "program/ops/run_phase.h"
 #include "program/price/reuse.h"
@@ -46,10 +47,11 @@ class Estimator {
       : program_(program), hardware_(hardware), memo_(memo) {}
 
   /// `distances`: bytes touched since the last use of the memory of each operand and result. Empty:
-  /// the step itself used it last.
-  StepEstimate operator()(const Step& step, const std::vector<Bytes>& distances) const {
+  /// the step itself used it last. `strip`: the bytes that a step of a sweep touches at a time.
+  StepEstimate operator()(const Step& step, const std::vector<Bytes>& distances,
+                          const std::optional<Bytes>& strip = {}) const {
     if (changes_stage(step.kind)) return move(step);
-    return step.kind == StepKind::compute ? computation(step, distances) : conversion(step, distances);
+    return step.kind == StepKind::compute ? computation(step, distances, strip) : conversion(step, distances);
   }
 
  private:
@@ -58,8 +60,10 @@ class Estimator {
   Bytes bytes(VersionId v) const { return local_bytes(program_, v, 0); }
 
   /// `bytes`: each operand, then each result.
-  static std::vector<roofline::Touch> touches(const std::vector<Bytes>& bytes, const std::vector<Bytes>& distances) {
-    const Bytes all = std::accumulate(bytes.begin(), bytes.end(), Bytes());
+  static std::vector<roofline::Touch> touches(const std::vector<Bytes>& bytes, const std::vector<Bytes>& distances,
+                                              const std::optional<Bytes>& strip = {}) {
+    const Bytes whole = std::accumulate(bytes.begin(), bytes.end(), Bytes());
+    const Bytes all = strip ? std::min(whole, *strip) : whole;
     std::vector<roofline::Touch> touches;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       touches.push_back({bytes[i], i < distances.size() ? std::max(all, distances[i]) : all});
@@ -74,13 +78,14 @@ class Estimator {
     return all;
   }
 
-  StepEstimate computation(const Step& step, const std::vector<Bytes>& distances) const {
+  StepEstimate computation(const Step& step, const std::vector<Bytes>& distances,
+                           const std::optional<Bytes>& strip) const {
     const std::vector<Range> ranges = index_ranges(program_, step, 0);
     const Phase& phase = program_.phase_of(step);
     roofline::Work work = product_of(phase, ranges);
     work.cost = phase_cost(program_.program, program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges);
     work.kernel = phase.kernel->name;
-    work.touches = touches(bytes_of_arrays(step), distances);
+    work.touches = touches(bytes_of_arrays(step), distances, strip);
     add_widening(step, phase, work);
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
   }
@@ -139,13 +144,20 @@ class Estimator {
 
 }  // namespace
 
-std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware) {
+std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware,
+                                   const std::vector<StripSteps>& sweeps) {
   const Estimator estimator(program, hardware, nullptr);
   const std::vector<std::vector<Bytes>> distances = hardware.caches.empty()  // then they do not matter
                                                         ? std::vector<std::vector<Bytes>>(program.steps.size())
-                                                        : reuse_distances(program);
+                                                        : reuse_distances(program, sweeps);
+  std::vector<std::optional<Bytes>> strips(program.steps.size());
+  for (const StripSteps& sweep : sweeps) {
+    for (const int step : sweep.steps) strips[static_cast<std::size_t>(step)] = sweep.strip;
+  }
   std::vector<StepEstimate> result;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) result.push_back(estimator(program.steps[i], distances[i]));
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    result.push_back(estimator(program.steps[i], distances[i], strips[i]));
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "program/ir/rank_program.h"
+#include "program/price/reuse.h"
 #include "program/price/wire.h"
 #include "roofline/price/hardware.h"
 
@@ -19,9 +20,10 @@ struct StepEstimate {
 };
 
 /// Prices every step for rank 0, which has the largest blocks. The program runs again and again;
-/// reuse_distances() tells what the caches still hold. Needs no MPI. Throws Error if a moving axis
-/// has no link in `hardware`.
-std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware);
+/// reuse_distances() tells what the caches still hold. `sweeps`: steps that run strip by strip. Needs no MPI. Throws
+/// Error if a moving axis has no link in `hardware`.
+std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::Hardware& hardware,
+                                   const std::vector<StripSteps>& sweeps = {});
 
 /// The price of one step alone. Its arrays are where repeated runs of this step leave them. `memo`:
 /// see moved().

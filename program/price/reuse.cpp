@@ -1,13 +1,19 @@
 #include "program/price/reuse.h"
 
 #include <map>
+#include <set>
 
 namespace shardline {
 namespace {
 
 class Walk {
  public:
-  Walk(const RankProgram& program) : program_(program) {
+  Walk(const RankProgram& program, const std::vector<StripSteps>& sweeps)
+      : program_(program), sweep_of_(program.steps.size(), nullptr) {
+    for (const StripSteps& sweep : sweeps) {
+      for (const int step : sweep.steps) sweep_of_[static_cast<std::size_t>(step)] = &sweep;
+      passing_.insert(sweep.passing.begin(), sweep.passing.end());
+    }
     for (std::size_t v = 0; v < program.versions.size(); ++v) places_.push_back(static_cast<VersionId>(v));
     for (const auto& [before, after] : program.program.updates) {
       places_[static_cast<std::size_t>(program.finals.at(after))] = program.inputs.at(before);
@@ -17,20 +23,38 @@ class Walk {
 
   std::vector<std::vector<Bytes>> run() {
     std::vector<std::vector<Bytes>> distances;
+    current_ = nullptr;
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
       const Step& step = program_.steps[i];
       std::vector<Bytes> of_step;
       for (const VersionId v : step.operands) of_step.push_back(distance(v));
-      for (const VersionId v : step.results) of_step.push_back(distance_of_room(v));
+      for (const VersionId v : step.results) {
+        of_step.push_back(passing_.contains(v) ? sweep_of_[i]->strip : distance_of_room(v));
+      }
       distances.push_back(std::move(of_step));
+      if (sweep_of_[i] != nullptr) stay_near(step, *sweep_of_[i], distances.back());
       for (const VersionId v : step.operands) touch(v);
       for (const VersionId v : step.results) touch(v);
-      for (const VersionId v : last_read_[i]) freed_[bytes(v)].push_back(last_.at(place(v)));
+      for (const VersionId v : last_read_[i]) {
+        if (!passing_.contains(v)) freed_[bytes(v)].push_back(last_.at(place(v)));
+      }
     }
     return distances;
   }
 
  private:
+  /// Shortens the distances of arrays that the sweep has touched.
+  void stay_near(const Step& step, const StripSteps& sweep, std::vector<Bytes>& distances) {
+    if (current_ != &sweep) near_.clear();
+    current_ = &sweep;
+    std::vector<VersionId> arrays = step.operands;
+    arrays.insert(arrays.end(), step.results.begin(), step.results.end());
+    for (std::size_t k = 0; k < arrays.size(); ++k) {
+      if (near_.contains(arrays[k])) distances[k] = sweep.strip;
+    }
+    near_.insert(arrays.begin(), arrays.end());
+  }
+
   /// Updated state lies where the next run finds it.
   VersionId place(VersionId v) const { return places_[static_cast<std::size_t>(v)]; }
 
@@ -75,13 +99,17 @@ class Walk {
   std::map<VersionId, Bytes> last_;                ///< by place: bytes touched before its last use
   std::vector<std::vector<VersionId>> last_read_;  ///< by step
   std::map<Bytes, std::vector<Bytes>> freed_;      ///< by size: the last use of free memory
+  std::vector<const StripSteps*> sweep_of_;        ///< by step; null: in none
+  std::set<VersionId> passing_;                    ///< versions that never exist whole
+  const StripSteps* current_ = nullptr;            ///< the last sweep that was walked
+  std::set<VersionId> near_;                       ///< arrays of which it has just used a strip
   Bytes touched_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program) {
-  Walk walk(program);
+std::vector<std::vector<Bytes>> reuse_distances(const RankProgram& program, const std::vector<StripSteps>& sweeps) {
+  Walk walk(program, sweeps);
   walk.run();  // the state after the run before
   return walk.run();
 }

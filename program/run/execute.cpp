@@ -1,7 +1,5 @@
 #include "program/run/execute.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -9,32 +7,16 @@
 #include "collectives/all_reduce.h"
 #include "collectives/move.h"
 #include "collectives/shared/arena.h"
-#include "program/ir/print.h"
-#include "program/ir/program_hash.h"
 #include "program/ops/run_phase.h"
 #include "program/plan/bundle.h"
 #include "program/run/conversion_run.h"
 #include "program/run/fused_run.h"
 #include "program/run/panel_run.h"
+#include "program/run/step_labels.h"
 #include "runtime/base/check.h"
-#include "runtime/base/hash.h"
 #include "runtime/host/interrupt.h"
 
 namespace shardline {
-namespace {
-
-/// A hash over the program and its schedule. It shows whether two ranks derived different ones.
-std::uint64_t program_hash(const RankProgram& program, const ProgramSchedule& schedule) {
-  std::string text = fmt::format("{} panels of {}, {};", hash_of(program), schedule.panel.value, schedule.cuts);
-  for (const Action& action : schedule.actions) {
-    text += fmt::format("{} {} {} {};", static_cast<int>(action.kind), action.polls, action.uniform,
-                        fmt::join(action.steps, " "));
-  }
-  for (const auto& [step, fusion] : schedule.alone) text += fmt::format("{} alone;", step);
-  return hash_of(text);
-}
-
-}  // namespace
 
 Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine& engine)
     : Executor(std::move(compiled), engine, nullptr, nullptr) {}
@@ -54,7 +36,8 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
       stages_(stages),
       rank_(engine.mesh().rank()),
       values_(program_.versions.size()),
-      prepared_(prepare_steps(*compiled_, rank_, values_)) {
+      prepared_(prepare_steps(*compiled_, rank_, values_)),
+      sweeps_(prepare_sweeps(*compiled_, rank_, prepared_)) {
   SHARDLINE_CHECK(engine.mesh().axes() == program_.mesh, "a program for mesh {} on mesh {}", program_.mesh.to_string(),
                   engine.mesh().axes().to_string());
   check_place();
@@ -65,7 +48,7 @@ Executor::Executor(std::shared_ptr<const Compiled> compiled, collectives::Engine
     if (!bound.contains(input)) given_.push_back(input);
   }
   compare_ranks();
-  describe();
+  for (Label& label : step_labels(*compiled_)) trace_.describe(std::move(label));
   align();
   take_arena();
 }
@@ -112,31 +95,11 @@ Tensor Executor::in_arena(VersionId input, Tensor block) {
 
 void Executor::compare_ranks() const {
   const mpi::Communicator& comm = engine_.mesh().comm();
-  const std::uint64_t hash = program_hash(program_, schedule_);
+  const std::uint64_t hash = hash_of(*compiled_);
   const std::string mine(reinterpret_cast<const char*>(&hash), sizeof hash);
   const double differs = comm.broadcast(mine, 0) == mine ? 0 : 1;
   SHARDLINE_CHECK(comm.max(differs) == 0, "the ranks derived different programs (rank {} {} rank 0)", rank_,
                   differs > 0 ? "differs from" : "agrees with");
-}
-
-void Executor::describe() {
-  for (std::size_t i = 0; i < program_.steps.size(); ++i) {
-    const Step& step = program_.steps[i];
-    const StepEstimate e = compiled_->predicts() ? compiled_->estimates()[i] : StepEstimate{};
-    trace_.describe({.name = to_string(program_, step),
-                     .kind = kind_name(program_, step),
-                     .axes = step.axes,
-                     .limiter = std::string(roofline::name_of(e.price.limiter)),
-                     .communicates = communicates(step.kind) || changes_stage(step.kind),
-                     .fused = is_fused(schedule_, i),
-                     .bytes = e.bytes,
-                     .wire_bytes = e.wire_bytes,
-                     .flops = e.flops,
-                     .predicted = e.price.time,
-                     .math = e.price.math,
-                     .memory = e.price.memory,
-                     .comms = e.price.comms});
-  }
 }
 
 void Executor::set(ArrayId input, Tensor block) {
@@ -229,6 +192,9 @@ void Executor::run_action(int number) {
       break;
     case ActionKind::fuse:
       fuse(action, number);
+      break;
+    case ActionKind::sweep:
+      sweep(action, number);
       break;
   }
   if (recording_ != nullptr) recording_->sample_memory();
@@ -376,6 +342,21 @@ void Executor::fuse(const Action& action, int number) {
   Seconds computed = begin;
   for (const TimeRange& panel : times.computing) computed += length(panel);
   record({.label = fusion.computation, .begin = begin, .end = computed}, std::move(times.computing));
+}
+
+/// The spans of the steps lie one after another, each as long as its step took in all strips.
+void Executor::sweep(const Action& action, int number) {
+  Seconds begin = now();
+  for (const int s : action.steps) make_results(s);
+  Seconds first = now() - begin;
+  const SweepRun::Times times = sweeps_.at(number).run(action.polls);
+  served_ += times.polling;
+  for (std::size_t i = 0; i < action.steps.size(); ++i) {
+    const Seconds end = begin + first + times.steps[i];
+    record({.label = action.steps[i], .begin = begin, .end = end});
+    begin = end;
+    first = Seconds();
+  }
 }
 
 /// Makes storage for the results of a step: new storage, or that of an operand that is no longer

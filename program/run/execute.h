@@ -12,6 +12,7 @@
 #include "program/run/prepared_step.h"
 #include "program/run/stage_ranks.h"
 #include "program/run/state.h"
+#include "program/run/sweep_run.h"
 #include "runtime/layout/tensor.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"
@@ -58,7 +59,8 @@ class Executor {
   /// One label per step, and one span per step and run. The span of a collective goes from this
   /// rank's entry to its exit. In flight: from its start until the rank saw its end. It is exposed
   /// while the rank waited for it, and while it started and polled collectives since the last wait.
-  /// The span of a computation beside collectives counts only the time of computing. Clocks are
+  /// The span of a computation beside collectives counts only the time of computing. In a sweep the spans of the steps
+  /// lie one after another, each as long as its step took in all strips. Clocks are
   /// compared in the constructor and in align().
   const Trace& trace() const { return trace_; }
   /// Collective over the mesh: compares the ranks' clocks again, those of all stages. So the drift over the spans since
@@ -81,7 +83,6 @@ class Executor {
   void check_place() const;
   const BoundInput* find_bound(ArrayId array) const;
   void take_state();
-  void describe();
   void compare_ranks() const;
   void take_arena();
   Tensor in_arena(VersionId input, Tensor block);
@@ -94,6 +95,7 @@ class Executor {
   Flight start_bundle(const std::vector<int>& steps, int action);
   Flight start_move(int number);
   void fuse(const Action& action, int number);
+  void sweep(const Action& action, int number);
   void record_messages(Recording* recording);
   void enter(int label);
   void record(const Span& span, std::vector<TimeRange> parts = {});
@@ -119,6 +121,7 @@ class Executor {
   std::optional<Tensor> arena_;         ///< memory for the places of plan_
   std::vector<Tensor> values_;          ///< by version
   std::vector<PreparedStep> prepared_;  ///< by step
+  std::map<int, SweepRun> sweeps_;      ///< by action
   std::map<int, Flight> flights_;       ///< by their first step
   Seconds served_;                      ///< time on collectives in flight since the last wait
   std::map<ArrayId, bool> set_;

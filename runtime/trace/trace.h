@@ -19,6 +19,7 @@ struct Label {
   std::string limiter{};  ///< the predicted bottleneck
   bool communicates = false;
   bool fused = false;  ///< runs fused with its neighbour, panel by panel
+  bool swept = false;  ///< runs together with its neighbours, strip by strip
   Bytes bytes{};       ///< memory or buffer bytes that the operation touches
   Bytes wire_bytes{};  ///< bytes leaving the busiest rank in its busiest direction
   Flops flops{};

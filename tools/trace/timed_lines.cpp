@@ -28,7 +28,10 @@ std::vector<std::string> timed_lines(const std::vector<TimedStep>& steps) {
     lines.push_back(fmt::format("{:<{}} {:>9} {:>12} {:>10} {:>10} {:>10} {:>6.2f}  {}{}", label.name, width,
                                 to_string(label.wire_bytes), to_string(label.flops), to_string(measured.median),
                                 to_string(mean_exposed(measured)), to_string(label.predicted), ratio(step),
-                                label.limiter, label.fused ? ", fused" : ""));
+                                label.limiter,
+                                label.fused   ? ", fused"
+                                : label.swept ? ", swept"
+                                              : ""));
   }
   return lines;
 }
@@ -48,7 +51,8 @@ Json operation_json(const TimedStep& step) {
           {"t_memory_s", label.memory.value},
           {"t_comms_s", label.comms.value},
           {"limiter", label.limiter},
-          {"fused", label.fused}};
+          {"fused", label.fused},
+          {"swept", label.swept}};
 }
 
 }  // namespace shardline::tools

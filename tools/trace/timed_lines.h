@@ -16,7 +16,7 @@ std::vector<std::string> timed_lines(const std::vector<TimedStep>& steps);
 double ratio(const TimedStep& step);
 
 /// An operation of a record: {text, kind, axis, bytes, wire_bytes, flops, predicted_s, measured_s, exposed_s, t_math_s,
-/// t_memory_s, t_comms_s, limiter, fused}, of one run.
+/// t_memory_s, t_comms_s, limiter, fused, swept}, of one run.
 Json operation_json(const TimedStep& step);
 
 }  // namespace shardline::tools

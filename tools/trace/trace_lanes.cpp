@@ -241,6 +241,7 @@ class Telling {
       arguments["exposed_us"] = microseconds(span.exposed * span.together);
     }
     if (what.fused) arguments["fused"] = true;
+    if (what.swept) arguments["swept"] = true;
     if (labels.size() > 1) {
       for (const Label* each : labels) arguments["operations"].push_back(each->name);
     }

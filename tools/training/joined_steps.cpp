@@ -18,6 +18,7 @@ Json json_of_step(const Label& label, const Measured& measured) {
           label.limiter,
           label.communicates,
           label.fused,
+          label.swept,
           label.bytes.value,
           label.wire_bytes.value,
           label.flops.value,
@@ -40,20 +41,21 @@ std::pair<Label, Measured> step_of_json(const Json& json, const std::vector<Inde
               .limiter = json[3],
               .communicates = json[4],
               .fused = json[5],
-              .bytes = Bytes(json[6]),
-              .wire_bytes = Bytes(json[7]),
-              .flops = Flops(json[8]),
-              .predicted = Seconds(json[9]),
-              .math = Seconds(json[10]),
-              .memory = Seconds(json[11]),
-              .comms = Seconds(json[12])};
-  Measured measured{.count = json[13],
-                    .total = Seconds(json[14]),
-                    .median = Seconds(json[15]),
-                    .exposed = Seconds(json[16]),
+              .swept = json[6],
+              .bytes = Bytes(json[7]),
+              .wire_bytes = Bytes(json[8]),
+              .flops = Flops(json[9]),
+              .predicted = Seconds(json[10]),
+              .math = Seconds(json[11]),
+              .memory = Seconds(json[12]),
+              .comms = Seconds(json[13])};
+  Measured measured{.count = json[14],
+                    .total = Seconds(json[15]),
+                    .median = Seconds(json[16]),
+                    .exposed = Seconds(json[17]),
                     .of_rank = std::vector<Seconds>(static_cast<std::size_t>(all))};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    measured.of_rank[static_cast<std::size_t>(ranks[i])] = Seconds(json[17][i]);
+    measured.of_rank[static_cast<std::size_t>(ranks[i])] = Seconds(json[18][i]);
   }
   return {std::move(label), std::move(measured)};
 }

@@ -39,7 +39,7 @@ struct WaitPlace {
 std::vector<WaitPlace> wait_places(const ProgramSchedule& schedule, const TasksOfSteps& task_of) {
   std::vector<WaitPlace> places(schedule.begins.size());
   const auto keeper = [&](const Action& action) {
-    const bool keeps = action.kind == ActionKind::run || action.kind == ActionKind::fuse;
+    const bool keeps = action.kind != ActionKind::start && action.kind != ActionKind::wait;
     return keeps && task_of.stays(action.steps.back());
   };
   std::optional<std::size_t> before;

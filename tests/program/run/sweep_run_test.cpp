@@ -1,0 +1,92 @@
+// What a kernel gets in a sweep: the right part of every array, and the right positions.
+#include "program/run/sweep_run.h"
+
+#include <gtest/gtest.h>
+
+#include "program/ops/builder.h"
+#include "program/partition/check.h"
+#include "program/partition/partition.h"
+#include "program/run/execute.h"
+#include "runtime/mesh/dist_tensor.h"
+#include "runtime/mpi/communicator.h"
+#include "tests/program/prices.h"
+
+namespace shardline {
+namespace {
+
+/// y = 10 x + the position of the row in the whole array.
+constexpr Kernel kPlace{
+    .name = "place",
+    .run =
+        [](const PhaseBlock& block, const KernelArrays& arrays) {
+          const View<const double> x = arrays.operands[0]->view<double>();
+          const View<double> y = arrays.results[0]->view<double>();
+          const Range b = block.range("B"), t = block.range("T");
+          const Index d = block.range("D").size();
+          ASSERT_EQ(x.shape, (Shape{b.size(), t.size(), d}));
+          for (Index i = 0; i < x.size(); ++i) {
+            const Index row = i / d;
+            const Index position = (b.begin + row / t.size()) * block.operation.extents[1] + t.begin + row % t.size();
+            y[i] = 10 * x[i] + static_cast<double>(position);
+          }
+        },
+    .cost = [](const PhaseBlock&) { return kernels::Cost{}; },
+    .strips = true,
+};
+
+ArrayId place(Program& p, const std::string& name, ArrayId x) {
+  const ArrayId y = add_like(p, name, x);
+  Builder(p, "place").phase(kPlace, {x}, {y}).append({x}, {y});
+  return y;
+}
+
+class SweepRunTest : public testing::Test {
+ protected:
+  Mesh mesh_{AbstractMesh({{"X", mpi::Communicator::world().size()}}), mpi::Communicator::world()};
+  collectives::Engine engine_{mesh_};
+
+  /// z = place(place(x)) with T split over all ranks.
+  void expect_places(Index tokens, Index strip_bytes) {
+    Program p;
+    p.dtype = DType::f64;
+    p.sizes = {{"B", 3}, {"T", tokens}, {"D", 2}};
+    const ArrayId x = p.add_input("x", {"B", "T", "D"}, Role::activation);
+    const ArrayId z = place(p, "z", place(p, "y", x));
+    p.outputs = {z};
+    const Sharding split{.dims = {{}, {"X"}, {}}, .unreduced = {}};
+    const RankProgram program =
+        partition(p, mesh_.axes(), {.layouts = {{x, split}, {z, split}}, .work = {{"X", {"T"}}}, .policy = {}});
+    const auto compiled =
+        compile(program, {.scheduling = {{.strip_bytes = strip_bytes}}, .prices = bandwidth_bound(mesh_.axes())});
+    ASSERT_EQ(compiled->schedule().actions.size(), 1U);
+    EXPECT_EQ(compiled->schedule().actions[0].kind, ActionKind::sweep);
+    Executor executor(compiled, engine_);
+    const ArraySpec spec{
+        .name = "x", .dims = {"B", "T", "D"}, .shape = {3, tokens, 2}, .sharding = split, .dtype = DType::f64};
+    executor.set(x, DistTensor::make(mesh_, spec, [](Index i) { return static_cast<double>(i); }).local());
+    executor.run();
+    ASSERT_EQ(executor.trace().spans().size(), 2U);
+    EXPECT_LE(executor.trace().spans()[0].end, executor.trace().spans()[1].begin);
+    const Tensor expected = DistTensor::make(mesh_, spec, [](Index i) {
+                              const auto position = static_cast<double>(i / 2);
+                              return 10 * (10 * static_cast<double>(i) + position) + position;
+                            }).local();
+    const Tensor& got = executor.get(z);
+    ASSERT_EQ(got.shape(), expected.shape());
+    for (Index i = 0; i < got.size(); ++i) EXPECT_EQ(got.view<double>()[i], expected.view<double>()[i]) << i;
+  }
+};
+
+/// Uneven and empty blocks, strips of one row, of some rows, of whole sequences.
+TEST_F(SweepRunTest, KernelsGetTheirPartAndItsPositions) {
+  for (const Index tokens : {1, 2, 5, 9}) {
+    for (const Index strip_bytes : {1, 100, 150, 250}) {
+      if (strip_bytes > 100 && tokens < 9) continue;  // it would be one strip on some meshes
+      SCOPED_TRACE(fmt::format("T = {}, strips of {}", tokens, strip_bytes));
+      expect_places(tokens, strip_bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardline

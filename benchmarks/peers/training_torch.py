@@ -14,8 +14,9 @@ import subprocess
 import sys
 import time
 
-# The ends of the names of the parameters that AdamW does not decay, as in models/architecture/training_step.cpp: norms.
-WITHOUT_DECAY = ("norm.weight",)
+# The ends of the names of the parameters that AdamW does not decay, as in models/architecture/training_step.cpp: norms and
+# the embedding.
+WITHOUT_DECAY = ("norm.weight", "embed_tokens.weight")
 BETAS, EPSILON, WEIGHT_DECAY, CLIP_NORM = (0.9, 0.95), 1e-8, 0.1, 1.0
 
 

@@ -42,7 +42,7 @@ const std::vector<std::vector<Choice>>& factors() {
        {"bundles=all", [](ParityLayout& l) { l.schedule.bundle_bytes = Index{1} << 30; }}},
       {{"", usual},
        {"sweeps=off", [](ParityLayout& l) { l.schedule.strip_bytes = 0; }},
-       {"sweeps=tiny", [](ParityLayout& l) { l.schedule.strip_bytes = 64; }}},
+       {"sweeps=tiny", [](ParityLayout& l) { l.schedule.strip_bytes = 1; }}},
       {{"", usual}, {"panels=tiny", [](ParityLayout& l) { l.schedule.panel = Flops(2000); }}},
       {{"", usual},
        {"micro-batches=2", [](ParityLayout& l) { l.form.micro_batches = 2; }},

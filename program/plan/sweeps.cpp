@@ -6,6 +6,10 @@
 namespace shardline {
 namespace {
 
+/// A sweep has more bytes than so many strips: 32 MiB with strips of 256 KiB. What is smaller stays in the outer caches
+/// of most machines, where the calls for single strips cost more than they gain.
+constexpr Index kLeastStrips = 128;
+
 const std::vector<std::string>& dims_of(const RankProgram& program, VersionId v) { return program.array_of(v).dims; }
 
 const Step& step_of(const RankProgram& program, int number) { return program.steps[static_cast<std::size_t>(number)]; }
@@ -111,9 +115,13 @@ class Joiner {
     return common_dims(program_, steps) > 0;
   }
 
+  bool pays(const Strips& strips) const {
+    return strips.count() > 1 && strips.all_bytes().value > static_cast<double>(kLeastStrips * strip_bytes_);
+  }
+
   void close() {
     const std::vector<int> steps = open_steps();
-    if (steps.size() > 1 && Strips(program_, steps, strip_bytes_, 0).count() > 1) {
+    if (steps.size() > 1 && pays(Strips(program_, steps, strip_bytes_, 0))) {
       const bool polls = std::any_of(open_.begin(), open_.end(), [](const Action& action) { return action.polls; });
       joined_.push_back({ActionKind::sweep, steps, polls});
     } else {

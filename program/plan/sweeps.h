@@ -28,6 +28,8 @@ class Strips {
   Index most_positions() const { return rows_ * inner_; }
   /// True if strips are cut from this array; false if every strip reads or adds to the whole of it.
   bool cuts(VersionId version) const;
+  /// What all arrays take that are cut.
+  Bytes all_bytes() const { return bytes_; }
   /// What the largest strip has of an array that is cut and takes `whole`, and of all of them together.
   Bytes part(Bytes whole) const;
   Bytes strip_bytes() const { return part(bytes_); }
@@ -49,7 +51,8 @@ class Strips {
 /// - The arrays begin with common dims, which lie split by the same axes, or have none of these dims.
 /// - Each step shares an array that is cut with an earlier one. Otherwise nothing is gained.
 /// - No step reads an array without strip dims that the sweep makes: it is a sum over all strips.
-/// - The arrays of rank 0 take more than one strip.
+/// - The arrays of rank 0 take more than 128 strips. Smaller ones stay in the outer caches of most machines, where
+///   strips gain nothing.
 /// A sweep changes no bit.
 std::vector<Action> join_sweeps(const RankProgram& program, const std::vector<Action>& actions, Index strip_bytes);
 

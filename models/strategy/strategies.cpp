@@ -60,6 +60,7 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
     case Role::parameter:
       if (vector) return &row.stream;
       return of_gradient ? &row.gradients : &row.parameters;
+    case Role::master:
     case Role::optimizer_state:
       return vector ? &row.stream : &row.gradients;
     case Role::stream:

@@ -59,7 +59,7 @@ enum class KernelForm : std::uint8_t {
 enum class KernelTypes : std::uint8_t {
   same,     ///< all arrays f32, or all f64
   stored,   ///< all arrays of the type of the first operand, which may be bf16; sums of sum_type() of it
-  product,  ///< operands as `stored`, and results of their type or of sum_type() of it
+  product,  ///< as `same`, or all bf16; beside results of f32 an operand may be bf16
   any,      ///< each array has its own type
 };
 

@@ -17,6 +17,14 @@ void run_elements(const EinsumCall& call, const std::optional<kernels::Window>& 
   kernels::einsum<S, R>(terms, call.result->view<R>(), call.result_subscripts, window, kept);
 }
 
+/// Operands in bf16 beside others in f32: the first are widened.
+void run_mixed(EinsumCall call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
+  std::vector<Tensor> widened;
+  for (const Tensor* operand : call.operands) widened.push_back(operand->as(DType::f32));
+  for (std::size_t k = 0; k < widened.size(); ++k) call.operands[k] = &widened[k];
+  run_elements<float, float>(call, window, kept);
+}
+
 constexpr Kernel kEinsum{
     .name = "einsum",
     .run =
@@ -89,11 +97,14 @@ ArrayId sample_einsum(Program& program) {
 }  // namespace
 
 void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
-  const bool stored_in_bf16 = call.operands[0]->dtype() == DType::bf16;
+  const auto is_bf16 = [](const Tensor* operand) { return operand->dtype() == DType::bf16; };
+  const auto stored_in_bf16 = std::count_if(call.operands.begin(), call.operands.end(), is_bf16);
   if (call.result->dtype() == DType::f64) {
     run_elements<double, double>(call, window, kept);
-  } else if (!stored_in_bf16) {
+  } else if (stored_in_bf16 == 0) {
     run_elements<float, float>(call, window, kept);
+  } else if (stored_in_bf16 < static_cast<std::ptrdiff_t>(call.operands.size())) {
+    run_mixed(call, window, kept);
   } else if (call.result->dtype() == DType::bf16) {
     run_elements<BFloat16, BFloat16>(call, window, kept);
   } else {

@@ -218,26 +218,26 @@ class Checker {
   void check_types() const {
     const Kernel& kernel = *program_.phase_of(*step_).kernel;
     if (kernel.types == KernelTypes::any) return;
-    const bool stores = kernel.types != KernelTypes::same;
-    const Array& first = program_.array_of(stores ? step_->operands.at(0) : step_->results.at(0));
-    const bool known = first.dtype == DType::f32 || first.dtype == DType::f64;
-    if (!known && !(stores && first.dtype == DType::bf16)) {
-      refuse(fmt::format("{} {} {}f32 or f64, not {}", kernel.name, stores ? "reads" : "makes", stores ? "bf16, " : "",
-                         name_of(first.dtype)));
+    const bool by_operand = kernel.types == KernelTypes::stored;
+    const Array& first = program_.array_of(by_operand ? step_->operands.at(0) : step_->results.at(0));
+    const DType type = first.dtype;
+    const bool may_be_bf16 = kernel.types != KernelTypes::same;
+    if (type != DType::f32 && type != DType::f64 && !(may_be_bf16 && type == DType::bf16)) {
+      refuse(fmt::format("{} {} {}f32 or f64, not {}", kernel.name, by_operand ? "reads" : "makes",
+                         may_be_bf16 ? "bf16, " : "", name_of(type)));
     }
-    const DType sum = sum_type(first.dtype);
-    const auto fits = [&](VersionId v, bool sums, bool either) {
+    const auto fits = [&](VersionId v, bool sums, bool narrower) {
       const Array& array = program_.array_of(v);
-      const DType wanted = sums ? sum : first.dtype;
-      if (is_integer(array.dtype) || array.dtype == wanted || (either && array.dtype == sum)) return;
-      refuse(
-          fmt::format("{} of {} beside {} of {}", array.name, name_of(array.dtype), first.name, name_of(first.dtype)));
+      const DType wanted = sums ? sum_type(type) : type;
+      if (is_integer(array.dtype) || array.dtype == wanted || (narrower && array.dtype == DType::bf16)) return;
+      refuse(fmt::format("{} of {} beside {} of {}", array.name, name_of(array.dtype), first.name, name_of(type)));
     };
+    const bool widens = kernel.types == KernelTypes::product && type == DType::f32;
     for (std::size_t k = 0; k < step_->operands.size(); ++k) {
-      fits(step_->operands[k], kernel.sum_operands.has(static_cast<int>(k)), false);
+      fits(step_->operands[k], kernel.sum_operands.has(static_cast<int>(k)), widens);
     }
     for (std::size_t k = 0; k < step_->results.size(); ++k) {
-      fits(step_->results[k], kernel.sum_results.has(static_cast<int>(k)), kernel.types == KernelTypes::product);
+      fits(step_->results[k], kernel.sum_results.has(static_cast<int>(k)), false);
     }
   }
 

@@ -16,13 +16,13 @@ double clip_factor(double clip_norm, double norm_squared) {
 
 }  // namespace
 
-template <class T>
-void sum_squares(View<const T> g, View<T> out) {
+template <class S>
+void sum_squares(View<const S> g, View<SumOf<S>> out) {
   check_elements("sum_squares", "the result", out.shape, 1);
   const double sum = sum_lanes<double>(g.size(), [&](Index begin, auto count) -> Lanes<double> {
     return load(g.data + begin, count).template cast<double>().square();
   });
-  out[0] = static_cast<T>(sum);
+  out[0] = static_cast<SumOf<S>>(sum);
 }
 
 template <class T>
@@ -69,10 +69,12 @@ Cost adamw_cost(Index count, const AdamWSizes& sizes) {
 }
 
 #define SHARDLINE_INSTANTIATE(T)                                                                                       \
-  template void sum_squares(View<const T>, View<T>);                                                                   \
   template void adamw(const AdamWOptions&, View<const T>, View<const T>, View<const T>, View<const T>, double, double, \
                       double, View<T>, View<T>, View<T>);
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
+template void sum_squares(View<const BFloat16>, View<float>);
+template void sum_squares(View<const float>, View<float>);
+template void sum_squares(View<const double>, View<double>);
 
 }  // namespace shardline::kernels

@@ -1,13 +1,15 @@
 #pragma once
 
 #include "kernels/support/cost.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/view.h"
 
 namespace shardline::kernels {
 
-/// out = the sum of the squares of g: a scalar (shape []), summed in f64. T float or double.
-template <class T>
-void sum_squares(View<const T> g, View<T> out);
+/// out = the sum of the squares of g: a scalar (shape []), summed in f64. g is stored as S: BFloat16,
+/// float or double.
+template <class S>
+void sum_squares(View<const S> g, View<SumOf<S>> out);
 
 /// Two operations per element; reads g once.
 Cost sum_squares_cost(Index count, Index element_size);

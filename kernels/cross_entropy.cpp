@@ -25,37 +25,39 @@ Cost cost_of(Index operations, Index bytes) {
 
 }  // namespace
 
-template <class T>
-void row_max(View<const T> logits_TV, View<T> max_T) {
+template <class S>
+void row_max(View<const S> logits_TV, View<SumOf<S>> max_T) {
   const auto [rows, columns] = as_rows("row_max", logits_TV.shape);
   check_elements("row_max", "max", max_T.shape, rows);
   for (Index t = 0; t < rows; ++t) {
-    max_T[t] = max_lanes(logits_TV.data + t * columns, columns, std::numeric_limits<T>::lowest());
+    max_T[t] = max_lanes(logits_TV.data + t * columns, columns, std::numeric_limits<SumOf<S>>::lowest());
   }
 }
 
-template <class T>
-void sum_exp(View<const T> logits_TV, View<const T> max_T, View<T> z_T) {
+template <class S>
+void sum_exp(View<const S> logits_TV, View<const SumOf<S>> max_T, View<SumOf<S>> z_T) {
+  using T = SumOf<S>;
   const auto [rows, columns] = as_rows("sum_exp", logits_TV.shape);
   check_elements("sum_exp", "max", max_T.shape, rows);
   check_elements("sum_exp", "z", z_T.shape, rows);
   for (Index t = 0; t < rows; ++t) {
-    const T* logits = logits_TV.data + t * columns;
+    const S* logits = logits_TV.data + t * columns;
     const T max = max_T[t];
     z_T[t] = sum_lanes<T>(
         columns, [&](Index begin, auto count) -> Lanes<T> { return exp_lanes<T>(load(logits + begin, count) - max); });
   }
 }
 
-template <class T>
-void pick(View<const T> logits_TV, View<const std::int32_t> labels_T, Range vocabulary, View<T> picked_T) {
+template <class S>
+void pick(View<const S> logits_TV, View<const std::int32_t> labels_T, Range vocabulary, View<SumOf<S>> picked_T) {
   const auto [rows, columns] = as_rows("pick", logits_TV.shape);
   check_elements("pick", "labels", labels_T.shape, rows);
   check_elements("pick", "picked", picked_T.shape, rows);
   check_vocabulary("pick", columns, vocabulary);
   for (Index t = 0; t < rows; ++t) {
     const Index label = labels_T[t];
-    picked_T[t] = holds(vocabulary, label) ? logits_TV[t * columns + label - vocabulary.begin] : T(0);
+    const S* logits = logits_TV.data + t * columns;
+    picked_T[t] = holds(vocabulary, label) ? static_cast<SumOf<S>>(logits[label - vocabulary.begin]) : SumOf<S>(0);
   }
 }
 
@@ -73,9 +75,11 @@ void negative_log_likelihood(View<const T> z_T, View<const T> max_T, View<const 
   loss[0] = static_cast<T>(scale * sum);
 }
 
-template <class T>
-void cross_entropy_grad(View<const T> logits_TV, View<const std::int32_t> labels_T, View<const T> max_T,
-                        View<const T> z_T, View<const T> dloss, Range vocabulary, double scale, View<T> dlogits_TV) {
+template <class S>
+void cross_entropy_grad(View<const S> logits_TV, View<const std::int32_t> labels_T, View<const SumOf<S>> max_T,
+                        View<const SumOf<S>> z_T, View<const SumOf<S>> dloss, Range vocabulary, double scale,
+                        View<S> dlogits_TV) {
+  using T = SumOf<S>;
   const auto [rows, columns] = as_rows("cross_entropy_grad", logits_TV.shape);
   check_elements("cross_entropy_grad", "labels", labels_T.shape, rows);
   check_elements("cross_entropy_grad", "max", max_T.shape, rows);
@@ -85,15 +89,18 @@ void cross_entropy_grad(View<const T> logits_TV, View<const std::int32_t> labels
   check_vocabulary("cross_entropy_grad", columns, vocabulary);
   const T incoming = static_cast<T>(static_cast<double>(dloss[0]) * scale);
   for (Index t = 0; t < rows; ++t) {
-    const T* logits = logits_TV.data + t * columns;
-    T* dlogits = dlogits_TV.data + t * columns;
+    const S* logits = logits_TV.data + t * columns;
+    S* dlogits = dlogits_TV.data + t * columns;
     const T max = max_T[t];
     const T factor = incoming / z_T[t];
     for_lanes(columns, [&](Index begin, auto count) {
-      store<T>(exp_lanes<T>(load(logits + begin, count) - max) * factor, dlogits + begin, count);
+      store(exp_lanes<T>(load(logits + begin, count) - max) * factor, dlogits + begin, count);
     });
-    const Index label = labels_T[t];
-    if (holds(vocabulary, label)) dlogits[label - vocabulary.begin] -= incoming;
+    if (!holds(vocabulary, labels_T[t])) continue;
+    // Rounded once: through the same vector code as its neighbours, less one.
+    const Index label = labels_T[t] - vocabulary.begin;
+    const Lanes<T> of_label = exp_lanes<T>(load(logits + label, Index{1}) - max) * factor;
+    dlogits[label] = static_cast<S>(of_label[0] - incoming);
   }
 }
 
@@ -114,14 +121,16 @@ Cost cross_entropy_grad_cost(const Shape& logits, Index element_size) {
   return cost_of(3 * rows * columns, (2 * rows * columns + 2 * rows) * element_size + rows * kLabelSize);
 }
 
-#define SHARDLINE_INSTANTIATE(T)                                                                          \
-  template void row_max(View<const T>, View<T>);                                                          \
-  template void sum_exp(View<const T>, View<const T>, View<T>);                                           \
-  template void pick(View<const T>, View<const std::int32_t>, Range, View<T>);                            \
-  template void negative_log_likelihood(View<const T>, View<const T>, View<const T>, double, View<T>);    \
-  template void cross_entropy_grad(View<const T>, View<const std::int32_t>, View<const T>, View<const T>, \
-                                   View<const T>, Range, double, View<T>);
+#define SHARDLINE_INSTANTIATE(S)                                                                  \
+  template void row_max(View<const S>, View<SumOf<S>>);                                           \
+  template void sum_exp(View<const S>, View<const SumOf<S>>, View<SumOf<S>>);                     \
+  template void pick(View<const S>, View<const std::int32_t>, Range, View<SumOf<S>>);             \
+  template void cross_entropy_grad(View<const S>, View<const std::int32_t>, View<const SumOf<S>>, \
+                                   View<const SumOf<S>>, View<const SumOf<S>>, Range, double, View<S>);
+SHARDLINE_INSTANTIATE(BFloat16)
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
+template void negative_log_likelihood(View<const float>, View<const float>, View<const float>, double, View<float>);
+template void negative_log_likelihood(View<const double>, View<const double>, View<const double>, double, View<double>);
 
 }  // namespace shardline::kernels

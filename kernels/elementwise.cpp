@@ -14,7 +14,7 @@ void add(std::span<const View<const T>> terms, View<T> out) {
   const Index size = out.size();
   for (const View<const T>& term : terms) check_elements("add", "a term", term.shape, size);
   for_lanes(size, [&](Index begin, auto count) {
-    Lanes<T> sum = load(terms[0].data + begin, count);
+    Lanes<SumOf<T>> sum = load(terms[0].data + begin, count);
     for (std::size_t i = 1; i < terms.size(); ++i) sum += load(terms[i].data + begin, count);
     store(sum, out.data + begin, count);
   });
@@ -33,6 +33,7 @@ Cost fill_cost(Index count, Index element_size) { return elementwise_cost(0, 1, 
 #define SHARDLINE_INSTANTIATE(T)                              \
   template void add(std::span<const View<const T>>, View<T>); \
   template void fill(View<T>, T);
+SHARDLINE_INSTANTIATE(BFloat16)
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
 

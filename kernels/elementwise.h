@@ -5,8 +5,9 @@
 #include "kernels/support/cost.h"
 #include "runtime/base/view.h"
 
-/// Elementwise operations, T float or double. All arrays of a call have the same element count,
-/// else Error. A result may be the same array as an operand, but must not overlap it partly.
+/// Elementwise operations on elements T: BFloat16 (computed in float and rounded once), float or double. All arrays of
+/// a call have the same element count, else Error. A result may be the same array as an operand, but must not overlap
+/// it partly.
 namespace shardline::kernels {
 
 /// out = terms[0] + terms[1] + ..., added in this order. At least one term.

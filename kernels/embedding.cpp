@@ -1,7 +1,9 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "kernels/support/lanes.h"
 #include "kernels/support/rows.h"
 #include "runtime/base/check.h"
 
@@ -21,6 +23,16 @@ Index check_lookup(const char* kernel, const Shape& table, const Shape& ids, Ran
 
 bool holds(Range range, Index i) { return i >= range.begin && i < range.end; }
 
+/// The tokens whose row is in `rows`, row by row, each row's in token order.
+std::vector<Index> tokens_by_row(View<const std::int32_t> ids, Range rows) {
+  std::vector<Index> tokens;
+  for (Index t = 0; t < ids.size(); ++t) {
+    if (holds(rows, ids[t])) tokens.push_back(t);
+  }
+  std::stable_sort(tokens.begin(), tokens.end(), [&](Index a, Index b) { return ids[a] < ids[b]; });
+  return tokens;
+}
+
 }  // namespace
 
 template <class T>
@@ -32,7 +44,7 @@ void embed(View<const T> table_VD, View<const std::int32_t> ids, Range rows, Vie
     if (holds(rows, ids[t])) {
       std::copy_n(table_VD.data + (ids[t] - rows.begin) * width, width, target);
     } else {
-      std::fill_n(target, width, T(0));
+      std::fill_n(target, width, T{});
     }
   }
 }
@@ -40,13 +52,18 @@ void embed(View<const T> table_VD, View<const std::int32_t> ids, Range rows, Vie
 template <class T>
 void embed_grad(View<const T> dx, View<const std::int32_t> ids, Range rows, View<T> dtable_VD) {
   const Index width = check_lookup("embed_grad", dtable_VD.shape, ids.shape, rows, dx.shape);
-  const Index tokens = ids.size();
-  std::fill_n(dtable_VD.data, dtable_VD.size(), T(0));
-  for (Index t = 0; t < tokens; ++t) {
-    if (!holds(rows, ids[t])) continue;
-    const T* source = dx.data + t * width;
-    T* target = dtable_VD.data + (ids[t] - rows.begin) * width;
-    for (Index d = 0; d < width; ++d) target[d] += source[d];
+  std::fill_n(dtable_VD.data, dtable_VD.size(), T{});
+  const std::vector<Index> tokens = tokens_by_row(ids, rows);
+  for (auto first = tokens.begin(); first != tokens.end();) {
+    const std::int32_t id = ids[*first];
+    const auto last = std::find_if(first, tokens.end(), [&](Index t) { return ids[t] != id; });
+    T* target = dtable_VD.data + (id - rows.begin) * width;
+    for_lanes(width, [&](Index begin, auto count) {
+      Lanes<SumOf<T>> sum = load(dx.data + *first * width + begin, count);
+      for (auto t = first + 1; t != last; ++t) sum += load(dx.data + *t * width + begin, count);
+      store(sum, target + begin, count);
+    });
+    first = last;
   }
 }
 
@@ -63,6 +80,7 @@ Cost embed_grad_cost(Index tokens, Index rows, Index width, Index element_size) 
 #define SHARDLINE_INSTANTIATE(T)                                                \
   template void embed(View<const T>, View<const std::int32_t>, Range, View<T>); \
   template void embed_grad(View<const T>, View<const std::int32_t>, Range, View<T>);
+SHARDLINE_INSTANTIATE(BFloat16)
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
 

@@ -28,51 +28,56 @@ Cost row_cost(const Shape& x, Index operations, Index wholes, Index rows, Index 
 
 }  // namespace
 
-template <class T>
-void sum_squares_rows(View<const T> x_TD, View<T> ss_T) {
+template <class S>
+void sum_squares_rows(View<const S> x_TD, View<SumOf<S>> ss_T) {
+  using T = SumOf<S>;
   const auto [rows, columns] = as_rows("sum_squares_rows", x_TD.shape);
   check_elements("sum_squares_rows", "ss", ss_T.shape, rows);
   for (Index t = 0; t < rows; ++t) {
-    const T* x = x_TD.data + t * columns;
+    const S* x = x_TD.data + t * columns;
     ss_T[t] =
         sum_lanes<T>(columns, [&](Index begin, auto count) -> Lanes<T> { return load(x + begin, count).square(); });
   }
 }
 
-template <class T>
-void normalize(View<const T> x_TD, View<const T> ss_T, View<const T> w_D, const NormOptions& options, View<T> y_TD) {
+template <class S>
+void normalize(View<const S> x_TD, View<const SumOf<S>> ss_T, View<const SumOf<S>> w_D, const NormOptions& options,
+               View<S> y_TD) {
+  using T = SumOf<S>;
   const auto [rows, columns] = as_rows("normalize", x_TD.shape);
   check_elements("normalize", "ss", ss_T.shape, rows);
   check_elements("normalize", "w", w_D.shape, columns);
   check_elements("normalize", "y", y_TD.shape, rows * columns);
   for (Index t = 0; t < rows; ++t) {
-    const T* x = x_TD.data + t * columns;
-    T* y = y_TD.data + t * columns;
+    const S* x = x_TD.data + t * columns;
+    S* y = y_TD.data + t * columns;
     const T r = static_cast<T>(inverse_rms(ss_T[t], options));
     for_lanes(columns, [&](Index begin, auto count) {
-      store<T>(load(x + begin, count) * r * load(w_D.data + begin, count), y + begin, count);
+      store(load(x + begin, count) * r * load(w_D.data + begin, count), y + begin, count);
     });
   }
 }
 
-template <class T>
-void norm_dot(View<const T> dy_TD, View<const T> w_D, View<const T> x_TD, View<T> dot_T) {
+template <class S>
+void norm_dot(View<const S> dy_TD, View<const SumOf<S>> w_D, View<const S> x_TD, View<SumOf<S>> dot_T) {
+  using T = SumOf<S>;
   const auto [rows, columns] = as_rows("norm_dot", x_TD.shape);
   check_elements("norm_dot", "dy", dy_TD.shape, rows * columns);
   check_elements("norm_dot", "w", w_D.shape, columns);
   check_elements("norm_dot", "dot", dot_T.shape, rows);
   for (Index t = 0; t < rows; ++t) {
-    const T* dy = dy_TD.data + t * columns;
-    const T* x = x_TD.data + t * columns;
+    const S* dy = dy_TD.data + t * columns;
+    const S* x = x_TD.data + t * columns;
     dot_T[t] = sum_lanes<T>(columns, [&](Index begin, auto count) -> Lanes<T> {
       return load(dy + begin, count) * load(w_D.data + begin, count) * load(x + begin, count);
     });
   }
 }
 
-template <class T>
-void norm_grad(View<const T> dy_TD, View<const T> x_TD, View<const T> ss_T, View<const T> w_D, View<const T> dot_T,
-               const NormOptions& options, View<T> dx_TD, View<T> dw_D) {
+template <class S>
+void norm_grad(View<const S> dy_TD, View<const S> x_TD, View<const SumOf<S>> ss_T, View<const SumOf<S>> w_D,
+               View<const SumOf<S>> dot_T, const NormOptions& options, View<S> dx_TD, View<SumOf<S>> dw_D) {
+  using T = SumOf<S>;
   const auto [rows, columns] = as_rows("norm_grad", x_TD.shape);
   check_elements("norm_grad", "dy", dy_TD.shape, rows * columns);
   check_elements("norm_grad", "ss", ss_T.shape, rows);
@@ -82,9 +87,9 @@ void norm_grad(View<const T> dy_TD, View<const T> x_TD, View<const T> ss_T, View
   check_elements("norm_grad", "dw", dw_D.shape, columns);
   if (!options.adds) std::fill_n(dw_D.data, columns, T(0));
   for (Index t = 0; t < rows; ++t) {
-    const T* dy = dy_TD.data + t * columns;
-    const T* x = x_TD.data + t * columns;
-    T* dx = dx_TD.data + t * columns;
+    const S* dy = dy_TD.data + t * columns;
+    const S* x = x_TD.data + t * columns;
+    S* dx = dx_TD.data + t * columns;
     const double inverse = inverse_rms(ss_T[t], options);
     const T r = static_cast<T>(inverse);
     const T pull = static_cast<T>(inverse * inverse * inverse / static_cast<double>(options.width) *
@@ -93,8 +98,8 @@ void norm_grad(View<const T> dy_TD, View<const T> x_TD, View<const T> ss_T, View
       const Lanes<T> scaled = load(dy + begin, count) * r;
       const Lanes<T> value = load(x + begin, count);
       T* dw = dw_D.data + begin;
-      store<T>(load<T>(dw, count) + scaled * value, dw, count);
-      store<T>(scaled * load(w_D.data + begin, count) - value * pull, dx + begin, count);
+      store(load(dw, count) + scaled * value, dw, count);
+      store(scaled * load(w_D.data + begin, count) - value * pull, dx + begin, count);
     });
   }
 }
@@ -104,12 +109,13 @@ Cost normalize_cost(const Shape& x, Index element_size) { return row_cost(x, 2, 
 Cost norm_dot_cost(const Shape& x, Index element_size) { return row_cost(x, 3, 2, 1, 1, element_size); }
 Cost norm_grad_cost(const Shape& x, Index element_size) { return row_cost(x, 6, 3, 2, 2, element_size); }
 
-#define SHARDLINE_INSTANTIATE(T)                                                                     \
-  template void sum_squares_rows(View<const T>, View<T>);                                            \
-  template void normalize(View<const T>, View<const T>, View<const T>, const NormOptions&, View<T>); \
-  template void norm_dot(View<const T>, View<const T>, View<const T>, View<T>);                      \
-  template void norm_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const T>, \
-                          const NormOptions&, View<T>, View<T>);
+#define SHARDLINE_INSTANTIATE(S)                                                                                   \
+  template void sum_squares_rows(View<const S>, View<SumOf<S>>);                                                   \
+  template void normalize(View<const S>, View<const SumOf<S>>, View<const SumOf<S>>, const NormOptions&, View<S>); \
+  template void norm_dot(View<const S>, View<const SumOf<S>>, View<const S>, View<SumOf<S>>);                      \
+  template void norm_grad(View<const S>, View<const S>, View<const SumOf<S>>, View<const SumOf<S>>,                \
+                          View<const SumOf<S>>, const NormOptions&, View<S>, View<SumOf<S>>);
+SHARDLINE_INSTANTIATE(BFloat16)
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
 

@@ -77,20 +77,21 @@ Rotations<T> make_rotations(const RopeOptions& options, Index half) {
 
 /// `y` may be `x`. Vectors start at the first element of a head, so the result of a pair does not
 /// depend on its address.
-template <class T>
-void rotate(const T* x, const T* cosine, const T* sine, Index half, T* y) {
+template <class S, class T>
+void rotate(const S* x, const T* cosine, const T* sine, Index half, S* y) {
 #pragma GCC ivdep
   for (Index i = 0; i < half; ++i) {
-    const T low = x[i], high = x[half + i];
-    y[i] = low * cosine[i] - high * sine[i];
-    y[half + i] = high * cosine[i] + low * sine[i];
+    const T low = static_cast<T>(x[i]), high = static_cast<T>(x[half + i]);
+    y[i] = static_cast<S>(low * cosine[i] - high * sine[i]);
+    y[half + i] = static_cast<S>(high * cosine[i] + low * sine[i]);
   }
 }
 
 }  // namespace
 
-template <class T>
-void rope(View<const T> x, const RopeOptions& options, View<T> y) {
+template <class S>
+void rope(View<const S> x, const RopeOptions& options, View<S> y) {
+  using T = SumOf<S>;
   check_rope(x.shape, options);
   check_elements("rope", "y", y.shape, x.size());
   if (x.size() == 0) return;
@@ -117,6 +118,7 @@ Cost rope_cost(Index count, Index element_size) {
   return {Flops(3 * elements), Bytes(2 * elements * static_cast<double>(element_size))};
 }
 
+template void rope(View<const BFloat16>, const RopeOptions&, View<BFloat16>);
 template void rope(View<const float>, const RopeOptions&, View<float>);
 template void rope(View<const double>, const RopeOptions&, View<double>);
 

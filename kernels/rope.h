@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/support/cost.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/view.h"
 
 namespace shardline::kernels {
@@ -14,10 +15,11 @@ struct RopeOptions {
 
 /// Rotary position embedding in the rotate-half layout of Hugging Face. The pair (x[i], x[i + H/2])
 /// of the last dim turns by position theta^(-2i/H). x is [..., T, ..., H]; H is even and not split.
-/// y has the same shape and may be x itself. T float or double; angles in f64. Throws Error if H is
+/// y has the same shape and may be x itself. S BFloat16, float or double; angles in
+/// f64. Throws Error if H is
 /// odd, if time_dim is not before the last dim, or if the extent of T is not that of `positions`.
-template <class T>
-void rope(View<const T> x, const RopeOptions& options, View<T> y);
+template <class S>
+void rope(View<const S> x, const RopeOptions& options, View<S> y);
 
 /// Three operations per element; reads x, writes y.
 Cost rope_cost(Index count, Index element_size);

@@ -5,25 +5,25 @@
 
 namespace shardline::kernels {
 
-template <class T>
-void squared_error(View<const T> out, View<const T> target, double scale, View<T> loss) {
+template <class S>
+void squared_error(View<const S> out, View<const S> target, double scale, View<SumOf<S>> loss) {
   check_elements("squared_error", "target", target.shape, out.size());
   check_elements("squared_error", "the result", loss.shape, 1);
   const double sum = sum_lanes<double>(out.size(), [&](Index begin, auto count) -> Lanes<double> {
-    const Lanes<T> difference = load(out.data + begin, count) - load(target.data + begin, count);
+    const Lanes<SumOf<S>> difference = load(out.data + begin, count) - load(target.data + begin, count);
     return difference.template cast<double>().square();
   });
-  loss[0] = static_cast<T>(scale * sum);
+  loss[0] = static_cast<SumOf<S>>(scale * sum);
 }
 
-template <class T>
-void squared_error_grad(View<const T> out, View<const T> target, double d_loss, double scale, View<T> d_out) {
+template <class S>
+void squared_error_grad(View<const S> out, View<const S> target, double d_loss, double scale, View<S> d_out) {
   check_elements("squared_error_grad", "target", target.shape, out.size());
   check_elements("squared_error_grad", "d_out", d_out.shape, out.size());
-  const T factor = static_cast<T>(2 * scale * d_loss);
+  const auto factor = static_cast<SumOf<S>>(2 * scale * d_loss);
   for_lanes(out.size(), [&](Index begin, auto count) {
-    const Lanes<T> difference = load(out.data + begin, count) - load(target.data + begin, count);
-    store<T>(factor * difference, d_out.data + begin, count);
+    const Lanes<SumOf<S>> difference = load(out.data + begin, count) - load(target.data + begin, count);
+    store(factor * difference, d_out.data + begin, count);
   });
 }
 
@@ -37,9 +37,10 @@ Cost squared_error_grad_cost(Index count, Index element_size) {
   return {Flops(2 * elements), Bytes(3 * elements * static_cast<double>(element_size))};
 }
 
-#define SHARDLINE_INSTANTIATE(T)                                              \
-  template void squared_error(View<const T>, View<const T>, double, View<T>); \
-  template void squared_error_grad(View<const T>, View<const T>, double, double, View<T>);
+#define SHARDLINE_INSTANTIATE(S)                                                     \
+  template void squared_error(View<const S>, View<const S>, double, View<SumOf<S>>); \
+  template void squared_error_grad(View<const S>, View<const S>, double, double, View<S>);
+SHARDLINE_INSTANTIATE(BFloat16)
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
 

@@ -91,8 +91,8 @@ class Job {
  private:
   /// `need` plus the program itself; the memory of predictions() comes before it.
   MemoryNeed with_predictions(const MemoryNeed& need) const;
-  /// The type of arithmetic. bf16 is for storage, and nothing is computed in integers.
-  DType arithmetic() const { return dtype_ == DType::f64 ? DType::f64 : DType::f32; }
+  /// The type whose figures predict. Nothing is computed in integers.
+  DType arithmetic() const { return is_integer(dtype_) ? DType::f32 : dtype_; }
 
   CommonOptions options_;
   DType dtype_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 
 #include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
@@ -125,14 +126,14 @@ Matrix<T> as_matrix(const Term<const T>& term, const Groups& groups, const Subsc
   const Subscripts looped = concatenate(select(groups.batch, own, true), select(groups.repeat, own, true), {});
   Scratch<T> copy = make_scratch<T>(count_elements(own, extents));
   const Term<T> permuted{copy.get(), dense_layout(concatenate(looped, rows, columns), extents)};
-  copy_or_sum(term, permuted, extents);
+  copy_or_sum<T, T>(term, permuted, extents);
   return {{permuted.data, permuted.layout}, {Transpose::no, count_elements(columns, extents)}, std::move(copy)};
 }
 
 /// Multiplies into a result [m, n] or [n, m], as `layout` says. The second is n x m = (n x k)(k x
 /// m).
-template <class T>
-void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const MatrixLayout& layout,
+template <class S, class R>
+void multiply(const Matrix<S>& a, const Matrix<S>& b, const Term<R>& out, const MatrixLayout& layout,
               const Groups& groups, const Extents& extents, bool accumulate, const Windowed* windowed) {
   const auto flip = [](Transpose t) { return t == Transpose::yes ? Transpose::no : Transpose::yes; };
   GemmShape shape{.a = a.layout.transpose,
@@ -147,7 +148,7 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const 
   if (swapped) {
     shape = {flip(shape.b), flip(shape.a), shape.n, shape.m, shape.k, shape.ldb, shape.lda, shape.ldc};
   }
-  const auto shared = [&](const Matrix<T>& operand) {
+  const auto shared = [&](const Matrix<S>& operand) {
     return windowed != nullptr && operand.copy == nullptr && !contains(operand.term.layout.subscripts, windowed->index);
   };
   GemmOptions options{.shares_a = shared(swapped ? b : a), .kept = shared(swapped ? a : b) ? windowed->kept : nullptr};
@@ -157,10 +158,10 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, const Term<T>& out, const 
   for_each_position(batch, {}, [&](const Offsets& product) {
     options.accumulate = accumulate;
     for_each_position(repeat, product, [&](const Offsets& offsets) {
-      const T* left = a.term.data + offsets[1];
-      const T* right = b.term.data + offsets[2];
+      const S* left = a.term.data + offsets[1];
+      const S* right = b.term.data + offsets[2];
       if (swapped) std::swap(left, right);
-      gemm<T>(shape, left, right, out.data + offsets[0], options);
+      gemm(shape, left, right, out.data + offsets[0], options);
       options.accumulate = true;
     });
   });
@@ -216,33 +217,43 @@ std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Layout
   return loops;
 }
 
-template <class T>
-void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate) {
-  const std::array<const T*, 1> operands{from.data};
-  sum_of_products<T>(make_loops(from.layout.subscripts, {out.layout, from.layout}, extents), operands, out.data,
-                     accumulate);
+template <class S, class R>
+void copy_or_sum(const Term<const S>& from, const Term<R>& out, const Extents& extents, bool accumulate) {
+  const std::array<const S*, 1> operands{from.data};
+  sum_of_products<S, R>(make_loops(from.layout.subscripts, {out.layout, from.layout}, extents), operands, out.data,
+                        accumulate);
 }
 
-template <class T>
-void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
+template <class S, class R>
+void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term<R>& out, const Extents& extents,
                       bool accumulate, const Windowed* windowed) {
+  using Sum = SumOf<R>;
   const Groups groups = group_indices(a.layout, b.layout, out.layout, extents);
-  const Matrix<T> left = as_matrix(a, groups, groups.m, groups.k, extents);
-  const Matrix<T> right = as_matrix(b, groups, groups.k, groups.n, extents);
-  if (const auto layout = matrix_layout(out.layout, groups.m, groups.n, extents)) {
-    return multiply(left, right, out, *layout, groups, extents, accumulate, windowed);
-  }
-  const Scratch<T> product = make_scratch<T>(count_elements(out.layout.subscripts, extents));
-  const Term<T> ordered{product.get(), dense_layout(concatenate(groups.batch, groups.m, groups.n), extents)};
+  const Matrix<S> left = as_matrix(a, groups, groups.m, groups.k, extents);
+  const Matrix<S> right = as_matrix(b, groups, groups.k, groups.n, extents);
+  const bool rounds_once = std::is_same_v<R, Sum> || count_elements(groups.repeat, extents) == 1;
+  const auto layout = matrix_layout(out.layout, groups.m, groups.n, extents);
+  if (layout && rounds_once) return multiply(left, right, out, *layout, groups, extents, accumulate, windowed);
+  const Scratch<Sum> product = make_scratch<Sum>(count_elements(out.layout.subscripts, extents));
+  const Term<Sum> ordered{product.get(), dense_layout(concatenate(groups.batch, groups.m, groups.n), extents)};
   multiply(left, right, ordered, {Transpose::no, count_elements(groups.n, extents)}, groups, extents, false, windowed);
-  copy_or_sum<T>({ordered.data, ordered.layout}, out, extents, accumulate);
+  copy_or_sum<Sum, R>({ordered.data, ordered.layout}, out, extents, accumulate);
 }
 
-template void copy_or_sum(const Term<const float>&, const Term<float>&, const Extents&, bool);
-template void copy_or_sum(const Term<const double>&, const Term<double>&, const Extents&, bool);
-template void contract_by_gemm(const Term<const float>&, const Term<const float>&, const Term<float>&, const Extents&,
-                               bool, const Windowed*);
-template void contract_by_gemm(const Term<const double>&, const Term<const double>&, const Term<double>&,
-                               const Extents&, bool, const Windowed*);
+#define SHARDLINE_INSTANTIATE(S, R) \
+  template void copy_or_sum(const Term<const S>&, const Term<R>&, const Extents&, bool);
+SHARDLINE_INSTANTIATE(float, float)
+SHARDLINE_INSTANTIATE(double, double)
+SHARDLINE_INSTANTIATE(BFloat16, float)
+SHARDLINE_INSTANTIATE(float, BFloat16)
+#undef SHARDLINE_INSTANTIATE
+
+#define SHARDLINE_INSTANTIATE(S, R)                                                                                \
+  template void contract_by_gemm(const Term<const S>&, const Term<const S>&, const Term<R>&, const Extents&, bool, \
+                                 const Windowed*);
+SHARDLINE_INSTANTIATE(float, float)
+SHARDLINE_INSTANTIATE(double, double)
+SHARDLINE_INSTANTIATE(BFloat16, float)
+SHARDLINE_INSTANTIATE(BFloat16, BFloat16)
 
 }  // namespace shardline::kernels

@@ -79,16 +79,16 @@ Index count_elements(const Subscripts& subscripts, const Extents& extents);
 std::vector<Loop> make_loops(const Subscripts& indices, const std::vector<Layout>& arrays, const Extents& extents);
 
 /// out = a permuted copy of `from`, or its sum over the indices that `out` lacks. `accumulate` adds
-/// it to `out`.
-template <class T>
-void copy_or_sum(const Term<const T>& from, const Term<T>& out, const Extents& extents, bool accumulate = false);
+/// it to `out`. A sum needs an `out` of other type than bf16.
+template <class S, class R>
+void copy_or_sum(const Term<const S>& from, const Term<R>& out, const Extents& extents, bool accumulate = false);
 
 /// The product of two operands as matrix products, looped over the indices that all three arrays
 /// have. `accumulate` adds it to `out`. `windowed` says of which larger product this is a window; null if of none.
 /// Requires: at least one index of `a` and the result only, one of `b` and the result only, one of `a` and `b` only,
-/// and none in a single array only.
-template <class T>
-void contract_by_gemm(const Term<const T>& a, const Term<const T>& b, const Term<T>& out, const Extents& extents,
+/// and none in a single array only. A result in bf16 is rounded once, from sums in f32, and not accumulated.
+template <class S, class R>
+void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term<R>& out, const Extents& extents,
                       bool accumulate, const Windowed* windowed);
 
 }  // namespace shardline::kernels

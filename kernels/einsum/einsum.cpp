@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "kernels/einsum/contraction.h"
 #include "runtime/base/check.h"
@@ -26,11 +27,11 @@ void match_extents(const char* what, const Subscripts& subscripts, const Shape& 
   }
 }
 
-template <class T>
-Extents collect_extents(std::span<const EinsumOperand<T>> operands, const View<T>& out,
+template <class S, class R>
+Extents collect_extents(std::span<const EinsumOperand<S>> operands, const View<R>& out,
                         const Subscripts& out_subscripts) {
   Extents extents;
-  for (const EinsumOperand<T>& operand : operands) {
+  for (const EinsumOperand<S>& operand : operands) {
     check_subscripts("an operand", operand.subscripts, operand.view.shape);
     for (std::size_t d = 0; d < operand.subscripts.size(); ++d) {
       extents.add(operand.subscripts[d], operand.view.shape[d]);
@@ -85,20 +86,29 @@ Subscripts all_indices(const Terms<T>& terms) {
   return all;
 }
 
-template <class T>
-void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate,
+template <class S, class R>
+void contract(Terms<S> terms, const Term<R>& out, const Extents& extents, bool accumulate,
               const Windowed* windowed = nullptr);
 
 /// Computes the loop nest position by position. The work is one walk over its largest array.
-template <class T>
-void contract_directly(const Terms<T>& terms, const Term<T>& out, const Extents& extents, bool accumulate) {
+template <class S, class R>
+void contract_directly(const Terms<S>& terms, const Term<R>& out, const Extents& extents, bool accumulate) {
   std::vector<Layout> arrays{out.layout};
-  std::vector<const T*> data;
+  std::vector<const S*> data;
   for (const auto& term : terms) {
     arrays.push_back(term.layout);
     data.push_back(term.data);
   }
-  sum_of_products<T>(make_loops(all_indices(terms), arrays, extents), data, out.data, accumulate);
+  sum_of_products<S, R>(make_loops(all_indices(terms), arrays, extents), data, out.data, accumulate);
+}
+
+/// The indices of one operand that the other, or the result, has too.
+template <class S>
+Subscripts shared_indices(const Terms<S>& terms, std::size_t i, const Layout& out) {
+  const Subscripts needed = unite(out.subscripts, terms[1 - i].layout.subscripts);
+  Subscripts kept = terms[i].layout.subscripts;
+  std::erase_if(kept, [&](int index) { return !contains(needed, index); });
+  return kept;
 }
 
 /// Neither an operand nor the result has all indices. First sums over indices that one operand
@@ -108,13 +118,11 @@ void contract_two(Terms<T> terms, const Term<T>& out, const Extents& extents, bo
                   const Windowed* windowed) {
   for (std::size_t i = 0; i < 2; ++i) {
     Term<const T>& term = terms[i];
-    const Subscripts needed = unite(out.layout.subscripts, terms[1 - i].layout.subscripts);
-    if (includes_all(needed, term.layout.subscripts)) continue;
-    Subscripts kept = term.layout.subscripts;
-    std::erase_if(kept, [&](int index) { return !contains(needed, index); });
+    const Subscripts kept = shared_indices(terms, i, out.layout);
+    if (kept == term.layout.subscripts) continue;
     const Scratch<T> sum = make_scratch<T>(count_elements(kept, extents));
     const Term<T> summed{sum.get(), dense_layout(kept, extents)};
-    copy_or_sum<T>(term, summed, extents);
+    copy_or_sum<T, T>(term, summed, extents);
     term = {summed.data, summed.layout};
     return contract(std::move(terms), out, extents, accumulate);
   }
@@ -140,49 +148,91 @@ void contract_three(const Terms<T>& terms, const Term<T>& out, const Extents& ex
   std::erase_if(kept, [&](int index) { return !contains(needed, index); });
   const Scratch<T> memory = make_scratch<T>(count_elements(kept, extents));
   const Term<T> product{memory.get(), dense_layout(kept, extents)};
-  contract<T>({terms[first], terms[second]}, product, extents, false);
-  contract<T>({{product.data, product.layout}, terms[rest]}, out, extents, accumulate);
+  contract<T, T>({terms[first], terms[second]}, product, extents, false);
+  contract<T, T>({{product.data, product.layout}, terms[rest]}, out, extents, accumulate);
 }
 
-template <class T>
-void contract(Terms<T> terms, const Term<T>& out, const Extents& extents, bool accumulate, const Windowed* windowed) {
+/// Operands in bf16 that are not one product of matrices: in f32.
+void contract_widened(const Terms<BFloat16>& terms, const Term<float>& out, const Extents& extents, bool accumulate) {
+  std::vector<Scratch<float>> copies;
+  Terms<float> wide;
+  for (const auto& term : terms) {
+    copies.push_back(make_scratch<float>(count_elements(term.layout.subscripts, extents)));
+    const Term<float> copy{copies.back().get(), dense_layout(term.layout.subscripts, extents)};
+    copy_or_sum<BFloat16, float>(term, copy, extents);
+    wide.push_back({copy.data, copy.layout});
+  }
+  contract<float, float>(std::move(wide), out, extents, accumulate);
+}
+
+/// A result in bf16, from its whole sums in f32.
+void contract_and_round(Terms<BFloat16> terms, const Term<BFloat16>& out, const Extents& extents) {
+  const Scratch<float> memory = make_scratch<float>(count_elements(out.layout.subscripts, extents));
+  const Term<float> sums{memory.get(), dense_layout(out.layout.subscripts, extents)};
+  contract<BFloat16, float>(std::move(terms), sums, extents, false);
+  copy_or_sum<float, BFloat16>({sums.data, sums.layout}, out, extents);
+}
+
+/// True if two operands are one product of matrices: every index is in two of the three arrays, or in all.
+template <class S>
+bool multiplies_matrices(const Terms<S>& terms, const Layout& out) {
+  return terms.size() == 2 && shared_indices(terms, 0, out) == terms[0].layout.subscripts &&
+         shared_indices(terms, 1, out) == terms[1].layout.subscripts;
+}
+
+template <class S, class R>
+void contract(Terms<S> terms, const Term<R>& out, const Extents& extents, bool accumulate, const Windowed* windowed) {
   const Subscripts all = all_indices(terms);
-  const bool one_holds_all = includes_all(out.layout.subscripts, all) ||
-                             std::any_of(terms.begin(), terms.end(), [&](const Term<const T>& term) {
-                               return includes_all(term.layout.subscripts, all);
-                             });
-  if (one_holds_all) return contract_directly(terms, out, extents, accumulate);
-  if (terms.size() == 2) return contract_two(std::move(terms), out, extents, accumulate, windowed);
-  contract_three(terms, out, extents, accumulate);
+  const bool sums = !includes_all(out.layout.subscripts, all);
+  const bool one_holds_all = !sums || std::any_of(terms.begin(), terms.end(), [&](const Term<const S>& term) {
+    return includes_all(term.layout.subscripts, all);
+  });
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    constexpr bool kRounds = std::is_same_v<R, BFloat16>;
+    if (one_holds_all && !(kRounds && sums)) return contract_directly(terms, out, extents, accumulate);
+    if (!one_holds_all && multiplies_matrices(terms, out.layout)) {
+      return contract_by_gemm(terms[0], terms[1], out, extents, accumulate, windowed);
+    }
+    if constexpr (kRounds) {
+      contract_and_round(std::move(terms), out, extents);
+    } else {
+      contract_widened(terms, out, extents, accumulate);
+    }
+  } else {
+    if (one_holds_all) return contract_directly(terms, out, extents, accumulate);
+    if (terms.size() == 2) return contract_two(std::move(terms), out, extents, accumulate, windowed);
+    contract_three(terms, out, extents, accumulate);
+  }
 }
 
 }  // namespace
 
-template <class T>
-void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+template <class S, class R>
+void einsum(std::span<const EinsumOperand<S>> operands, View<R> out, const Subscripts& out_subscripts,
             const std::optional<Window>& window, KeptOperands* kept) {
   SHARDLINE_CHECK(!operands.empty() && operands.size() <= 3, "einsum of {} operands; 1 to 3 are legal",
                   operands.size());
   Extents extents = collect_extents(operands, out, out_subscripts);
-  Terms<T> terms;
-  for (const EinsumOperand<T>& operand : operands)
+  Terms<S> terms;
+  for (const EinsumOperand<S>& operand : operands)
     terms.push_back(whole_term(operand.view.data, operand.subscripts, extents));
-  Term<T> result = whole_term(out.data, out_subscripts, extents);
+  Term<R> result = whole_term(out.data, out_subscripts, extents);
   if (window) {
     check_window(*window, extents);
     if (window->range.size() == 0 && contains(out_subscripts, window->index)) return;
-    for (Term<const T>& term : terms) narrow(term, *window);
+    for (Term<const S>& term : terms) narrow(term, *window);
     narrow(result, *window);
     extents.narrow(window->index, window->range.size());
   }
   const bool accumulate = window && window->accumulate;
+  SHARDLINE_CHECK(!accumulate || kDTypeOf<R> != DType::bf16, "einsum: a result in bf16 is not accumulated");
   const bool sums_nothing = std::any_of(extents.begin(), extents.end(), [](const auto& e) { return e.second == 0; });
   const std::optional<Windowed> windowed =
       window && kept != nullptr ? std::optional(Windowed{window->index, kept}) : std::nullopt;
   if (!sums_nothing) {
-    return contract<T>(std::move(terms), result, extents, accumulate, windowed ? &*windowed : nullptr);
+    return contract(std::move(terms), result, extents, accumulate, windowed ? &*windowed : nullptr);
   }
-  if (!accumulate) clear_result<T>(make_loops(result.layout.subscripts, {result.layout}, extents), result.data);
+  if (!accumulate) clear_result(make_loops(result.layout.subscripts, {result.layout}, extents), result.data);
 }
 
 Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> operands, const Subscripts& out,
@@ -201,9 +251,12 @@ Cost einsum_cost(std::span<const Index> extents, std::span<const Subscripts> ope
   return {Flops(static_cast<double>(operands.size()) * count(all)), Bytes(stored * static_cast<double>(element_size))};
 }
 
-template void einsum(std::span<const EinsumOperand<float>>, View<float>, const Subscripts&,
-                     const std::optional<Window>&, KeptOperands*);
-template void einsum(std::span<const EinsumOperand<double>>, View<double>, const Subscripts&,
-                     const std::optional<Window>&, KeptOperands*);
+#define SHARDLINE_INSTANTIATE(S, R)                                                                                 \
+  template void einsum(std::span<const EinsumOperand<S>>, View<R>, const Subscripts&, const std::optional<Window>&, \
+                       KeptOperands*);
+SHARDLINE_INSTANTIATE(float, float)
+SHARDLINE_INSTANTIATE(double, double)
+SHARDLINE_INSTANTIATE(BFloat16, float)
+SHARDLINE_INSTANTIATE(BFloat16, BFloat16)
 
 }  // namespace shardline::kernels

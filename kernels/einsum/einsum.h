@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/kept_operands.h"
 #include "kernels/support/cost.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/view.h"
 
 namespace shardline::kernels {
@@ -45,8 +46,11 @@ struct Window {
 /// Throws Error on an index that no operand has, and on a range outside of it.
 ///
 /// Whoever computes one window after the other gives `kept`, the same in each: what they share is prepared once.
-template <class T>
-void einsum(std::span<const EinsumOperand<T>> operands, View<T> out, const Subscripts& out_subscripts,
+///
+/// S float or double, and R the same; or S BFloat16, and R BFloat16 or float. Sums of bf16 are in f32, and a result in
+/// bf16 is rounded once. So it cannot be accumulated: Error.
+template <class S, class R>
+void einsum(std::span<const EinsumOperand<S>> operands, View<R> out, const Subscripts& out_subscripts,
             const std::optional<Window>& window = {}, KeptOperands* kept = nullptr);
 
 /// As many operations per position of the full index space as there are operands (one: an addition; two: a

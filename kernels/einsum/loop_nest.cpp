@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/support/lanes.h"
+#include "runtime/base/check.h"
 
 namespace shardline::kernels {
 namespace {
@@ -45,19 +46,21 @@ std::vector<Loop> arrange(std::vector<Loop> loops, std::size_t arrays) {
   return merged;
 }
 
-template <class T, class Count>
-Lanes<T> load_strided(const T* from, Index stride, Index begin, Count count) {
+template <class S, class Count>
+Lanes<SumOf<S>> load_strided(const S* from, Index stride, Index begin, Count count) {
+  using T = SumOf<S>;
   if (stride == 1) return load(from + begin, count);
-  if (stride == 0) return Lanes<T>::Constant(*from);
+  if (stride == 0) return Lanes<T>::Constant(static_cast<T>(*from));
   Lanes<T> lanes = Lanes<T>::Zero();
-  for (Index i = 0; i < count; ++i) lanes[i] = from[(begin + i) * stride];
+  for (Index i = 0; i < count; ++i) lanes[i] = static_cast<T>(from[(begin + i) * stride]);
   return lanes;
 }
 
 /// The innermost loop. It overwrites the elements of `out` that it passes, or adds to them if
 /// `adding`.
-template <class T>
-void run_inner(const Loop& loop, std::span<const T* const> operands, const Offsets& offsets, bool adding, T* out) {
+template <class S, class R>
+void run_inner(const Loop& loop, std::span<const S* const> operands, const Offsets& offsets, bool adding, R* out) {
+  using T = SumOf<S>;
   const auto product = [&](Index begin, auto count) {
     Lanes<T> lanes = load_strided(operands[0] + offsets[1], loop.strides[1], begin, count);
     for (std::size_t i = 1; i < operands.size(); ++i) {
@@ -65,49 +68,54 @@ void run_inner(const Loop& loop, std::span<const T* const> operands, const Offse
     }
     return lanes;
   };
-  T* target = out + offsets[0];
+  R* target = out + offsets[0];
   const Index stride = loop.strides[0];
   if (stride == 0) {
-    *target += sum_lanes<T>(loop.extent, product);
+    *target = static_cast<R>(static_cast<T>(*target) + sum_lanes<T>(loop.extent, product));
     return;
   }
   for_lanes(loop.extent, [&](Index begin, auto count) {
     Lanes<T> lanes = product(begin, count);
-    if (adding) lanes += load_strided<T>(target, stride, begin, count);
+    if (adding) lanes += load_strided(target, stride, begin, count);
     if (stride == 1) {
       store(lanes, target + begin, count);
     } else {
-      for (Index i = 0; i < count; ++i) target[(begin + i) * stride] = lanes[i];
+      for (Index i = 0; i < count; ++i) target[(begin + i) * stride] = static_cast<R>(lanes[i]);
     }
   });
 }
 
 }  // namespace
 
-template <class T>
-void clear_result(const std::vector<Loop>& loops, T* out) {
+template <class R>
+void clear_result(const std::vector<Loop>& loops, R* out) {
   std::vector<Loop> reaching;
   for (const Loop& loop : loops) {
     if (loop.strides[0] != 0) reaching.push_back({.extent = loop.extent, .strides = {loop.strides[0], 0, 0, 0}});
   }
-  for_each_position(arrange(std::move(reaching), 1), {}, [&](const Offsets& offsets) { out[offsets[0]] = T(0); });
+  for_each_position(arrange(std::move(reaching), 1), {}, [&](const Offsets& offsets) { out[offsets[0]] = R{}; });
 }
 
-template <class T>
-void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out, bool accumulate) {
+template <class S, class R>
+void sum_of_products(std::vector<Loop> loops, std::span<const S* const> operands, R* out, bool accumulate) {
   const bool sums = std::any_of(loops.begin(), loops.end(), [](const Loop& loop) { return loop.strides[0] == 0; });
   const bool adding = sums || accumulate;
+  SHARDLINE_CHECK(!adding || kDTypeOf<R> != DType::bf16, "a sum of {} operands in bf16", operands.size());
   if (sums && !accumulate) clear_result(loops, out);
   loops = arrange(std::move(loops), operands.size() + 1);
   if (loops.empty()) loops.push_back({.extent = 1, .strides = {1, 1, 1, 1}});
   const Loop inner = loops.back();
   loops.pop_back();
-  for_each_position(loops, {}, [&](const Offsets& offsets) { run_inner<T>(inner, operands, offsets, adding, out); });
+  for_each_position(loops, {}, [&](const Offsets& offsets) { run_inner(inner, operands, offsets, adding, out); });
 }
 
 template void sum_of_products(std::vector<Loop>, std::span<const float* const>, float*, bool);
 template void sum_of_products(std::vector<Loop>, std::span<const double* const>, double*, bool);
+template void sum_of_products(std::vector<Loop>, std::span<const BFloat16* const>, float*, bool);
+template void sum_of_products(std::vector<Loop>, std::span<const float* const>, BFloat16*, bool);
+template void sum_of_products(std::vector<Loop>, std::span<const BFloat16* const>, BFloat16*, bool);
 template void clear_result(const std::vector<Loop>&, float*);
+template void clear_result(const std::vector<Loop>&, BFloat16*);
 template void clear_result(const std::vector<Loop>&, double*);
 
 }  // namespace shardline::kernels

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 
 namespace shardline::kernels {
@@ -29,12 +30,13 @@ void for_each_position(std::span<const Loop> loops, Offsets offsets, Body&& body
 /// out = the sum of operands[0] * ... * operands[n - 1] over the loops in which the result has
 /// stride 0, for 1 to 3 operands (one operand: a permuting copy or a plain sum). Overwrites the
 /// positions of `out` that the loops reach; `accumulate` adds to them. All extents must be
-/// positive. Best if one array has all loops: it is walked in memory order.
-template <class T>
-void sum_of_products(std::vector<Loop> loops, std::span<const T* const> operands, T* out, bool accumulate = false);
+/// positive. Best if one array has all loops: it is walked in memory order. Computed in SumOf<S>. Throws
+/// Error for a sum, or an addition, in a result of bf16: it would be rounded at every term.
+template <class S, class R>
+void sum_of_products(std::vector<Loop> loops, std::span<const S* const> operands, R* out, bool accumulate = false);
 
 /// Sets the positions of the result that the loops reach to 0. Extents may be zero.
-template <class T>
-void clear_result(const std::vector<Loop>& loops, T* out);
+template <class R>
+void clear_result(const std::vector<Loop>& loops, R* out);
 
 }  // namespace shardline::kernels

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/support/exp.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 
 /// How elementwise kernels vectorise. Eigen handles the elements before the first aligned address
@@ -23,25 +24,31 @@ using Lanes = Eigen::Array<T, kLanes, 1>;
 
 using FullCount = std::integral_constant<Index, kLanes>;
 
-/// The first `count` lanes from memory, zero in the rest.
-template <class T, class Count>
-Lanes<T> load(const T* from, Count count) {
-  if constexpr (std::is_same_v<Count, FullCount>) {
-    return Eigen::Map<const Lanes<T>>(from);
-  } else {
-    Lanes<T> lanes = Lanes<T>::Zero();
-    for (Index i = 0; i < count; ++i) lanes[i] = from[i];
+/// The first `count` lanes from memory, zero in the rest. Elements stored in bf16 become f32.
+template <class S, class Count>
+[[gnu::always_inline]] inline Lanes<SumOf<S>> load(const S* from, Count count) {
+  if constexpr (!std::is_same_v<Count, FullCount>) {
+    Lanes<SumOf<S>> lanes = Lanes<SumOf<S>>::Zero();
+    for (Index i = 0; i < count; ++i) lanes[i] = static_cast<SumOf<S>>(from[i]);
     return lanes;
+  } else if constexpr (std::is_same_v<S, BFloat16>) {
+    Lanes<float> lanes;
+    for (Index i = 0; i < kLanes; ++i) lanes[i] = static_cast<float>(from[i]);
+    return lanes;
+  } else {
+    return Eigen::Map<const Lanes<S>>(from);
   }
 }
 
-/// The first `count` lanes to memory.
-template <class T, class Count>
-void store(const Lanes<T>& lanes, T* to, Count count) {
-  if constexpr (std::is_same_v<Count, FullCount>) {
-    Eigen::Map<Lanes<T>>{to} = lanes;
+/// The first `count` lanes to memory. To bf16 each is rounded as by BFloat16(float).
+template <class S, class Count>
+[[gnu::always_inline]] inline void store(const Lanes<SumOf<S>>& lanes, S* to, Count count) {
+  if constexpr (!std::is_same_v<Count, FullCount>) {
+    for (Index i = 0; i < count; ++i) to[i] = static_cast<S>(lanes[i]);
+  } else if constexpr (std::is_same_v<S, BFloat16>) {
+    for (Index i = 0; i < kLanes; ++i) to[i] = static_cast<S>(lanes[i]);
   } else {
-    for (Index i = 0; i < count; ++i) to[i] = lanes[i];
+    Eigen::Map<Lanes<S>>{to} = lanes;
   }
 }
 
@@ -88,14 +95,15 @@ T larger(T a, T b) {
 }
 
 /// The largest of `start` and the elements; NaN if one element is NaN.
-template <class T>
-T max_lanes(const T* from, Index size, T start) {
+template <class S>
+SumOf<S> max_lanes(const S* from, Index size, SumOf<S> start) {
+  using T = SumOf<S>;
   std::array<T, kLanes> largest;
   largest.fill(start);
   for_lanes(size, [&](Index begin, auto count) {
     for (Index i = 0; i < count; ++i) {
       T& lane = largest[static_cast<std::size_t>(i)];
-      lane = larger(from[begin + i], lane);
+      lane = larger(static_cast<T>(from[begin + i]), lane);
     }
   });
   for (std::size_t half = kLanes / 2; half > 0; half /= 2) {

@@ -1,9 +1,11 @@
 #include "models/architecture/training_step.h"
 
+#include <algorithm>
 #include <map>
 
 #include "program/ops/adamw.h"
 #include "program/ops/add.h"
+#include "program/ops/cast.h"
 #include "program/ops/descent.h"
 #include "program/ops/sum_squares.h"
 #include "program/transform/accumulate.h"
@@ -36,6 +38,15 @@ void sum_over_micro_batches(TrainingStep& step) {
   wholes.pop_back();
   step.gradients = std::move(wholes);
   p.outputs.insert(p.outputs.begin(), step.model.loss);
+}
+
+/// Gradients of masters become their type in the update, all of them: until then nothing waits for their reductions.
+void cast_in_update(TrainingStep& step) {
+  std::vector<Operation>& operations = step.model.program.operations;
+  const auto late = std::stable_partition(operations.begin(), operations.end(), [&](const Operation& op) {
+    return op.kind != cast_kind().name || step.model.program.array(op.results[0]).role != Role::gradient;
+  });
+  for (auto op = late; op != operations.end(); ++op) op->region = {Pass::update, 0};
 }
 
 void add_norm(TrainingStep& step) {
@@ -95,7 +106,11 @@ TrainingStep add_training(Model model, const StepOptions& options) {
   TrainingStep step{.model = std::move(model), .arrays = {}, .gradients = {}};
   step.model.program.outputs = {step.model.loss};
   add_gradients(step, options.also_wanted);
-  if (options.form.micro_batches > 1) sum_over_micro_batches(step);
+  if (options.form.micro_batches > 1) {
+    sum_over_micro_batches(step);
+  } else {
+    cast_in_update(step);
+  }
   add_update(step, options);
   rematerialise(step.model.program, options.form.remat);
   prune(step.model.program);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -23,8 +24,11 @@ using Optimizer = std::variant<AdamW, PlainDescent>;
 
 /// Element types of a training step.
 struct TrainingTypes {
-  DType model = DType::f32;    ///< of parameters, activations and gradients
+  DType model = DType::f32;    ///< of activations, and of their gradients
   DType moments = DType::f32;  ///< of the optimizer
+  /// Of the parameters of the state; none: as `model`. If they differ, a step computes with copies that it casts (see
+  /// Role::master), and the update sees gradients of this type. Parameters of one dim have no copies.
+  std::optional<DType> weights = {};
 };
 
 /// How the step of a batch is computed. None of it changes the result beyond rounding.

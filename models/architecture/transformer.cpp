@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/architecture/parameters.h"
 #include "program/ops/add.h"
 #include "program/ops/attention.h"
 #include "program/ops/cross_entropy.h"
@@ -19,7 +20,9 @@ namespace {
 /// Adds the forward pass to a program, layer by layer.
 class Forward {
  public:
-  Forward(const TransformerConfig& config, const BatchShape& batch, DType dtype) : config_(config) {
+  /// Elements are of type `dtype`, parameters of type `weights`.
+  Forward(const TransformerConfig& config, const BatchShape& batch, DType dtype, DType weights)
+      : config_(config), weights_(weights) {
     program().dtype = dtype;
     program().sizes = {{"B", batch.sequences},
                        {"T", batch.tokens},
@@ -33,14 +36,15 @@ class Forward {
   }
 
   Model build() {
-    const ArrayId table = parameter("E", "model.embed_tokens.weight", {"V", "D"});
+    const ArrayId table = stored_parameter("E", "model.embed_tokens.weight", {"V", "D"});
     model_.parameters.back().decays = false;  // also where it is the output projection too
-    ArrayId x = embed(program(), "x0", table, model_.samples[0], Role::stream);
+    ArrayId x = embed(program(), "x0", read_parameter(program(), table), model_.samples[0], Role::stream);
     for (Index layer = 1; layer <= config_.layers; ++layer) x = add_layer(static_cast<int>(layer), x);
     program().region = {Pass::forward, static_cast<int>(config_.layers) + 1};
     const ArrayId w_final = parameter("w_final", "model.norm.weight", {"D"});
     const ArrayId z = rms_norm(program(), "z", x, w_final, config_.rms_eps);
-    const ArrayId unembed = config_.tied ? table : parameter("U", "lm_head.weight", {"V", "D"});
+    const ArrayId unembed =
+        config_.tied ? read_parameter(program(), table, "E.out") : parameter("U", "lm_head.weight", {"V", "D"});
     model_.result = einsum(program(), "logits", {z, unembed}, {"B", "T", "V"});
     return std::move(model_);
   }
@@ -50,7 +54,12 @@ class Forward {
 
   ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
                     int input_dims = 0) {
-    const ArrayId array = program().add_input(name, dims, Role::parameter);
+    return read_parameter(program(), stored_parameter(name, checkpoint_name, dims, input_dims));
+  }
+
+  ArrayId stored_parameter(const std::string& name, const std::string& checkpoint_name,
+                           const std::vector<std::string>& dims, int input_dims = 0) {
+    const ArrayId array = add_parameter(program(), name, dims, weights_);
     model_.parameters.push_back({.array = array,
                                  .checkpoint_name = checkpoint_name,
                                  .input_dims = input_dims,
@@ -106,6 +115,7 @@ class Forward {
   }
 
   const TransformerConfig& config_;
+  DType weights_;
   Model model_;
   std::string number_;  ///< layer number, from 1
   std::string prefix_;  ///< prefix of the layer's names in a checkpoint, from 0
@@ -114,7 +124,7 @@ class Forward {
 }  // namespace
 
 Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
-  Model model = Forward(config, batch, dtype).build();
+  Model model = Forward(config, batch, dtype, sum_type(dtype)).build();
   model.program.outputs = {model.result};
   return model;
 }
@@ -122,8 +132,8 @@ Model make_inference(const TransformerConfig& config, const BatchShape& batch, D
 namespace {
 
 /// Forward pass to the loss, which is the mean over `parts` batches of this shape.
-Model make_part(const TransformerConfig& config, const BatchShape& batch, DType dtype, Index parts) {
-  Model model = Forward(config, batch, dtype).build();
+Model make_part(const TransformerConfig& config, const BatchShape& batch, const TrainingTypes& types, Index parts) {
+  Model model = Forward(config, batch, types.model, types.weights.value_or(types.model)).build();
   model.samples.push_back(model.program.add_input("labels", {"B", "T"}, Role::tokens));
   model.loss = cross_entropy(model.program, "loss", model.result, model.samples[1], parts);
   model.program.outputs = {model.loss};
@@ -133,12 +143,12 @@ Model make_part(const TransformerConfig& config, const BatchShape& batch, DType 
 }  // namespace
 
 Model make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
-  return make_part(config, batch, dtype, 1);
+  return make_part(config, batch, {.model = dtype, .weights = sum_type(dtype)}, 1);
 }
 
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch, const Optimizer& optimizer,
                                 const TrainingTypes& types, const StepForm& form) {
-  return add_training(make_part(config, micro_batch_of(batch, form.micro_batches), types.model, form.micro_batches),
+  return add_training(make_part(config, micro_batch_of(batch, form.micro_batches), types, form.micro_batches),
                       {.optimizer = optimizer, .moments = types.moments, .form = form});
 }
 

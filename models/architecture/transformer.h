@@ -8,7 +8,8 @@ namespace shardline {
 // A LLaMA-style Transformer as a logical program. Heads are separate dims everywhere: K (key-value), G (queries per
 // key) and H.
 
-/// Forward pass to the logits, in elements of `dtype`.
+/// Forward pass to the logits, in elements of `dtype`. In bf16 the parameters are f32, see TrainingTypes::weights; the
+/// same holds for make_evaluation().
 Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);
 
 /// Forward pass to the loss, the mean over all tokens.

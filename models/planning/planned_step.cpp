@@ -100,7 +100,7 @@ const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) co
   if (found != programs_.end()) return found->second;
   TransformerConfig config = run_.config;
   config.layers = layers;
-  TrainingStep step = make_training_step(config, {run_.tokens, 1}, {}, {run_.dtype, run_.optimizer},
+  TrainingStep step = make_training_step(config, {run_.tokens, 1}, {}, {.model = run_.dtype, .moments = run_.optimizer},
                                          {.micro_batches = form.micro_batches, .remat = form.remat});
   return programs_.emplace(key, std::move(step.model.program)).first->second;
 }

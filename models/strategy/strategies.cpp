@@ -61,6 +61,7 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
       if (vector) return &row.stream;
       if (array.role == Role::sum) return &row.sums;
       return of_gradient ? &row.gradients : &row.parameters;
+    case Role::master:
     case Role::optimizer_state:
       return vector ? &row.stream : &row.gradients;
     case Role::stream:

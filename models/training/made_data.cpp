@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/base/check.h"
+#include "runtime/base/with_type.h"
 
 namespace shardline {
 namespace {
@@ -21,7 +22,7 @@ void fill_rows(const CounterRng& rng, const std::vector<Taught>& columns, Range 
   for (Index sample = samples.begin; sample < samples.end; ++sample) {
     for (const Taught& column : columns) {
       const double value = half_width * (2 * rng.uniform(sample * width + column.from) - 1);
-      into[at++] = static_cast<T>(column.sign * value);
+      into[at++] = from_double<T>(column.sign * value);
     }
   }
 }
@@ -41,11 +42,7 @@ Tensor MadeData::block(Series series, std::size_t input, Range samples, Range co
   }
   const CounterRng& rng = series == Series::training ? training_ : held_out_;
   Tensor block(dtype, {samples.size(), columns.size()});
-  if (dtype == DType::f64) {
-    fill_rows(rng, taught, samples, d_model_, block.view<double>());
-  } else {
-    fill_rows(rng, taught, samples, d_model_, block.view<float>());
-  }
+  with_type(dtype, [&](auto element) { fill_rows(rng, taught, samples, d_model_, block.view<decltype(element)>()); });
   return block;
 }
 

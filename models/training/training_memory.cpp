@@ -55,10 +55,11 @@ TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank, 
   const StagePrograms& programs = plan.stages.at(static_cast<std::size_t>(stage));
   const Compiled& step = *programs.step;
   const Compiled& evaluation = *programs.evaluation;
-  const auto item = static_cast<double>(size_of(plan.run.options.dtype));
+  const auto item = static_cast<double>(size_of(plan.run.options.types().moments));  // weights have the same
   const Index ranks = step.program().mesh.ranks();
   const Bytes moments(item * on_heap(step, Role::optimizer_state, rank));
-  const Bytes state = moments + Bytes(item * on_heap(step, Role::parameter, rank));
+  const Bytes state =
+      moments + Bytes(item * (on_heap(step, Role::parameter, rank) + on_heap(step, Role::master, rank)));
   const bool saver = stage == 0 && rank == 0;  // it also assembles what other stages send
   double all_weights = 0;
   double initialising = 0;

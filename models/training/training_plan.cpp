@@ -7,6 +7,7 @@
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 #include "program/plan/choose_fusions.h"
+#include "program/price/wire.h"
 
 namespace shardline {
 namespace {
@@ -16,6 +17,7 @@ RankProgram checked(const Program& program, const TrainingOptions& options, cons
   const Declaration declaration = declare(program, mesh, strategy, options.policy);
   RankProgram result = options.by_price ? partition_by_price(program, mesh, declaration, options.prices, assignments)
                                         : partition(program, mesh, declaration, assignments);
+  name_wires(result, options.prices.bf16_wire);
   check(result);
   return result;
 }

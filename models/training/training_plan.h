@@ -31,13 +31,13 @@ struct TrainingOptions {
   ScheduleOptions schedule;
   roofline::Hardware prices;  ///< for decisions: equal on all ranks, and never measured at start
   bool by_price = false;      ///< prices assign every operation (partition_by_price()), not the strategy's table
-  DType dtype = DType::f32;   ///< f32 or f64
+  DType dtype = DType::f32;   ///< f32, f64, or bf16: then weights and moments of the state are f32
   std::uint64_t seed = 0;
   PipelineOptions pipeline;  ///< if the strategy makes stages
 
   BatchShape micro_batch() const { return {batch.sequences / form.micro_batches, batch.tokens}; }
   double tokens() const { return static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens); }
-  TrainingTypes types() const { return {.model = dtype, .moments = dtype}; }
+  TrainingTypes types() const { return {.model = dtype, .moments = sum_type(dtype), .weights = sum_type(dtype)}; }
 };
 
 class State;  // its header needs MPI, a plan does not

@@ -164,10 +164,9 @@ std::set<int> Cut::stages_of_update(const Step& step) const {
   for (ArrayId id : arrays) {
     for (const auto& [before, after] : micro_.program.updates) id = id == after ? before : id;
     const Array& array = micro_.program.array(id);
-    const ArrayId owner = array.role == Role::parameter ? id : array.primal;
-    if (owner >= 0 && micro_.program.array(owner).role == Role::parameter && homes_.contains(owner)) {
-      return homes_.at(owner);
-    }
+    const auto is_weight = [](const Array& a) { return a.role == Role::parameter || a.role == Role::master; };
+    const ArrayId owner = is_weight(array) ? id : array.primal;
+    if (owner >= 0 && is_weight(micro_.program.array(owner)) && homes_.contains(owner)) return homes_.at(owner);
   }
   std::set<int> all;
   for (int stage = 0; stage < stages_; ++stage) all.insert(stage);

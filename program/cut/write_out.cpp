@@ -160,12 +160,34 @@ class Writer {
     }
   }
 
+  /// True if the step casts a master, or brings what was cast to where it rests: the same in every micro-batch.
+  bool is_done_once(const Step& step) const {
+    if (step.results.size() != 1 || micro_.array_of(step.results[0]).role != Role::parameter) return false;
+    const auto declared = micro_.declared.find(micro_.version(step.results[0]).array);
+    const bool rests =
+        declared != micro_.declared.end() && declared->second == micro_.version(step.results[0]).sharding;
+    return (step.kind == StepKind::compute || rests) &&
+           std::all_of(step.operands.begin(), step.operands.end(), [&](VersionId v) {
+             return once_.contains(v) || (is_input(v) && micro_.array_of(v).role == Role::master);
+           });
+  }
+
+  bool is_input(VersionId version) const {
+    const auto input = micro_.inputs.find(micro_.version(version).array);
+    return input != micro_.inputs.end() && input->second == version;
+  }
+
   void write_step(const Step& step, Index batch) {
     for (const VersionId operand : step.operands) {
       const auto before = running_.find(operand);
       if (before != running_.end()) versions_of(batch)[operand] = before->second;
     }
     if (reads_nothing_yet(step)) return;
+    const bool once = is_done_once(step);
+    if (once && once_.contains(step.results[0])) {
+      versions_of(batch)[step.results[0]] = once_.at(step.results[0]);
+      return;
+    }
     if (const VersionId part = first_part(step); part >= 0) {
       versions_of(batch)[step.results[0]] = now(part, batch);
     } else {
@@ -175,6 +197,7 @@ class Writer {
       for (VersionId& result : copy.results) result = make(result, batch);
       add(std::move(copy));
     }
+    if (once) once_[step.results[0]] = now(step.results[0], batch);
     for (const VersionId result : step.results) {
       unset_.erase(result);
       for (const auto& [sum, updated] : sums_) {
@@ -303,6 +326,7 @@ class Writer {
   std::optional<Task> task_;                ///< of the steps that are written now; none: the update
   std::map<VersionId, VersionId> sums_;     ///< as it arrives -> as it is after the part is added
   std::map<VersionId, VersionId> running_;  ///< by sum as it arrives: what the micro-batches so far have added up
+  std::map<VersionId, VersionId> once_;     ///< version of `micro_` -> what the first micro-batch made of it for all
   std::set<VersionId> unset_;               ///< copies of sums to which nothing has been added yet
   std::set<int> closing_;                   ///< steps of the update, by number, that are not written yet
   std::set<VersionId> whole_;               ///< versions of `micro_` that are whole: of the last micro-batch

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,9 +59,23 @@ enum class KernelForm : std::uint8_t {
 
 /// The element types that a kernel runs on. Arrays of i32 are not counted.
 enum class KernelTypes : std::uint8_t {
-  same,           ///< all arrays f32, or all f64
-  bf16_operands,  ///< as `same`, but operands beside results of f32 may be bf16
-  any,            ///< each array has its own type
+  same,     ///< all arrays f32, or all f64
+  stored,   ///< all arrays of the type of the first operand, which may be bf16; sums of sum_type() of it
+  product,  ///< as `same`, or all bf16; beside results of f32 an operand may be bf16
+  any,      ///< each array has its own type
+};
+
+/// Operands or results of a kernel, by number.
+class ArrayNumbers {
+ public:
+  constexpr ArrayNumbers() = default;
+  constexpr ArrayNumbers(std::initializer_list<int> numbers) {
+    for (const int number : numbers) bits_ |= 1U << static_cast<unsigned>(number);
+  }
+  constexpr bool has(int number) const { return (bits_ >> static_cast<unsigned>(number) & 1U) != 0; }
+
+ private:
+  unsigned bits_ = 0;
 };
 
 /// A local computation: a rank runs it on its blocks, without messages. It stands in the file of
@@ -77,6 +92,9 @@ struct Kernel {
   kernels::Cost (*cost_in_sequences)(const PhaseBlock& block, Index sequence) = nullptr;
   KernelForm form = KernelForm::call;
   KernelTypes types = KernelTypes::same;
+  /// Of KernelTypes::stored: the operands and results that hold sums, or are few and stay exact.
+  ArrayNumbers sum_operands = {};
+  ArrayNumbers sum_results = {};
   /// For each result: the operand whose memory the result may take, or -1.
   std::array<int, 3> in_place{-1, -1, -1};
   /// It may be called strip by strip over leading dims that its arrays share, with the same bits. A result without

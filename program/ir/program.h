@@ -20,8 +20,9 @@ using kernels::Subscripts;
 
 /// The purpose of an array. The strategy table gives shardings by role.
 enum class Role : std::uint8_t {
-  parameter,
-  gradient,  ///< of Array::primal
+  parameter,  ///< as operations read it
+  master,     ///< a parameter of the state, from which each step casts the array of role parameter
+  gradient,   ///< of Array::primal
   optimizer_state,
   sum,         ///< over the micro-batches of a step: of parts of the gradient of Array::primal, or of the loss
   stream,      ///< the residual stream; between layers it has a declared sharding
@@ -88,8 +89,9 @@ struct Program {
   std::vector<ArrayId> outputs;
   /// State from one run to the next: after a run `second` replaces the input `first`.
   std::vector<std::pair<ArrayId, ArrayId>> updates;
-  Region region;             ///< given to operations as they are added
-  DType dtype = DType::f32;  ///< given to arrays as they are added, tokens apart, which are i32
+  Region region;  ///< given to operations as they are added
+  /// Given to arrays as they are added. Tokens are i32, and scalars that every rank holds are of its sum_type().
+  DType dtype = DType::f32;
 
   const Array& array(ArrayId id) const { return arrays.at(static_cast<std::size_t>(id)); }
   Array& array(ArrayId id) { return arrays.at(static_cast<std::size_t>(id)); }

@@ -33,7 +33,11 @@ constexpr Kernel kAdamW{
 };
 
 ArrayId sample_adamw(Program& program) {
-  const auto matrix = [&](const char* name, Role role) { return program.add_input(name, {"I", "J"}, role); };
+  const auto matrix = [&](const char* name, Role role) {
+    const ArrayId made = program.add_input(name, {"I", "J"}, role);
+    program.array(made).dtype = sum_type(program.dtype);
+    return made;
+  };
   const auto scalar = [&](const char* name) { return program.add_input(name, {}, Role::whole); };
   adamw(program,
         {.parameter = matrix("w", Role::parameter),

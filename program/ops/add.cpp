@@ -8,7 +8,7 @@ namespace shardline {
 namespace {
 
 void run_add(const PhaseBlock&, const KernelArrays& arrays) {
-  with_elements(arrays, [](const auto& call) {
+  with_stored(arrays, [](const auto& call) {
     using T = typename std::decay_t<decltype(call)>::Element;
     std::vector<View<const T>> terms;
     for (std::size_t k = 0; k < call.operands(); ++k) terms.push_back(call.in(k));
@@ -20,7 +20,12 @@ kernels::Cost add_cost(const PhaseBlock& block) {
   return kernels::add_cost(static_cast<Index>(block.phase.operands.size()), block.elements(0), block.element_size());
 }
 
-constexpr Kernel kAdd{.name = "add", .run = run_add, .cost = add_cost, .form = KernelForm::sum, .strips = true};
+constexpr Kernel kAdd{.name = "add",
+                      .run = run_add,
+                      .cost = add_cost,
+                      .form = KernelForm::sum,
+                      .types = KernelTypes::stored,
+                      .strips = true};
 
 void differentiate_add(Gradients& gradients, const Operation& forward, ArrayId upstream) {
   for (const ArrayId operand : forward.operands) {

@@ -90,6 +90,12 @@ ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role r
   return made;
 }
 
+ArrayId add_sums(Program& program, const std::string& name, const Dims& dims) {
+  const ArrayId made = program.add_array(name, dims);
+  program.array(made).dtype = sum_type(program.dtype);
+  return made;
+}
+
 Dims leading(const Dims& dims) { return {dims.begin(), dims.end() - 1}; }
 
 }  // namespace shardline

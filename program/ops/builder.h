@@ -50,6 +50,9 @@ class Builder {
 /// A new array with the dims of `like`.
 ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role = Role::activation);
 
+/// A new array for sums over elements of the program's type, in sum_type() of it.
+ArrayId add_sums(Program& program, const std::string& name, const Dims& dims);
+
 /// `dims` without the last.
 Dims leading(const Dims& dims);
 

@@ -13,9 +13,11 @@ constexpr Kernel kRowMax{
     .name = "row_max",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { kernels::row_max(call.in(0), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { kernels::row_max(call.in(0), call.sum_out(0)); });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::row_max_cost(block.shape(0), block.element_size()); },
+    .cost = [](const PhaseBlock& block) { return kernels::row_max_cost(block.shape(0), block.operand_size(0)); },
+    .types = KernelTypes::stored,
+    .sum_results = {0},
     .strips = true,
 };
 
@@ -23,9 +25,12 @@ constexpr Kernel kSumExp{
     .name = "sum_exp",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { kernels::sum_exp(call.in(0), call.in(1), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { kernels::sum_exp(call.in(0), call.sum_in(1), call.sum_out(0)); });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::sum_exp_cost(block.shape(0), block.element_size()); },
+    .cost = [](const PhaseBlock& block) { return kernels::sum_exp_cost(block.shape(0), block.operand_size(0)); },
+    .types = KernelTypes::stored,
+    .sum_operands = {1},
+    .sum_results = {0},
     .strips = true,
 };
 
@@ -33,11 +38,13 @@ constexpr Kernel kPick{
     .name = "pick",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
-            kernels::pick(call.in(0), call.ids(1), block.last_range(), call.out(0));
+          with_stored(arrays, [&](const auto& call) {
+            kernels::pick(call.in(0), call.ids(1), block.last_range(), call.sum_out(0));
           });
         },
     .cost = [](const PhaseBlock& block) { return kernels::pick_cost(block.elements(1), block.element_size()); },
+    .types = KernelTypes::stored,
+    .sum_results = {0},
     .strips = true,
 };
 
@@ -59,13 +66,15 @@ constexpr Kernel kCrossEntropyGrad{
     .name = "cross_entropy_grad",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
-            kernels::cross_entropy_grad(call.in(0), call.ids(1), call.in(2), call.in(3), call.in(4), block.last_range(),
-                                        block.constant("scale"), call.out(0));
+          with_stored(arrays, [&](const auto& call) {
+            kernels::cross_entropy_grad(call.in(0), call.ids(1), call.sum_in(2), call.sum_in(3), call.sum_in(4),
+                                        block.last_range(), block.constant("scale"), call.out(0));
           });
         },
     .cost =
         [](const PhaseBlock& block) { return kernels::cross_entropy_grad_cost(block.shape(0), block.element_size()); },
+    .types = KernelTypes::stored,
+    .sum_operands = {2, 3, 4},
     .strips = true,
 };
 
@@ -93,10 +102,10 @@ ArrayId sample_cross_entropy(Program& program) {
 ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits, ArrayId labels, Index parts) {
   const Dims tokens = leading(program.array(logits).dims);
   const ArrayId loss = program.add_array(name, {}, Role::whole);
-  const ArrayId max = program.add_array(name + ".max", tokens);
+  const ArrayId max = add_sums(program, name + ".max", tokens);
   program.array(max).reduce = ReduceOp::max;
-  const ArrayId sum = program.add_array(name + ".sum", tokens);
-  const ArrayId picked = program.add_array(name + ".picked", tokens);
+  const ArrayId sum = add_sums(program, name + ".sum", tokens);
+  const ArrayId picked = add_sums(program, name + ".picked", tokens);
   const auto count = static_cast<double>(std::max<Index>(1, element_count(program.array(labels).shape)));
   Builder(program, "cross_entropy")
       .phase(kRowMax, {logits}, {max})

@@ -23,8 +23,9 @@ constexpr Kernel kDescent{
 
 ArrayId sample_descent(Program& program) {
   const ArrayId w = program.add_input("w", {"I", "J"}, Role::parameter);
-  descent(program, w, program.add_input("g", {"I", "J"}, Role::gradient),
-          program.add_input("learning_rate", {}, Role::whole));
+  const ArrayId g = program.add_input("g", {"I", "J"}, Role::gradient);
+  program.array(w).dtype = program.array(g).dtype = sum_type(program.dtype);
+  descent(program, w, g, program.add_input("learning_rate", {}, Role::whole));
   return program.find("w'");
 }
 

@@ -8,23 +8,21 @@
 namespace shardline {
 namespace {
 
-template <class T>
-void run_elements(const std::vector<const Tensor*>& operands, const std::vector<Subscripts>& operand_subscripts,
-                  Tensor& result, const Subscripts& result_subscripts, const std::optional<kernels::Window>& window,
-                  kernels::KeptOperands* kept) {
-  std::vector<Tensor> widened;  // bf16 operands in f32; they live until the call is done
-  widened.reserve(operands.size());
-  std::vector<kernels::EinsumOperand<T>> terms;
-  terms.reserve(operands.size());
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    const Tensor* operand = operands[k];
-    if (operand->dtype() == DType::bf16 && kDTypeOf<T> == DType::f32) {
-      widened.push_back(operand->as(DType::f32));
-      operand = &widened.back();
-    }
-    terms.push_back({operand->view<T>(), operand_subscripts[k]});
+template <class S, class R>
+void run_elements(const EinsumCall& call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
+  std::vector<kernels::EinsumOperand<S>> terms;
+  for (std::size_t k = 0; k < call.operands.size(); ++k) {
+    terms.push_back({call.operands[k]->view<S>(), call.operand_subscripts[k]});
   }
-  kernels::einsum<T>(terms, result.view<T>(), result_subscripts, window, kept);
+  kernels::einsum<S, R>(terms, call.result->view<R>(), call.result_subscripts, window, kept);
+}
+
+/// Operands in bf16 beside others in f32: the first are widened.
+void run_mixed(EinsumCall call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
+  std::vector<Tensor> widened;
+  for (const Tensor* operand : call.operands) widened.push_back(operand->as(DType::f32));
+  for (std::size_t k = 0; k < widened.size(); ++k) call.operands[k] = &widened[k];
+  run_elements<float, float>(call, window, kept);
 }
 
 constexpr Kernel kEinsum{
@@ -32,9 +30,7 @@ constexpr Kernel kEinsum{
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
           const Phase& phase = block.phase;
-          Tensor& result = *arrays.results[0];
-          const auto run = result.dtype() == DType::f64 ? run_elements<double> : run_elements<float>;
-          run(arrays.operands, phase.operand_subscripts, result, phase.result_subscripts[0], {}, nullptr);
+          run_einsum({arrays.operands, phase.operand_subscripts, arrays.results[0], phase.result_subscripts[0]});
         },
     .cost =
         [](const PhaseBlock& block) {
@@ -44,7 +40,7 @@ constexpr Kernel kEinsum{
                                       block.element_size());
         },
     .form = KernelForm::product,
-    .types = KernelTypes::bf16_operands,
+    .types = KernelTypes::product,
 };
 
 /// Checks the number of operands, and that every index of the result is in an operand.
@@ -101,8 +97,19 @@ ArrayId sample_einsum(Program& program) {
 }  // namespace
 
 void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
-  const auto run = call.result->dtype() == DType::f64 ? run_elements<double> : run_elements<float>;
-  run(call.operands, call.operand_subscripts, *call.result, call.result_subscripts, window, kept);
+  const auto is_bf16 = [](const Tensor* operand) { return operand->dtype() == DType::bf16; };
+  const auto stored_in_bf16 = std::count_if(call.operands.begin(), call.operands.end(), is_bf16);
+  if (call.result->dtype() == DType::f64) {
+    run_elements<double, double>(call, window, kept);
+  } else if (stored_in_bf16 == 0) {
+    run_elements<float, float>(call, window, kept);
+  } else if (stored_in_bf16 < static_cast<std::ptrdiff_t>(call.operands.size())) {
+    run_mixed(call, window, kept);
+  } else if (call.result->dtype() == DType::bf16) {
+    run_elements<BFloat16, BFloat16>(call, window, kept);
+  } else {
+    run_elements<BFloat16, float>(call, window, kept);
+  }
 }
 
 ArrayId einsum(Program& program, const std::string& name, const std::vector<ArrayId>& operands, const Dims& dims,

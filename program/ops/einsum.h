@@ -24,8 +24,8 @@ struct EinsumCall {
   kernels::Subscripts result_subscripts;
 };
 
-/// Computes the einsum, or its part in `window`. Elements are f32 or f64, as in the result. An f32
-/// result may have bf16 operands; they are all widened first. Whoever computes one window after the other gives `kept`,
+/// Computes the einsum, or its part in `window`. Operands have one element type: f32, f64 or bf16. The
+/// result has it too; of bf16 operands it may be f32. Whoever computes one window after the other gives `kept`,
 /// the same in each. Throws Error as kernels::einsum() does.
 void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window = {},
                 kernels::KeptOperands* kept = nullptr);

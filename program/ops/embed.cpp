@@ -11,7 +11,7 @@ constexpr Kernel kEmbed{
     .name = "embed",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
+          with_stored(arrays, [&](const auto& call) {
             kernels::embed(call.in(0), call.ids(1), block.range("V"), call.out(0));
           });
         },
@@ -19,6 +19,7 @@ constexpr Kernel kEmbed{
         [](const PhaseBlock& block) {
           return kernels::embed_cost(block.elements(1), block.shape(0)[1], block.element_size());
         },
+    .types = KernelTypes::stored,
     .strips = true,
 };
 
@@ -26,7 +27,7 @@ constexpr Kernel kEmbedGrad{
     .name = "embed_grad",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
+          with_stored(arrays, [&](const auto& call) {
             kernels::embed_grad(call.in(0), call.ids(1), block.range("V"), call.out(0));
           });
         },
@@ -35,6 +36,7 @@ constexpr Kernel kEmbedGrad{
           return kernels::embed_grad_cost(block.elements(1), block.range("V").size(), block.last_range().size(),
                                           block.element_size());
         },
+    .types = KernelTypes::stored,
 };
 
 void differentiate_embed(Gradients& gradients, const Operation& forward, ArrayId dx) {
@@ -59,6 +61,7 @@ ArrayId embed(Program& program, const std::string& name, ArrayId table, ArrayId 
   Dims dims = program.array(ids).dims;
   dims.push_back(program.array(table).dims.at(1));
   const ArrayId x = program.add_array(name, dims, role);
+  program.array(x).dtype = program.array(table).dtype;
   Builder(program, "embed").phase(kEmbed, {table, ids}, {x}).linear_in({table}).append({table, ids}, {x});
   return x;
 }

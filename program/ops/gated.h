@@ -30,8 +30,9 @@ void gated_elements(View<const T> g, View<const T> u, View<T> y) {
   kernels::check_elements(Gate::kName, "g", g.shape, size);
   kernels::check_elements(Gate::kName, "u", u.shape, size);
   kernels::for_lanes(size, [&](Index begin, auto count) {
-    const kernels::Lanes<T> gate = kernels::load(g.data + begin, count);
-    const kernels::Lanes<T> value = gate * Gate::template share<T>(gate) * kernels::load(u.data + begin, count);
+    const kernels::Lanes<SumOf<T>> gate = kernels::load(g.data + begin, count);
+    const kernels::Lanes<SumOf<T>> value =
+        gate * Gate::template share<SumOf<T>>(gate) * kernels::load(u.data + begin, count);
     kernels::store(value, y.data + begin, count);
   });
 }
@@ -44,9 +45,9 @@ void gated_grad_elements(View<const T> dy, View<const T> g, View<const T> u, Vie
   kernels::check_elements(Gate::kGradName, "dg", dg.shape, size);
   kernels::check_elements(Gate::kGradName, "du", du.shape, size);
   kernels::for_lanes(size, [&](Index begin, auto count) {
-    const GateGradients<T> gradients =
-        Gate::template gradients<T>(kernels::load(dy.data + begin, count), kernels::load(g.data + begin, count),
-                                    kernels::load(u.data + begin, count));
+    const GateGradients<SumOf<T>> gradients =
+        Gate::template gradients<SumOf<T>>(kernels::load(dy.data + begin, count), kernels::load(g.data + begin, count),
+                                           kernels::load(u.data + begin, count));
     kernels::store(gradients.g, dg.data + begin, count);
     kernels::store(gradients.u, du.data + begin, count);
   });
@@ -57,12 +58,13 @@ constexpr Kernel kGated{
     .name = Gate::kName,
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { gated_elements<Gate>(call.in(0), call.in(1), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { gated_elements<Gate>(call.in(0), call.in(1), call.out(0)); });
         },
     .cost =
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(Gate::kFlops, 3, block.elements(0), block.element_size());
         },
+    .types = KernelTypes::stored,
     .strips = true,
 };
 
@@ -71,7 +73,7 @@ constexpr Kernel kGatedGrad{
     .name = Gate::kGradName,
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) {
+          with_stored(arrays, [](const auto& call) {
             gated_grad_elements<Gate>(call.in(0), call.in(1), call.in(2), call.out(0), call.out(1));
           });
         },
@@ -79,6 +81,7 @@ constexpr Kernel kGatedGrad{
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(Gate::kGradFlops, 5, block.elements(0), block.element_size());
         },
+    .types = KernelTypes::stored,
     .strips = true,
 };
 

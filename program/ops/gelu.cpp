@@ -15,8 +15,8 @@ void gelu_elements(View<const T> x, View<T> y) {
   const Index size = y.size();
   kernels::check_elements("gelu", "x", x.shape, size);
   kernels::for_lanes(size, [&](Index begin, auto count) {
-    const Lanes<T> value = kernels::load(x.data + begin, count);
-    kernels::store<T>(value * kernels::gelu_sigmoid<T>(value), y.data + begin, count);
+    const Lanes<SumOf<T>> value = kernels::load(x.data + begin, count);
+    kernels::store(value * kernels::gelu_sigmoid<SumOf<T>>(value), y.data + begin, count);
   });
 }
 
@@ -26,9 +26,9 @@ void gelu_grad_elements(View<const T> dy, View<const T> x, View<T> dx) {
   kernels::check_elements("gelu_grad", "dy", dy.shape, size);
   kernels::check_elements("gelu_grad", "x", x.shape, size);
   kernels::for_lanes(size, [&](Index begin, auto count) {
-    const Lanes<T> value = kernels::load(x.data + begin, count);
-    const Lanes<T> slope = kernels::gelu_slope<T>(value, kernels::gelu_sigmoid<T>(value));
-    kernels::store<T>(kernels::load(dy.data + begin, count) * slope, dx.data + begin, count);
+    const Lanes<SumOf<T>> value = kernels::load(x.data + begin, count);
+    const Lanes<SumOf<T>> slope = kernels::gelu_slope<SumOf<T>>(value, kernels::gelu_sigmoid<SumOf<T>>(value));
+    kernels::store(kernels::load(dy.data + begin, count) * slope, dx.data + begin, count);
   });
 }
 
@@ -36,12 +36,13 @@ constexpr Kernel kGelu{
     .name = "gelu",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { gelu_elements(call.in(0), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { gelu_elements(call.in(0), call.out(0)); });
         },
     .cost =
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(10, 2, block.elements(0), block.element_size());
         },
+    .types = KernelTypes::stored,
     .strips = true,
 };
 
@@ -49,12 +50,13 @@ constexpr Kernel kGeluGrad{
     .name = "gelu_grad",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { gelu_grad_elements(call.in(0), call.in(1), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { gelu_grad_elements(call.in(0), call.in(1), call.out(0)); });
         },
     .cost =
         [](const PhaseBlock& block) {
           return kernels::elementwise_cost(18, 3, block.elements(0), block.element_size());
         },
+    .types = KernelTypes::stored,
     .strips = true,
 };
 

@@ -15,10 +15,12 @@ constexpr Kernel kSumSquaresRows{
     .name = "sum_squares_rows",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { kernels::sum_squares_rows(call.in(0), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { kernels::sum_squares_rows(call.in(0), call.sum_out(0)); });
         },
     .cost =
-        [](const PhaseBlock& block) { return kernels::sum_squares_rows_cost(block.shape(0), block.element_size()); },
+        [](const PhaseBlock& block) { return kernels::sum_squares_rows_cost(block.shape(0), block.operand_size(0)); },
+    .types = KernelTypes::stored,
+    .sum_results = {0},
     .strips = true,
 };
 
@@ -26,11 +28,13 @@ constexpr Kernel kNormalize{
     .name = "normalize",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
-            kernels::normalize(call.in(0), call.in(1), call.in(2), options_of_norm(block), call.out(0));
+          with_stored(arrays, [&](const auto& call) {
+            kernels::normalize(call.in(0), call.sum_in(1), call.sum_in(2), options_of_norm(block), call.out(0));
           });
         },
     .cost = [](const PhaseBlock& block) { return kernels::normalize_cost(block.shape(0), block.element_size()); },
+    .types = KernelTypes::stored,
+    .sum_operands = {1, 2},
     .strips = true,
 };
 
@@ -38,10 +42,14 @@ constexpr Kernel kNormDot{
     .name = "norm_dot",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays,
-                        [](const auto& call) { kernels::norm_dot(call.in(0), call.in(1), call.in(2), call.out(0)); });
+          with_stored(arrays, [](const auto& call) {
+            kernels::norm_dot(call.in(0), call.sum_in(1), call.in(2), call.sum_out(0));
+          });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::norm_dot_cost(block.shape(0), block.element_size()); },
+    .cost = [](const PhaseBlock& block) { return kernels::norm_dot_cost(block.shape(0), block.operand_size(0)); },
+    .types = KernelTypes::stored,
+    .sum_operands = {1},
+    .sum_results = {0},
     .strips = true,
 };
 
@@ -49,12 +57,15 @@ constexpr Kernel kNormGrad{
     .name = "norm_grad",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
-            kernels::norm_grad(call.in(0), call.in(1), call.in(2), call.in(3), call.in(4), options_of_norm(block),
-                               call.out(0), call.out(1));
+          with_stored(arrays, [&](const auto& call) {
+            kernels::norm_grad(call.in(0), call.in(1), call.sum_in(2), call.sum_in(3), call.sum_in(4),
+                               options_of_norm(block), call.out(0), call.sum_out(1));
           });
         },
     .cost = [](const PhaseBlock& block) { return kernels::norm_grad_cost(block.shape(0), block.element_size()); },
+    .types = KernelTypes::stored,
+    .sum_operands = {2, 3, 4},
+    .sum_results = {1},
     .strips = true,
 };
 
@@ -76,7 +87,9 @@ void differentiate_rms_norm(Gradients& gradients, const Operation& forward, Arra
 
 ArrayId sample_rms_norm(Program& program) {
   const ArrayId x = program.add_input("x", {"T", "D"}, Role::activation);
-  return rms_norm(program, "y", x, program.add_input("w", {"D"}, Role::parameter), 1e-5);
+  const ArrayId w = program.add_input("w", {"D"}, Role::parameter);
+  program.array(w).dtype = sum_type(program.dtype);
+  return rms_norm(program, "y", x, w, 1e-5);
 }
 
 }  // namespace
@@ -84,7 +97,7 @@ ArrayId sample_rms_norm(Program& program) {
 ArrayId rms_norm(Program& program, const std::string& name, ArrayId x, ArrayId w, double epsilon) {
   const ArrayId y = add_like(program, name, x);
   const Dims rows = leading(program.array(x).dims);
-  const ArrayId squares = program.add_array(name + ".squares", rows);
+  const ArrayId squares = add_sums(program, name + ".squares", rows);
   Builder(program, "rms_norm")
       .phase(kSumSquaresRows, {x}, {squares})
       .phase(kNormalize, {x, squares, w}, {y})

@@ -21,9 +21,10 @@ constexpr Kernel kRope{
     .name = "rope",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) { kernels::rope(call.in(0), options_of(block), call.out(0)); });
+          with_stored(arrays, [&](const auto& call) { kernels::rope(call.in(0), options_of(block), call.out(0)); });
         },
     .cost = [](const PhaseBlock& block) { return kernels::rope_cost(block.elements(0), block.element_size()); },
+    .types = KernelTypes::stored,
 };
 
 /// Turns `x` into `y`: forward for sign 1, back for sign -1.

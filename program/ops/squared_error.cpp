@@ -13,19 +13,21 @@ constexpr Kernel kSquaredError{
     .name = "squared_error",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
-            kernels::squared_error(call.in(0), call.in(1), block.constant("scale"), call.out(0));
+          with_stored(arrays, [&](const auto& call) {
+            kernels::squared_error(call.in(0), call.in(1), block.constant("scale"), call.sum_out(0));
           });
         },
     .cost =
-        [](const PhaseBlock& block) { return kernels::squared_error_cost(block.elements(0), block.element_size()); },
+        [](const PhaseBlock& block) { return kernels::squared_error_cost(block.elements(0), block.operand_size(0)); },
+    .types = KernelTypes::stored,
+    .sum_results = {0},
 };
 
 constexpr Kernel kSquaredErrorGrad{
     .name = "squared_error_grad",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_elements(arrays, [&](const auto& call) {
+          with_stored(arrays, [&](const auto& call) {
             kernels::squared_error_grad(call.in(0), call.in(1), call.scalar(2), block.constant("scale"), call.out(0));
           });
         },
@@ -33,6 +35,8 @@ constexpr Kernel kSquaredErrorGrad{
         [](const PhaseBlock& block) {
           return kernels::squared_error_grad_cost(block.elements(0), block.element_size());
         },
+    .types = KernelTypes::stored,
+    .sum_operands = {2},
     .in_place = {0},
     .strips = true,
 };

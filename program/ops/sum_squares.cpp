@@ -11,9 +11,11 @@ constexpr Kernel kSumSquares{
     .name = "sum_squares",
     .run =
         [](const PhaseBlock&, const KernelArrays& arrays) {
-          with_elements(arrays, [](const auto& call) { kernels::sum_squares(call.in(0), call.out(0)); });
+          with_stored(arrays, [](const auto& call) { kernels::sum_squares(call.in(0), call.sum_out(0)); });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::sum_squares_cost(block.elements(0), block.element_size()); },
+    .cost = [](const PhaseBlock& block) { return kernels::sum_squares_cost(block.elements(0), block.operand_size(0)); },
+    .types = KernelTypes::stored,
+    .sum_results = {0},
 };
 
 ArrayId sample_sum_squares(Program& program) {
@@ -23,7 +25,7 @@ ArrayId sample_sum_squares(Program& program) {
 }  // namespace
 
 ArrayId sum_squares(Program& program, const std::string& name, ArrayId x) {
-  const ArrayId sum = program.add_array(name, {});
+  const ArrayId sum = add_sums(program, name, {});
   Builder(program, "sum_squares").phase(kSumSquares, {x}, {sum}).append({x}, {sum});
   return sum;
 }

@@ -218,18 +218,27 @@ class Checker {
   void check_types() const {
     const Kernel& kernel = *program_.phase_of(*step_).kernel;
     if (kernel.types == KernelTypes::any) return;
-    const DType made = program_.array_of(step_->results.at(0)).dtype;
-    if (made != DType::f32 && made != DType::f64)
-      refuse(fmt::format("{} makes f32 or f64, not {}", kernel.name, name_of(made)));
-    const auto fits = [&](VersionId v, bool bf16) {
+    const bool by_operand = kernel.types == KernelTypes::stored;
+    const Array& first = program_.array_of(by_operand ? step_->operands.at(0) : step_->results.at(0));
+    const DType type = first.dtype;
+    const bool may_be_bf16 = kernel.types != KernelTypes::same;
+    if (type != DType::f32 && type != DType::f64 && !(may_be_bf16 && type == DType::bf16)) {
+      refuse(fmt::format("{} {} {}f32 or f64, not {}", kernel.name, by_operand ? "reads" : "makes",
+                         may_be_bf16 ? "bf16, " : "", name_of(type)));
+    }
+    const auto fits = [&](VersionId v, bool sums, bool narrower) {
       const Array& array = program_.array_of(v);
-      if (is_integer(array.dtype) || array.dtype == made || (bf16 && array.dtype == DType::bf16)) return;
-      refuse(fmt::format("{} of {} beside {} of {}", array.name, name_of(array.dtype),
-                         program_.array_of(step_->results[0]).name, name_of(made)));
+      const DType wanted = sums ? sum_type(type) : type;
+      if (is_integer(array.dtype) || array.dtype == wanted || (narrower && array.dtype == DType::bf16)) return;
+      refuse(fmt::format("{} of {} beside {} of {}", array.name, name_of(array.dtype), first.name, name_of(type)));
     };
-    const bool reads_bf16 = kernel.types == KernelTypes::bf16_operands && made == DType::f32;
-    for (const VersionId v : step_->operands) fits(v, reads_bf16);
-    for (const VersionId v : step_->results) fits(v, false);
+    const bool widens = kernel.types == KernelTypes::product && type == DType::f32;
+    for (std::size_t k = 0; k < step_->operands.size(); ++k) {
+      fits(step_->operands[k], kernel.sum_operands.has(static_cast<int>(k)), widens);
+    }
+    for (std::size_t k = 0; k < step_->results.size(); ++k) {
+      fits(step_->results[k], kernel.sum_results.has(static_cast<int>(k)), false);
+    }
   }
 
   void pay(Sharding& made, const Axes& axes) const {

@@ -18,7 +18,16 @@ bool FlightRules::starts_early(int step) const {
   const Step& s = step_of(step);
   if (s.kind == StepKind::receive) return true;
   return overlaps(step) && options_.distance > 0 && s.kind == StepKind::all_gather &&
-         program_.array_of(s.operands[0]).role == Role::parameter && producer(s.operands[0]) < 0;
+         program_.array_of(s.operands[0]).role == Role::parameter && is_ready_early(s.operands[0]);
+}
+
+bool FlightRules::is_ready_early(VersionId version) const {
+  const int maker = producer(version);
+  if (maker < 0) return true;
+  const Step& cast = step_of(maker);
+  return cast.kind == StepKind::compute && std::all_of(cast.operands.begin(), cast.operands.end(), [&](VersionId v) {
+           return producer(v) < 0 && program_.array_of(v).role == Role::master;
+         });
 }
 
 bool FlightRules::ends_late(int step) const {

@@ -16,8 +16,8 @@ class FlightRules {
 
   /// The links of this step leave the cores free, and the options allow it.
   bool overlaps(int step) const;
-  /// A gather of a parameter that is an input of the program, over links that move it beside other work; or a receive
-  /// from another stage.
+  /// A gather of a parameter that is an input of the program, or cast from one, over links that move it beside other
+  /// work; or a receive from another stage.
   bool starts_early(int step) const;
   /// A reduction of a parameter's gradient. Nothing reads it before the update.
   bool ends_late(int step) const;
@@ -27,6 +27,8 @@ class FlightRules {
   const std::vector<int>& readers(VersionId version) const;
 
  private:
+  /// An input, or cast from a master that is one.
+  bool is_ready_early(VersionId version) const;
   const Step& step_of(int number) const { return program_.steps[static_cast<std::size_t>(number)]; }
 
   const RankProgram& program_;

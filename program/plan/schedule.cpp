@@ -146,8 +146,16 @@ class Scheduler {
       const int ahead = number_[static_cast<std::size_t>(*at)] - region;
       if (ahead > std::max(options_.distance, 1)) break;
       if (ahead > (moves(*at) ? 1 : options_.distance)) continue;
-      if (!begun_.contains(*at)) start({*at});
+      if (begun_.contains(*at)) continue;
+      for (const VersionId v : step(*at).operands) run_early(v);
+      start({*at});
     }
+  }
+
+  /// The cast that makes what an early gather reads.
+  void run_early(VersionId version) {
+    const int cast = rules_.producer(version);
+    if (cast >= 0) visit(cast);
   }
 
   void visit(int number) {
@@ -169,6 +177,7 @@ class Scheduler {
       start({number});
     } else {
       actions_.push_back({ActionKind::run, {number}, !in_flight_.empty()});
+      begun_.insert(number);
     }
   }
 
@@ -252,7 +261,7 @@ class Scheduler {
   std::map<int, int> partner_;                     ///< the other step of a fusion
   std::map<int, Fusion> fusions_;                  ///< by computation
   std::map<int, Fusion> alone_;                    ///< by computation: its collective is not beside it
-  std::set<int> begun_;                            ///< steps started, fused or bundled
+  std::set<int> begun_;                            ///< steps run, started, fused or bundled
   std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for more to bundle
   std::vector<std::vector<int>> in_flight_;        ///< in the order of their starts
   std::vector<Action> actions_;

@@ -36,7 +36,7 @@ std::string to_string(const StateArray& array) {
 
 bool is_state(const Program& program, ArrayId input) {
   const Role role = program.array(input).role;
-  return role == Role::parameter || role == Role::optimizer_state ||
+  return role == Role::parameter || role == Role::master || role == Role::optimizer_state ||
          std::any_of(program.updates.begin(), program.updates.end(),
                      [&](const auto& update) { return update.first == input; });
 }

@@ -109,7 +109,8 @@ std::vector<StepArray> step_arrays(const Cut& cut) {
   const RankProgram& program = cut.micro();
   std::vector<StepArray> arrays;
   for (const auto& [array, version] : program.inputs) {
-    const Role role = program.program.array(array).role;
+    Role role = program.program.array(array).role;
+    if (role == Role::master) role = Role::parameter;
     if (role != Role::parameter && role != Role::optimizer_state) continue;
     arrays.push_back({role, cut.homes(array), local_bytes(program, version, 0)});
   }

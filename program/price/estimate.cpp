@@ -86,20 +86,7 @@ class Estimator {
     work.cost = phase_cost(program_.program, program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges);
     work.kernel = phase.kernel->name;
     work.touches = touches(bytes_of_arrays(step), distances, strip);
-    add_widening(step, phase, work);
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
-  }
-
-  /// A product in f32 first copies its bf16 operands to f32: it reads them, writes the copy and
-  /// reads the copy.
-  void add_widening(const Step& step, const Phase& phase, roofline::Work& work) const {
-    const Index item = element_size(step.results[0]);
-    for (const VersionId v : step.operands) {
-      if (phase.kernel->form != KernelForm::product || element_size(v) >= item) continue;
-      const Bytes copy(static_cast<double>(elements(v) * item));
-      work.cost.bytes += bytes(v) + copy;
-      work.touches.push_back({2 * copy, copy});
-    }
   }
 
   /// One message to, or from, another stage. If links need the cores, the receiver does all the work.

@@ -1,6 +1,7 @@
 #include "program/run/fused_run.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "collectives/overlap/collective_matmul.h"
 #include "program/ops/einsum.h"
@@ -57,15 +58,41 @@ class PanelProduct {
   }
 
   void compute(Range rows) {
-    run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_}, &kept_);
+    if (!fusion_.contracted || call.result->dtype() != DType::bf16) {
+      run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_}, &kept_);
+    } else {
+      add_up(rows);
+    }
     first_ = false;
+  }
+
+  /// After the last panel: rounds what was added up in f32.
+  void finish() {
+    if (!sums_.empty()) convert(in_f32(), *call.result);
+    sums_.clear();
   }
 
   EinsumCall call;  ///< the whole product
 
  private:
+  /// Panels that add up to a result in bf16 do so in f32, and it is rounded once.
+  void add_up(Range rows) {
+    sums_.resize(static_cast<std::size_t>(call.result->size()));
+    Tensor sums = in_f32();
+    EinsumCall part = call;
+    part.result = &sums;
+    run_einsum(part, kernels::Window{fusion_.index, rows, !first_}, &kept_);
+  }
+
+  /// The sums as an array.
+  Tensor in_f32() {
+    const std::shared_ptr<std::byte> lent(std::shared_ptr<void>(), reinterpret_cast<std::byte*>(sums_.data()));
+    return {DType::f32, call.result->shape(), lent};
+  }
+
   const Fusion& fusion_;
   const Step& step_;
+  std::vector<float> sums_;  ///< of a result in bf16
   bool first_ = true;
   kernels::KeptOperands kept_;
 };
@@ -95,8 +122,10 @@ class FusedRun {
     Subscripts& subscripts = product_.call.operand_subscripts[fusion_.operand];
     subscripts = with_first(subscripts, fusion_.dim);
     if (gathered.extent(0) == 0) run_einsum(product_.call);  // a sum over nothing
-    return times(collectives::gather_and_compute(engine_, collective_.axes, part, gathered, options_,
-                                                 [this](Range rows) { product_.compute(rows); }));
+    const FusedTimes taken = times(collectives::gather_and_compute(engine_, collective_.axes, part, gathered, options_,
+                                                                   [this](Range rows) { product_.compute(rows); }));
+    product_.finish();
+    return taken;
   }
 
   FusedTimes reduce() {
@@ -164,6 +193,7 @@ std::vector<TimeRange> run_alone(const collectives::Engine& engine, const RankPr
     product.compute(rows);
     polls.push_back(poll());
   }
+  product.finish();
   return polls;
 }
 

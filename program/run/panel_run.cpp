@@ -21,10 +21,7 @@ std::vector<TimeRange> run_panels(const Program& program, const Operation& op, s
   const Phase& einsum = op.phases[phase];
   const EinsumCall call{operands, einsum.operand_subscripts, &result, einsum.result_subscripts[0]};
   const Subscripts& dims = call.result_subscripts;
-  // Every call widens whole bf16 operands.
-  const bool widens = std::any_of(operands.begin(), operands.end(),
-                                  [&](const Tensor* operand) { return operand->dtype() != result.dtype(); });
-  if (dims.empty() || widens) {
+  if (dims.empty()) {
     run_einsum(call);
     return {};
   }

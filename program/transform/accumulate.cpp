@@ -5,6 +5,7 @@
 
 #include "program/ops/add.h"
 #include "program/ops/builder.h"
+#include "program/ops/cast.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -31,9 +32,16 @@ std::vector<ArrayId> terms_of(Program& program, ArrayId part) {
   return terms;
 }
 
+/// A term that is cast is added in its type. Where its sum is split, the reduction comes before the cast: what is cast
+/// lies as the sum does.
+void lay_as_sum(Program& program, const Operation& maker) {
+  if (maker.kind == cast_kind().name) program.array(maker.operands[0]).role = Role::sum;
+}
+
 /// Adds `term` to its sum, right after it is made: whole gradients must not pile up. Returns the new sum.
 ArrayId carried(Program& program, ArrayId term, ArrayId primal) {
   const auto at = static_cast<std::ptrdiff_t>(maker(program, term));
+  lay_as_sum(program, program.operations[static_cast<std::size_t>(at)]);
   program.region = program.operations[static_cast<std::size_t>(at)].region;
   const ArrayId before = add_like(program, "sum." + program.array(term).name, term, Role::sum);
   const ArrayId after = add_like(program, program.array(before).name + "'", term, Role::sum);

@@ -74,7 +74,7 @@ class Rematerialiser {
   }
 
   bool keeps(ArrayId array) const {
-    if (is_handed_on(array)) return true;
+    if (is_handed_on(array) || program_.array(array).role == Role::parameter) return true;
     const bool stream = program_.array(array).role == Role::stream;
     switch (remat_) {
       case Remat::none:

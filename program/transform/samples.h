@@ -33,7 +33,7 @@ class SampleRun {
   std::vector<std::vector<Range>> ranges_;  ///< by operation: the whole range of each index
 };
 
-/// Every kernel of every kind of operation, once, with elements of `dtype` (f32 or f64).
+/// Every kernel of every kind of operation, once, with elements of `dtype` (f32, f64 or bf16).
 struct SampledKernel {
   const Kernel* kernel = nullptr;
   std::shared_ptr<SampleRun> run;  ///< shared by the kernels of an operation

@@ -26,7 +26,7 @@ Seconds probe_overhead(const mpi::Communicator& comm, Seconds budget) {
   });
 }
 
-/// The program sample of each element type that has one.
+/// The program sample of each element type.
 using Samples = std::map<DType, ProgramSample>;
 
 Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const Samples& programs) {
@@ -55,9 +55,7 @@ Machine measure_once(const Mesh& mesh, const CalibrationOptions& options, const 
 Machine calibrate(collectives::Engine& engine, const CalibrationOptions& options) {
   const Mesh& mesh = engine.mesh();
   Samples programs;
-  for (const DType dtype : options.dtypes) {
-    if (dtype != DType::bf16) programs[dtype] = options.samples.program(engine, dtype);
-  }
+  for (const DType dtype : options.dtypes) programs[dtype] = options.samples.program(engine, dtype);
   const auto wanted = static_cast<std::size_t>(options.rounds);
   if (options.choose) {
     const ProbeEffort effort{options.gemm_sizes, 10 * options.budget, options.samples.kernels};

@@ -34,18 +34,9 @@ class Products {
 
  private:
   void run_rows(Range rows, Index m, Index n, Index k, kernels::KeptOperands* kept) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      kernels::gemm({.m = rows.size(), .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}, a_.data() + rows.begin * k,
-                    b_.data(), c_.data() + rows.begin * n, {.kept = kept});
-    } else {
-      run_einsum(rows, m, n, k, kept);
-    }
-  }
-
-  void run_einsum(Range rows, Index m, Index n, Index k, kernels::KeptOperands* kept) {
     const std::array<kernels::EinsumOperand<T>, 2> operands{
         {{{a_.data(), {m, k}}, {0, 1}}, {{b_.data(), {k, n}}, {1, 2}}}};
-    kernels::einsum<T>(operands, {c_.data(), {m, n}}, {0, 2}, kernels::Window{0, rows}, kept);
+    kernels::einsum<T, T>(operands, {c_.data(), {m, n}}, {0, 2}, kernels::Window{0, rows}, kept);
   }
 
   std::vector<T> a_, b_, c_;
@@ -102,15 +93,14 @@ Compute probe_compute(const mpi::Communicator& comm, DType dtype, const ProbeEff
   switch (dtype) {
     case DType::f64:
       probe_matrix_products<Products<double>>(comm, effort, compute);
-      compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
       break;
     case DType::bf16:
       probe_matrix_products<Products<BFloat16>>(comm, effort, compute);
       break;
     default:
       probe_matrix_products<Products<float>>(comm, effort, compute);
-      compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
   }
+  compute.kernels = probe_kernels(comm, effort.budget, effort.kernels(dtype));
   if (dtype != DType::f64) compute.library = kernels::gemm_library(dtype);
   return compute;
 }

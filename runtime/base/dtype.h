@@ -1,9 +1,9 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "runtime/base/shape.h"
 
@@ -19,6 +19,9 @@ inline bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DTy
 /// Bytes of one element.
 Index size_of(DType dtype);
 
+/// The type in which elements of this type are computed and added up: f32 for bf16, else the type itself.
+inline DType sum_type(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
+
 /// "f32", "f64", "bf16", "i32", "i64", "int8"
 std::string_view name_of(DType dtype);
 
@@ -28,16 +31,20 @@ struct BFloat16 {
 
   BFloat16() = default;
   explicit BFloat16(float value) {
+    // Integers without a branch, so that compilers vectorise loops over it.
     const auto word = std::bit_cast<std::uint32_t>(value);
-    if (std::isnan(value)) {
-      bits = static_cast<std::uint16_t>((word >> 16U) | 0x40U);
-    } else {
-      bits = static_cast<std::uint16_t>((word + 0x7FFFU + ((word >> 16U) & 1U)) >> 16U);
-    }
+    const std::uint32_t rounded = (word + 0x7FFFU + ((word >> 16U) & 1U)) >> 16U;
+    const std::uint32_t quiet = (word >> 16U) | 0x40U;
+    const bool is_nan = (word & 0x7FFFFFFFU) > 0x7F800000U;
+    bits = static_cast<std::uint16_t>(is_nan ? quiet : rounded);
   }
   explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
   bool operator==(const BFloat16&) const = default;
 };
+
+/// sum_type() of a C++ element type: SumOf<BFloat16> is float.
+template <class T>
+using SumOf = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
 
 /// DType of a C++ element type: kDTypeOf<float> == DType::f32.
 template <class T>

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/gemm/gemm.h"
+
 namespace shardline::tools {
 
 std::string describe(const roofline::Hardware& hardware) {
@@ -32,6 +34,12 @@ std::string batch_text(const TrainingRun& run) {
   return fmt::format("{} sequences of {} tokens a step", batch.sequences, batch.tokens);
 }
 
+/// How products of arrays in bf16 run in this process.
+const char* bf16_products() {
+  const bool native = kernels::gemm_library(DType::bf16) == kernels::GemmLibrary::onednn;
+  return native ? "of bf16 natively, by oneDNN" : "stored in bf16, multiplied in f32";
+}
+
 }  // namespace
 
 std::string describe_training(const Job& job, const TrainingRun& run, const std::string& samples,
@@ -44,6 +52,7 @@ std::string describe_training(const Job& job, const TrainingRun& run, const std:
   text += fmt::format("{}; {}{}{}\n", samples, batch_text(run),
                       form.micro_batches > 1 ? fmt::format(", in {} micro-batches", form.micro_batches) : "",
                       form.remat != Remat::none ? fmt::format(", rematerialisation {}", name_of(form.remat)) : "");
+  if (run.options.dtype == DType::bf16) text += fmt::format("products: {}\n", bf16_products());
   const Axis stages = stage_axis(run.strategy, job.mesh().axes());
   if (!stages.empty()) {
     text += fmt::format("{} stages, timetable {}\n", job.mesh().axes().size(stages), run.options.pipeline.timetable);

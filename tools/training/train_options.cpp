@@ -108,7 +108,8 @@ Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>
 void require_memory_for_weights(const Job& job, const TrainingRun& run) {
   const double arrays = std::holds_alternative<PlainDescent>(run.options.optimizer) ? 1 : 3;  // with both moments
   const double elements = arrays * static_cast<double>(run.parameters());
-  const Bytes part(elements * static_cast<double>(size_of(job.dtype())) / static_cast<double>(job.mesh().ranks()));
+  const Bytes part(elements * static_cast<double>(size_of(sum_type(job.dtype()))) /
+                   static_cast<double>(job.mesh().ranks()));
   job.require_memory("train, for weights and their moments alone,", {.own = part, .shared = Bytes(0)},
                      [](const auto&) { return std::string("more nodes or a smaller model might fit"); });
 }
@@ -216,7 +217,7 @@ void add_pipeline_options(CLI::App& command, TrainFlags& flags) {
 }  // namespace
 
 void add_train_options(CLI::App& command, TrainFlags& flags) {
-  flags.common.dtypes = {DType::f32, DType::f64};
+  flags.common.dtypes = {DType::f32, DType::bf16, DType::f64};
   add_common_options(command, flags.common);
   add_machine_options(command, flags.common.machine);
   command

@@ -254,8 +254,9 @@ TEST(Check, RefusesElementTypesThatNoKernelRunsOn) {
   }
 }
 
-/// Products read bf16 and make f32. Other kernels refuse bf16, and no kernel but a cast makes it.
-TEST(Check, OnlyProductsAndCastsTakeBf16) {
+/// Products read bf16 and make it, or f32. Other kernels keep the type of what they store. No kernel of an update takes
+/// bf16.
+TEST(Check, ElementTypesFitTheKernel) {
   const auto of = [](DType operand, DType result, bool product) {
     Program program;
     program.sizes = {{"I", 4}, {"J", 4}, {"K", 4}};
@@ -263,6 +264,7 @@ TEST(Check, OnlyProductsAndCastsTakeBf16) {
     const ArrayId w = program.add_input("w", {"J", "K"}, Role::activation);
     const ArrayId y = product ? einsum(program, "y", {x, w}, {"I", "K"}) : gelu(program, "y", x);
     program.array(x).dtype = operand;
+    program.array(w).dtype = result == DType::bf16 ? result : DType::f32;
     program.array(y).dtype = result;
     program.outputs = {y};
     const Declaration declaration{
@@ -273,9 +275,28 @@ TEST(Check, OnlyProductsAndCastsTakeBf16) {
   };
   EXPECT_EQ(of(DType::bf16, DType::f32, true), "accepted");
   EXPECT_EQ(of(DType::f32, DType::f32, false), "accepted");
-  EXPECT_EQ(of(DType::bf16, DType::f32, false), "x of bf16 beside y of f32: y[I, J] = gelu(x[I, J], f32)");
-  EXPECT_EQ(of(DType::bf16, DType::bf16, true), "einsum makes f32 or f64, not bf16: y[I, K] = x[I, J] *_J w[J, K]");
+  EXPECT_EQ(of(DType::bf16, DType::bf16, true), "accepted");
+  EXPECT_EQ(of(DType::bf16, DType::bf16, false), "accepted");
+  EXPECT_EQ(of(DType::bf16, DType::f32, false), "y of f32 beside x of bf16: y[I, J] = gelu(x[I, J], f32)");
+  EXPECT_EQ(of(DType::f32, DType::bf16, true), "x of f32 beside y of bf16: y[I, K] = x[I, J] *_J w[J, K]");
+  EXPECT_EQ(of(DType::i32, DType::f32, false), "gelu reads bf16, f32 or f64, not i32: y[I, J] = gelu(x[I, J], f32)");
   EXPECT_EQ(of(DType::bf16, DType::f64, true), "x of bf16 beside y of f64: y[I, K] = x[I, J] *_J w[J, K]");
+}
+
+/// Sums over elements in bf16 are in f32, masters and gradients of the update too.
+TEST(Check, SumsBesideBf16AreF32) {
+  const TransformerConfig config = small_config(false, true);
+  const TrainingStep step = make_training_step(config, {2, 4}, kernels::AdamWOptions{},
+                                               {.model = DType::bf16, .moments = DType::f32, .weights = DType::f32});
+  const RankProgram program = partitioned(step.model.program, "X=2,Y=2", "fsdp+tp");
+  EXPECT_EQ(verdict(program), "accepted");
+  for (const char* name : {"y1.squares", "o1.lse", "loss.max", "loss.sum", "loss", "W_up1", "dW_up1", "m.W_up1"}) {
+    RankProgram changed = program;
+    Array& array = changed.program.array(changed.program.find(name));
+    EXPECT_EQ(array.dtype, DType::f32) << name;
+    array.dtype = DType::bf16;
+    EXPECT_NE(verdict(changed), "accepted") << name;
+  }
 }
 
 TEST(Check, StateRestsInItsDeclaredLayouts) {

@@ -132,7 +132,7 @@ refused "sequences of 9999 tokens need" train "${model[@]}" "${text[@]}" --seq 9
 refused "--model excludes --load" train "${small[@]}" --load "$folder/model"
 refused "cannot make the folder" train "${small[@]}" --save /proc/nowhere
 refused "--steps 0: a whole number of at least 1" train "${model[@]}" "${text[@]}" --steps 0
-refused "--dtype bf16" train "${small[@]}" --dtype bf16
+refused "--dtype int8" train "${small[@]}" --dtype int8
 refused "$folder/nothing" train "${text[@]}" --model "$folder/nothing"
 sed 's/"num_key_value_heads": 3/"num_key_value_heads": 4/' "$folder/config.json" >"$folder/heads.json"
 refused "num_key_value_heads" train "${text[@]}" --model "$folder/heads.json"

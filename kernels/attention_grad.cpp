@@ -173,11 +173,11 @@ void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v
   });
 }
 
-#define SHARDLINE_INSTANTIATE(T)                                                                                   \
-  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const SumType<T>>, \
+#define SHARDLINE_INSTANTIATE(T, Sum)                                                                       \
+  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const Sum>, \
                                View<const T>, const AttentionOptions&, View<T>, View<T>, View<T>);
-SHARDLINE_INSTANTIATE(float)
-SHARDLINE_INSTANTIATE(double)
-SHARDLINE_INSTANTIATE(BFloat16)
+SHARDLINE_INSTANTIATE(float, float)
+SHARDLINE_INSTANTIATE(double, double)
+SHARDLINE_INSTANTIATE(BFloat16, float)
 
 }  // namespace shardline::kernels

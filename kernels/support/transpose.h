@@ -39,19 +39,17 @@ template <class S, class T>
   // Interleaving the first half of the rows with the second doubles the distance of neighbours in a
   // row. log2(kSquare) times transpose.
   if constexpr (kSquare<T> == 4) {
-    using Mask = std::int32_t __attribute__((vector_size(16)));
-    constexpr Mask kLow{0, 4, 1, 5}, kHigh{2, 6, 3, 7};
-    const Vector y[4] = {__builtin_shuffle(x[0], x[2], kLow), __builtin_shuffle(x[0], x[2], kHigh),
-                         __builtin_shuffle(x[1], x[3], kLow), __builtin_shuffle(x[1], x[3], kHigh)};
-    x[0] = __builtin_shuffle(y[0], y[2], kLow);
-    x[1] = __builtin_shuffle(y[0], y[2], kHigh);
-    x[2] = __builtin_shuffle(y[1], y[3], kLow);
-    x[3] = __builtin_shuffle(y[1], y[3], kHigh);
+    const auto low = [](Vector a, Vector b) { return Vector{a[0], b[0], a[1], b[1]}; };
+    const auto high = [](Vector a, Vector b) { return Vector{a[2], b[2], a[3], b[3]}; };
+    const Vector y[4] = {low(x[0], x[2]), high(x[0], x[2]), low(x[1], x[3]), high(x[1], x[3])};
+    x[0] = low(y[0], y[2]);
+    x[1] = high(y[0], y[2]);
+    x[2] = low(y[1], y[3]);
+    x[3] = high(y[1], y[3]);
   } else {
     static_assert(kSquare<T> == 2);
-    using Mask = std::int64_t __attribute__((vector_size(16)));
-    const Vector low = __builtin_shuffle(x[0], x[1], Mask{0, 2});
-    x[1] = __builtin_shuffle(x[0], x[1], Mask{1, 3});
+    const Vector low{x[0][0], x[1][0]};
+    x[1] = Vector{x[0][1], x[1][1]};
     x[0] = low;
   }
 #pragma GCC unroll 4

@@ -34,7 +34,7 @@ template <class S>
 struct Head {
   const S *q, *k, *v;
   S* o;
-  SumType<S>* lse;
+  SumOf<S>* lse;
 };
 
 /// Buffers of the forward pass for one block of rows and one of keys.
@@ -201,10 +201,10 @@ Cost attention_cost_of(const Heads& heads, double products, Index query_arrays, 
 
 template <class T>
 void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionOptions& options,
-               View<T> o_BTKGH, View<SumType<T>> lse_BTKG) {
+               View<T> o_BTKGH, View<SumOf<T>> lse_BTKG) {
   const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
-  RowBlock<SumType<T>> block(heads.H);
+  RowBlock<SumOf<T>> block(heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
     const Head<T> head{q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key, o_BTKGH.data + at.query,
                        lse_BTKG.data + at.row};

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/support/cost.h"
-#include "kernels/support/sum_type.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/view.h"
 
 namespace shardline::kernels {
@@ -22,14 +22,14 @@ struct AttentionOptions {
 /// is computed in f32: lse is f32, and o is rounded once. Throws Error if the shapes disagree.
 template <class T>
 void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionOptions& options,
-               View<T> o_BTKGH, View<SumType<T>> lse_BTKG);
+               View<T> o_BTKGH, View<SumOf<T>> lse_BTKG);
 
 /// The gradients of attention; `do_BTKGH` is the gradient of its result. Computes the probabilities
 /// again from `lse`. Scratch memory holds dq of one key-value head: it is scaled, and rounded once,
 /// after the last block of keys.
 template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
-                    View<const SumType<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
+                    View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
                     View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH);
 
 /// 4 H operations per query head and visible pair of query and key; every array once. An element of

@@ -9,7 +9,7 @@ namespace {
 template <class S>
 struct HeadGrad {
   const S *q, *k, *v, *o;
-  const SumType<S>* lse;
+  const SumOf<S>* lse;
   const S* d_o;
   S *dq, *dk, *dv;
 };
@@ -156,7 +156,7 @@ void attend_head_grad(const Heads& heads, const HeadGrad<S>& head, GradBlock<T>&
 
 template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
-                    View<const SumType<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
+                    View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
                     View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH) {
   const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
@@ -164,7 +164,7 @@ void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v
   check_attention_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
   check_attention_shape("dk", dk_BSKH.shape, k_BSKH.shape);
   check_attention_shape("dv", dv_BSKH.shape, k_BSKH.shape);
-  GradBlock<SumType<T>> block(heads.head_rows(), heads.H);
+  GradBlock<SumOf<T>> block(heads.head_rows(), heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
     const HeadGrad<T> head{q_BTKGH.data + at.query,  k_BSKH.data + at.key,   v_BSKH.data + at.key,
                            o_BTKGH.data + at.query,  lse_BTKG.data + at.row, do_BTKGH.data + at.query,

@@ -26,63 +26,13 @@ kernels::Cost cost_in_sequences(const PhaseBlock& block, Index sequence, CostFor
   return {one.flops * sequences, one.bytes * sequences, one.parts * sequences};
 }
 
-/// An array stored in bf16, in f32 for the time of a call.
-class Widened {
- public:
-  explicit Widened(View<const BFloat16> from) : shape_(from.shape), elements_(static_cast<std::size_t>(from.size())) {
-    std::transform(from.begin(), from.end(), elements_.begin(), [](BFloat16 x) { return static_cast<float>(x); });
-  }
-  explicit Widened(const Shape& shape) : shape_(shape), elements_(static_cast<std::size_t>(element_count(shape))) {}
-
-  View<const float> view() const { return {elements_.data(), shape_}; }
-  View<float> view() { return {elements_.data(), shape_}; }
-  void round_into(View<BFloat16> to) const {
-    std::transform(elements_.begin(), elements_.end(), to.begin(), [](float x) { return BFloat16(x); });
-  }
-
- private:
-  Shape shape_;
-  std::vector<float> elements_;
-};
-
-template <class T>
-void attend(View<const T> q, View<const T> k, View<const T> v, const kernels::AttentionOptions& options, View<T> o,
-            View<T> lse) {
-  kernels::attention(q, k, v, options, o, lse);
-}
-
-void attend(View<const BFloat16> q, View<const BFloat16> k, View<const BFloat16> v,
-            const kernels::AttentionOptions& options, View<BFloat16> o, View<float> lse) {
-  const Widened wide_q(q), wide_k(k), wide_v(v);
-  Widened wide_o(o.shape);
-  kernels::attention(wide_q.view(), wide_k.view(), wide_v.view(), options, wide_o.view(), lse);
-  wide_o.round_into(o);
-}
-
-template <class T>
-void attend_back(View<const T> q, View<const T> k, View<const T> v, View<const T> o, View<const T> lse,
-                 View<const T> d_o, const kernels::AttentionOptions& options, View<T> dq, View<T> dk, View<T> dv) {
-  kernels::attention_grad(q, k, v, o, lse, d_o, options, dq, dk, dv);
-}
-
-void attend_back(View<const BFloat16> q, View<const BFloat16> k, View<const BFloat16> v, View<const BFloat16> o,
-                 View<const float> lse, View<const BFloat16> d_o, const kernels::AttentionOptions& options,
-                 View<BFloat16> dq, View<BFloat16> dk, View<BFloat16> dv) {
-  const Widened wide_q(q), wide_k(k), wide_v(v), wide_o(o), wide_d_o(d_o);
-  Widened wide_dq(dq.shape), wide_dk(dk.shape), wide_dv(dv.shape);
-  kernels::attention_grad(wide_q.view(), wide_k.view(), wide_v.view(), wide_o.view(), lse, wide_d_o.view(), options,
-                          wide_dq.view(), wide_dk.view(), wide_dv.view());
-  wide_dq.round_into(dq);
-  wide_dk.round_into(dk);
-  wide_dv.round_into(dv);
-}
-
 constexpr Kernel kAttention{
     .name = "attention",
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
           with_stored(arrays, [&](const auto& call) {
-            attend(call.in(0), call.in(1), call.in(2), options_of_attention(block), call.out(0), call.sum_out(1));
+            kernels::attention(call.in(0), call.in(1), call.in(2), options_of_attention(block), call.out(0),
+                               call.sum_out(1));
           });
         },
     .cost =
@@ -101,8 +51,8 @@ constexpr Kernel kAttentionGrad{
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
           with_stored(arrays, [&](const auto& call) {
-            attend_back(call.in(0), call.in(1), call.in(2), call.in(3), call.sum_in(4), call.in(5),
-                        options_of_attention(block), call.out(0), call.out(1), call.out(2));
+            kernels::attention_grad(call.in(0), call.in(1), call.in(2), call.in(3), call.sum_in(4), call.in(5),
+                                    options_of_attention(block), call.out(0), call.out(1), call.out(2));
           });
         },
     .cost =

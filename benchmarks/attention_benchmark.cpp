@@ -7,7 +7,7 @@
 
 #include "benchmarks/kernels_support.h"
 #include "kernels/attention.h"
-#include "kernels/einsum/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace shardline::kernels {
 namespace {
@@ -49,7 +49,7 @@ void attention_beside_gemm(benchmark::State& state) {
       .m = kProduct, .n = kProduct, .k = kProduct, .lda = kProduct, .ldb = kProduct, .ldc = kProduct};
   Stopwatch forward, backward, gemms;
   for (auto _ : state) {
-    gemms.time([&] { gemm<float>(product, 1, a.values.data(), b.values.data(), 0, c.values.data()); });
+    gemms.time([&] { gemm<float>(product, a.values.data(), b.values.data(), c.values.data()); });
     forward.time([&] { attention<T>(q.view(), k.view(), v.view(), {}, o.view(), lse.view()); });
     backward.time([&] {
       attention_grad<T>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), {}, dq.view(), dk.view(),

@@ -40,7 +40,7 @@ class Sweeps : public testing::Test {
     run.options.batch = {12, kTokens};
     run.options.form = form;
     run.options.warmup = 0;
-    run.options.optimizer = kernels::AdamWOptions{.weight_decay = 0.1, .clip_norm = 0.5};
+    run.options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
     run.options.prices = any_hardware(axes_);
     return run;
   }

@@ -286,8 +286,8 @@ TEST(Check, ElementTypesFitTheKernel) {
 /// Sums over elements in bf16 are in f32, masters and gradients of the update too.
 TEST(Check, SumsBesideBf16AreF32) {
   const TransformerConfig config = small_config(false, true);
-  const TrainingStep step = make_training_step(config, {2, 4}, kernels::AdamWOptions{},
-                                               {.model = DType::bf16, .moments = DType::f32, .weights = DType::f32});
+  const TrainingStep step =
+      make_training_step(config, {2, 4}, AdamW{}, {.model = DType::bf16, .moments = DType::f32, .weights = DType::f32});
   const RankProgram program = partitioned(step.model.program, "X=2,Y=2", "fsdp+tp");
   EXPECT_EQ(verdict(program), "accepted");
   for (const char* name : {"y1.squares", "o1.lse", "loss.max", "loss.sum", "loss", "W_up1", "dW_up1", "m.W_up1"}) {

@@ -179,7 +179,7 @@ TEST(PlannedStep, TimelineIsOneThingAtATime) {
 }
 
 TEST(PlannedStep, StateIsWhatTheStrategyLeavesOnARank) {
-  // Parameters of one dim, the norms, stay whole.
+  // Parameters of one dim, the norms, stay whole, and are stored in f32.
   const auto norms = static_cast<double>(parameter_parts(small(6)).norms);
   const double weights = static_cast<double>(parameter_count(small(6)));
   const double shared = (weights - norms) / 8 + norms;
@@ -188,9 +188,9 @@ TEST(PlannedStep, StateIsWhatTheStrategyLeavesOnARank) {
     return planner.price(AbstractMesh::parse(mesh), parse_strategy(strategy, AbstractMesh::parse(mesh)), v5p(mesh))
         .memory;
   };
-  EXPECT_NEAR(of("X=8", "fsdp=X").weights.value, 2 * shared, 1);
+  EXPECT_NEAR(of("X=8", "fsdp=X").weights.value, 2 * shared + 2 * norms, 1);
   EXPECT_NEAR(of("X=8", "fsdp=X").optimizer.value, 8 * shared, 1);
-  EXPECT_NEAR(of("X=8", "dp=X").weights.value, 2 * weights, 1);
+  EXPECT_NEAR(of("X=8", "dp=X").weights.value, 2 * weights + 2 * norms, 1);
   EXPECT_NEAR(of("X=8", "dp=X").optimizer.value, 8 * weights, 1);
   EXPECT_NEAR(of("X=8", "zero1=X").optimizer.value, 8 * shared, 1);
 }

@@ -279,7 +279,7 @@ TEST(Check, ElementTypesFitTheKernel) {
   EXPECT_EQ(of(DType::bf16, DType::bf16, false), "accepted");
   EXPECT_EQ(of(DType::bf16, DType::f32, false), "y of f32 beside x of bf16: y[I, J] = gelu(x[I, J], f32)");
   EXPECT_EQ(of(DType::f32, DType::bf16, true), "x of f32 beside y of bf16: y[I, K] = x[I, J] *_J w[J, K]");
-  EXPECT_EQ(of(DType::i32, DType::f32, false), "gelu reads bf16, f32 or f64, not i32: y[I, J] = gelu(x[I, J], f32)");
+  EXPECT_EQ(of(DType::i32, DType::f32, false), "gelu reads bf16, f32 or f64, not i32: y[I, J] = gelu(x[I, J])");
   EXPECT_EQ(of(DType::bf16, DType::f64, true), "x of bf16 beside y of f64: y[I, K] = x[I, J] *_J w[J, K]");
 }
 

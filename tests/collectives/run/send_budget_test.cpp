@@ -43,6 +43,15 @@ TEST(SendBudget, HoldsWhatTheLinkCarriesInTwoPolls) {
   EXPECT_EQ(limit_after(1e12, 50), 64 * kMega);
 }
 
+/// Sockets take a first burst at once.
+TEST(SendBudget, ABurstSaysLittleAboutTheLink) {
+  SendBudget budget;
+  budget.posted(100 * kMega);
+  budget.completed(50 * kMega);
+  budget.polled(Seconds(0.05));
+  EXPECT_LE(budget.limit(), 3 * kMega / 2);
+}
+
 TEST(SendBudget, FollowsALinkThatGetsSlower) {
   SendBudget budget;
   budget.posted(100 * kMega);

@@ -170,7 +170,7 @@ int run(int argc, char** argv) {
   app.add_option("--prefetch", arguments.distance, "Layers by which gathers run ahead and reductions behind")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--panel", arguments.panel, "FLOPs between two polls (default: 10 ms by the built-in prices)")
+  app.add_option("--panel", arguments.panel, "FLOPs between two polls (default: 20 ms by the built-in prices)")
       ->check(CLI::PositiveNumber);
   app.add_option("--runs", arguments.runs, "Timed steps")->check(CLI::PositiveNumber)->capture_default_str();
   if (!parse_arguments(app, argc, argv)) return 0;

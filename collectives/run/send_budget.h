@@ -7,8 +7,8 @@ namespace shardline::collectives {
 
 /// How many bytes the runs in flight over one set of axes may have handed to MPI together. Messages that MPI has share
 /// the link, so what is handed over early takes from what is needed first. The oldest run may always send; younger ones
-/// only while fewer bytes are under way than the link carries in two polls. The rate of the link follows from the sends
-/// that end. It decides when bytes move, never what is computed.
+/// only while fewer bytes are under way than the link carries between two polls. The rate of the link follows from the
+/// sends that end. It decides when bytes move, never what is computed.
 class SendBudget {
  public:
   /// True if another send may be handed over by a run that is not the oldest.

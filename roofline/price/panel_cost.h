@@ -11,7 +11,7 @@ namespace shardline::roofline {
 /// The time of one panel of a matrix product on CPUs, where collectives advance only if they are polled. This
 /// is short enough for a link with some buffers: it never waits for the next poll. It is long
 /// enough for the product: cutting costs little speed.
-inline constexpr Seconds kPolledPanel{10e-3};
+inline constexpr Seconds kPolledPanel{20e-3};
 /// The same where links advance by themselves: long beside the latency of a link.
 inline constexpr Seconds kFreePanel{5e-6};
 

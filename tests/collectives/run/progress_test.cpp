@@ -85,8 +85,10 @@ TEST(Progress, TheOldestSendsFirst) {
     Index younger = 0;
     for (std::size_t k = 1; k < kRuns; ++k) younger += handles[k].wire_bytes();
     if (p > 1) {
-      EXPECT_GT(handles[0].wire_bytes(), 0);
-      EXPECT_LE(younger, Index{1} << 20);
+      // Sockets may take messages that nobody receives yet. Then the oldest run hands over its whole block first.
+      const Index oldest = handles[0].wire_bytes();
+      EXPECT_GT(oldest, 0);
+      EXPECT_TRUE(younger <= Index{1} << 20 || oldest == kWords * 4) << younger << " bytes, the oldest " << oldest;
     }
   }
   mesh.comm().barrier();

@@ -11,9 +11,10 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import time
+
+from ranks import start_ranks
 
 ELEMENT_BYTES = 4
 FEWEST_SAMPLES, MOST_SAMPLES = 5, 10000
@@ -31,22 +32,6 @@ def parse_arguments():
     parser.add_argument("--interface", default="lo")
     parser.add_argument("--seconds", type=float, default=0.3, help="of timed runs for each row")
     return parser.parse_args()
-
-
-def start_ranks(ranks):
-    """Runs this program once for every rank; the first that fails ends the others. Returns the exit code."""
-    processes = []
-    for rank in range(ranks):
-        processes.append(subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "RANK": str(rank)}))
-    try:
-        while any(process.poll() is None for process in processes):
-            if any(process.poll() for process in processes):
-                return 1
-            time.sleep(0.05)
-        return max(abs(process.returncode) for process in processes)
-    finally:
-        for process in processes:
-            process.kill()
 
 
 class AllGather:

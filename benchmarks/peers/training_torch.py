@@ -10,9 +10,10 @@ DIR holds config.json and model.safetensors. The tokens, the initial weights, Ad
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
+
+from ranks import start_ranks
 
 # The ends of the names of the parameters that AdamW does not decay, as in models/architecture/training_step.cpp: norms and
 # the embedding.
@@ -56,21 +57,9 @@ def fast_environment(arguments, threads):
 
 
 def start_processes(arguments):
-    """Runs this program once for every process; the first that fails ends the others. Returns the exit code."""
+    """Runs this program once for every process, each with the fastest settings. Returns the exit code."""
     threads = len(arguments.cpus.split(",")) // arguments.processes
-    environment = fast_environment(arguments, threads)
-    processes = []
-    try:
-        for rank in range(arguments.processes):
-            processes.append(subprocess.Popen([sys.executable, *sys.argv], env={**environment, "RANK": str(rank)}))
-        while any(process.poll() is None for process in processes):
-            if any(process.poll() for process in processes):
-                return 1
-            time.sleep(0.05)
-        return max(abs(process.returncode) for process in processes)
-    finally:
-        for process in processes:
-            process.kill()
+    return start_ranks(arguments.processes, fast_environment(arguments, threads))
 
 
 def cpu_counters(cpus):

@@ -34,8 +34,23 @@ struct Product {
   dnnl::matmul code;
 };
 
-/// The one processor, and the products made so far.
+using SetThreads = void (*)(int);
+
+/// omp_set_num_threads() of the OpenMP library under oneDNN; null if oneDNN was built with other threads.
+SetThreads set_threads_function() {
+  static const auto function = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  return function;
+}
+
+void set_openmp_threads(int threads) {
+  if (const SetThreads set = set_threads_function()) set(threads);
+}
+
+/// The one processor, and the products made so far. It starts with one thread: OpenMP itself would start one for each
+/// core, and those of several ranks on a node would wait for each other by spinning.
 struct OneDnn {
+  OneDnn() { set_openmp_threads(1); }
+
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<ProductKey, Product> products;
@@ -87,14 +102,6 @@ const Product& product_of(const ProductKey& key) {
 
 memory place(const memory::desc& desc, const void* data) {
   return {desc, onednn().engine, const_cast<void*>(data)};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-}
-
-using SetThreads = void (*)(int);
-
-/// omp_set_num_threads() of the OpenMP library under oneDNN; null if oneDNN was built with other threads.
-SetThreads set_threads_function() {
-  static const auto function = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-  return function;
 }
 
 bool has_instructions(dnnl::cpu_isa wanted) {
@@ -156,7 +163,8 @@ std::string onednn_description() {
 }
 
 void set_onednn_threads(int threads) {
-  if (const SetThreads set = set_threads_function()) set(threads);
+  onednn();  // its start sets one thread
+  set_openmp_threads(threads);
 }
 
 template <class S, class T>
@@ -175,6 +183,7 @@ void multiply_by_onednn(const GemmShape& shape, const S* a, const S* b, bool acc
 }
 
 void sgemm_by_onednn(const GemmShape& shape, const float* a, const float* b, bool accumulate, float* c) {
+  onednn();  // sets the threads, if nobody did
   const auto letter = [](Transpose transpose) { return transpose == Transpose::yes ? 'T' : 'N'; };
   const auto status = dnnl::sgemm(letter(shape.a), letter(shape.b), shape.m, shape.n, shape.k, 1, a, shape.lda, b,
                                   shape.ldb, accumulate ? 1.0F : 0.0F, c, shape.ldc);

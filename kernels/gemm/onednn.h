@@ -15,7 +15,8 @@ bool onednn_suits(DType dtype);
 /// "oneDNN 2.6, AVX512_BF16": its version, and the instructions that it may use.
 std::string onednn_description();
 
-/// Threads that oneDNN may use for products of the calling thread.
+/// Threads that oneDNN may use for products of the calling thread. It is one until this is set, whatever
+/// OMP_NUM_THREADS says.
 void set_onednn_threads(int threads);
 
 /// C = op(A) op(B), or C += op(A) op(B) if `accumulate`. S is float, or BFloat16 with a C in float or BFloat16. All

@@ -1,3 +1,5 @@
+#include <dlfcn.h>
+
 #include <algorithm>
 
 #include "kernels/einsum/einsum.h"
@@ -198,6 +200,21 @@ TEST(GemmLibraryTest, NamesAndLimits) {
   if (!onednn_suits(DType::bf16)) {
     EXPECT_THROW(set_gemm_library(DType::bf16, GemmLibrary::onednn), Error);
   }
+}
+
+/// The oracle is OpenMP itself, which would give a thread to each core. CTest runs this test in a process of its own,
+/// so nothing has set the threads before.
+TEST(GemmLibraryTest, OneDnnHasOneThreadUntilMoreAreSet) {
+  const auto threads = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  if (threads == nullptr) GTEST_SKIP() << "oneDNN has no OpenMP here";
+  const float a[4] = {1, 2, 3, 4};
+  float c[4] = {};
+  multiply_by_onednn<float, float>({.m = 2, .n = 2, .k = 2, .lda = 2, .ldb = 2, .ldc = 2}, a, a, false, c);
+  EXPECT_EQ(c[3], 22);
+  EXPECT_EQ(threads(), 1);
+  set_blas_threads(2);
+  EXPECT_EQ(threads(), 2);
+  set_blas_threads(1);
 }
 
 }  // namespace

@@ -39,16 +39,18 @@ std::optional<GivenMachine> read_machine(const MachineFlags& flags, const mpi::C
   return given_machine(flags, text, here.host);
 }
 
-/// Products of this process are by the libraries that the file names. Collective over `world`.
-void use_libraries(const GivenMachine& given, const mpi::Communicator& world) {
+/// Collective over `world`: products of this process are by the libraries that the file names. Throws UsageError on
+/// every rank if the processors cannot do so for `used`, the type of the run; the library of other types stays then.
+void use_libraries(const GivenMachine& given, const mpi::Communicator& world, DType used) {
   for (const auto& [dtype, compute] : given.machine.compute) {
     if (!compute.library) continue;
     const bool suits = dtype == DType::f32 || kernels::suitable_library(dtype) == kernels::GemmLibrary::onednn;
-    const bool possible = suits || *compute.library == kernels::GemmLibrary::openblas;
-    require(world.min(possible ? 1 : 0) > 0,
+    const bool here = suits || *compute.library == kernels::GemmLibrary::openblas;
+    const bool everywhere = world.min(here ? 1 : 0) > 0;
+    require(everywhere || dtype != used,
             "--machine {}: products of {} are by oneDNN there; the processors here have no instructions for that",
             given.file, name_of(dtype));
-    kernels::set_gemm_library(dtype, *compute.library);
+    if (everywhere) kernels::set_gemm_library(dtype, *compute.library);
   }
 }
 
@@ -107,7 +109,7 @@ Job::Job(const CommonOptions& options, const CommandFiles& files)
       other_work_(world_),
       given_(read_machine(options.machine, world_, machine_)) {
   if (!given_) return;
-  use_libraries(*given_, world_);
+  use_libraries(*given_, world_, arithmetic());
   predictions_ = roofline::hardware_of(given_->machine, mesh_.axes(), arithmetic());
   if (given_->machine.tuning) engine_.set_tuning(*given_->machine.tuning);
 }

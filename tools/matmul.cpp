@@ -18,6 +18,7 @@
 #include "tools/options/schedule_options.h"
 #include "tools/product/matmul_report.h"
 #include "tools/product/product_report.h"
+#include "tools/report/report.h"
 #include "tools/show.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
@@ -154,7 +155,8 @@ void introduce(const Job& job, const Product& product) {
   job.introduce();
   if (job.dtype() == DType::bf16 && !product.converts()) {
     job.note(
-        "bf16: operands are stored, moved and, when owed, reduced in bf16; products are computed and reduced in f32");
+        fmt::format("bf16: operands are stored, moved and, when owed, reduced in bf16, with sums in f32; products: {}",
+                    bf16_products()));
   }
 }
 

@@ -62,6 +62,8 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
       if (array.role == Role::sum) return &row.sums;
       return of_gradient ? &row.gradients : &row.parameters;
     case Role::master:
+      if (!vector && array.role == Role::sum) return &row.sums;
+      [[fallthrough]];
     case Role::optimizer_state:
       return vector ? &row.stream : &row.gradients;
     case Role::stream:

@@ -64,14 +64,17 @@ std::string_view name_of(ResourceKind kind) {
 
 Hardware hardware_of(const Machine& machine, const AbstractMesh& mesh, DType dtype) {
   const Compute& compute = compute_in(machine, dtype);
+  // Older files have the kernels of bf16 only as those of f32: they compute in f32.
+  const bool own = !compute.kernels.empty() || dtype != DType::bf16 || !machine.compute.contains(DType::f32);
+  const Compute& kernels = own ? compute : machine.compute.at(DType::f32);
   Hardware hardware{.name = machine.name,
                     .matmul = compute.peak,
                     .memory = machine.memory.triad,
                     .overhead = machine.overhead,
                     .links = {},
                     .gemm = compute.gemm,
-                    .kernels = compute.kernels,
-                    .latencies = compute.latencies,
+                    .kernels = kernels.kernels,
+                    .latencies = kernels.latencies,
                     .caches = machine.memory.caches,
                     .tuning = machine.tuning.value_or(collectives::Tuning::built_in()),
                     .bf16_wire = machine.bf16_wire};

@@ -23,11 +23,13 @@ constexpr Index kLayers = 6;
 constexpr double kWeights = 2 * kLayers * kD * kF;
 constexpr Index kLarge = 10;  ///< elements: every matrix has more, every other reduced array less
 
+constexpr TrainingTypes kF64{.model = DType::f64, .moments = DType::f64};
+constexpr TrainingTypes kBf16{.model = DType::bf16, .moments = DType::f32, .weights = DType::f32};
+
 /// The program of a whole step, written out.
-RankProgram written(const std::string& strategy, Index micro_batches) {
-  const TrainingStep step =
-      make_training_step(MlpConfig{.d_model = kD, .d_ff = kF, .layers = kLayers}, {8, 1}, AdamW{},
-                         {.model = DType::f64, .moments = DType::f64}, {.micro_batches = micro_batches});
+RankProgram written(const std::string& strategy, Index micro_batches, const TrainingTypes& types = kF64) {
+  const TrainingStep step = make_training_step(MlpConfig{.d_model = kD, .d_ff = kF, .layers = kLayers}, {8, 1}, AdamW{},
+                                               types, {.micro_batches = micro_batches});
   const RankProgram micro = partitioned(step.model.program, "X=2", strategy, kRegather);
   check(micro);
   return write_out(micro, micro_batches).program;
@@ -58,9 +60,10 @@ double sent(const RankProgram& program) {
          counted(program, StepKind::all_reduce).elements;
 }
 
-void expect_sends(const std::string& strategy, Index micro_batches, double scattered, double gathered, double reduced) {
+void expect_sends(const std::string& strategy, Index micro_batches, double scattered, double gathered, double reduced,
+                  const TrainingTypes& types = kF64) {
   SCOPED_TRACE(strategy + " of " + std::to_string(micro_batches));
-  const RankProgram program = written(strategy, micro_batches);
+  const RankProgram program = written(strategy, micro_batches, types);
   EXPECT_EQ(counted(program, StepKind::reduce_scatter).elements, scattered * kWeights);
   EXPECT_EQ(counted(program, StepKind::all_gather).elements, gathered * kWeights);
   EXPECT_EQ(counted(program, StepKind::all_reduce).elements, reduced * kWeights);
@@ -79,6 +82,18 @@ TEST(ZeroStages, ElementsOnTheWire) {
   expect_sends("zero2", kMicroBatches, m, 1, 0);
   expect_sends("fsdp", 1, 1, 2, 0);
   expect_sends("fsdp", kMicroBatches, m, 2 * m, 0);
+}
+
+/// Weights that a step casts to bf16 move as often. zero1 gathers their copies before the first product, and no new
+/// weights.
+TEST(ZeroStages, ElementsOnTheWireInBf16) {
+  for (const Index micro_batches : {Index{1}, kMicroBatches}) {
+    const double parts = static_cast<double>(micro_batches);
+    expect_sends("dp", micro_batches, 0, 0, 1, kBf16);
+    expect_sends("zero1", micro_batches, 1, 1, 0, kBf16);
+    expect_sends("zero2", micro_batches, parts, 1, 0, kBf16);
+    expect_sends("fsdp", micro_batches, parts, 2 * parts, 0, kBf16);
+  }
 }
 
 /// Within an axis of tp the matrices are halves, and the counts are those of the halves.

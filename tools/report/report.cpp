@@ -34,13 +34,12 @@ std::string batch_text(const TrainingRun& run) {
   return fmt::format("{} sequences of {} tokens a step", batch.sequences, batch.tokens);
 }
 
-/// How products of arrays in bf16 run in this process.
+}  // namespace
+
 const char* bf16_products() {
   const bool native = kernels::gemm_library(DType::bf16) == kernels::GemmLibrary::onednn;
   return native ? "of bf16 natively, by oneDNN" : "stored in bf16, multiplied in f32";
 }
-
-}  // namespace
 
 std::string describe_training(const Job& job, const TrainingRun& run, const std::string& samples,
                               const roofline::Hardware& hardware) {

@@ -11,6 +11,9 @@
 
 namespace shardline::tools {
 
+/// How products of arrays in bf16 run in this process: by which library, and in which type.
+const char* bf16_products();
+
 /// Describes a training run before it starts: mesh, model, where its samples come from, and the measured figures of the
 /// machine.
 std::string describe_training(const Job& job, const TrainingRun& run, const std::string& samples,

@@ -60,8 +60,8 @@ void add_optimizer_options(CLI::App& command, OptimizerFlags& flags) {
                    flags.warmup);
   add_decimal_option(command,
                      {.name = "--min-lr",
-                      .help = "Learning rate of the last step, to which a cosine lowers --lr after the warm-up; --lr "
-                              "for a constant rate; default a tenth of --lr"},
+                      .help = "Learning rate of the last step, to which a cosine lowers --lr after a warm-up that is "
+                              "shorter than the run; --lr for a constant rate; default a tenth of --lr"},
                      flags.least_rate);
   add_decimal_option(
       command,
@@ -77,7 +77,7 @@ void add_optimizer_options(CLI::App& command, OptimizerFlags& flags) {
                   "Of adamw: how much of the means of gradients and of their squares a step keeps; default 0.9,0.95")
       ->check(not_empty());
   command.add_flag("--decay-all", flags.decays_all,
-                   "Of adamw: weight decay also of norms, biases and embeddings, not only of matrices that multiply");
+                   "Of adamw: weight decay also of norms and embeddings, not only of matrices that multiply");
 }
 
 Optimizer optimizer_of(const OptimizerFlags& flags) {

@@ -134,4 +134,12 @@ refused "--machine excludes --hardware" explain "$product" --mesh X=1 --size $si
 refused "--other-machine requires --machine" bench --other-machine
 [[ $(ls "$folder" | sort) == "$entries" ]] || complain "files came or went: $(ls "$folder")"
 [[ $(<"$folder/record.json") == untouched ]] || complain "a refused run wrote its record"
+# A file from a processor with other instructions binds the library of the run's type only.
+machine foreign 1e30 0 "" -e 's/"f64": {/"bf16": {"peak_flops_per_s": 1e30, "library": "onednn"}, "f64": {/'
+export ONEDNN_MAX_CPU_ISA=AVX2
+run matmul "$product" --size $sizes --machine "$folder/foreign.json"
+expect_code 0
+refused "products of bf16 are by oneDNN there; the processors here have no instructions for that" \
+  matmul "$product" --size $sizes --dtype bf16 --machine "$folder/foreign.json"
+unset ONEDNN_MAX_CPU_ISA
 finish

@@ -51,12 +51,13 @@ ProductTypes types_of(const ExplainOptions& options) {
 
 Prices prices_of(const ExplainOptions& options, const Product& product) {
   const DType dtype = element_type(options);
+  const DType arithmetic = is_integer(dtype) ? product.dtype() : dtype;  // as `matmul` multiplies
   const MachineFlags& flags = options.common.machine;
   if (!flags.file.empty()) {
     const GivenMachine given = given_machine(flags, read_description(flags.file), host_name());
-    return {dtype, given, roofline::hardware_of(given.machine, product.mesh, product.dtype())};
+    return {dtype, given, roofline::hardware_of(given.machine, product.mesh, arithmetic)};
   }
-  return {dtype, std::nullopt, roofline::hardware_named(options.hardware, product.mesh, product.dtype())};
+  return {dtype, std::nullopt, roofline::hardware_named(options.hardware, product.mesh, arithmetic)};
 }
 
 /// The differences between `mesh` and the measured mesh of the given machine.

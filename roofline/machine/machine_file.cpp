@@ -92,6 +92,7 @@ Compute compute_of(const FileValue& file, DType dtype) {
   Compute compute{.peak = FlopsPerSecond(file["peak_flops_per_s"].positive())};
   if (const std::optional<FileValue> gemm = file.find("gemm")) compute.gemm = gemm_of(*gemm);
   compute.panels = known(file, "panels");
+  if (compute.panels > 1) file["panels"].complain(fmt::format("is {}: a share of the rate, at most 1", compute.panels));
   if (const std::optional<FileValue> library = file.find("library")) compute.library = library->one_of(kLibraries);
   if (const std::optional<FileValue> kernels = file.find("kernels")) {
     for (const auto& [name, rate] : kernels->members()) compute.kernels[name] = FlopsPerSecond(rate.positive());

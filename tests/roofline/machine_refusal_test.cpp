@@ -145,6 +145,8 @@ TEST(MachineFile, RefusesWordsThatItDoesNotKnow) {
             "machine.json: resources.node.shared is for resources of kind shared_memory only");
   EXPECT_EQ(refusal_with("/compute/f32/library", "mkl"),
             "machine.json: compute.f32.library is \"mkl\": one of openblas, onednn");
+  EXPECT_EQ(refusal_with("/compute/f32/panels", 2.0),
+            "machine.json: compute.f32.panels is 2: a share of the rate, at most 1");
   EXPECT_EQ(refusal_with("/bf16_wire", "auto"), "machine.json: bf16_wire is \"auto\": one of exchange, f32, hop");
   EXPECT_EQ(refusal_with("/tuning/rules/0/algorithm", "native"),
             "machine.json: tuning.rules[0].algorithm is \"native\": one of ring, bidirectional, pairwise, doubling, "

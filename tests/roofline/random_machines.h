@@ -78,7 +78,7 @@ class RandomMachines {
     if (coin() && (dtype == DType::f32 || dtype == DType::bf16)) {
       compute.library = coin() ? kernels::GemmLibrary::openblas : kernels::GemmLibrary::onednn;
     }
-    if (coin()) compute.panels = positive();
+    if (coin()) compute.panels = 1 - unit();
     if (coin()) compute.kernels = {{"attention", FlopsPerSecond(positive())}, {name(), FlopsPerSecond(positive())}};
     if (coin()) compute.latencies = {{"attention", Seconds(maybe())}, {name(), Seconds(positive())}};
     return compute;

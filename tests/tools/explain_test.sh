@@ -75,4 +75,11 @@ refused "AllGather_X of A[I_X, J] makes A[I, J], not A[I_X, J]" \
 refused "expected \",\" or \"]\" after a dim here" explain "A[I] · B[I; J] → C[J]" --mesh X=2 --size I=4,J=4
 expect_lines err 1 "            ^"
 refused "dim I of A[I_XY, J] has no size" explain "$product" --mesh X=4,Y=2,Z=1 --size J=64,K=64
+# A machine in a file prices products by the type of their operands.
+cat >"$folder/rates.json" <<'JSON'
+{"schema": "shardline.machine/1", "name": "rates", "compute": {"f32": {"peak_flops_per_s": 1e9},
+ "bf16": {"peak_flops_per_s": 4e9}}, "memory": {"triad_bytes_per_s": 1e12}, "overhead_s": 0}
+JSON
+alone explain "A[I, J] * B[J, K] -> C[I, K]" --mesh X=1 --size I=1000,J=1000,K=1000 --machine "$folder/rates.json" --dtype bf16
+expect_lines out 1 "bf16: matmul 4.00 GFLOP/s"
 finish

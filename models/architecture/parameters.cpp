@@ -14,11 +14,11 @@ ArrayId add_parameter(Program& program, const std::string& name, const std::vect
   return made;
 }
 
-ArrayId read_parameter(Program& program, ArrayId parameter, const std::string& name) {
+ArrayId read_parameter(Program& program, ArrayId parameter) {
   const Array& array = program.array(parameter);
   if (array.role != Role::master) return parameter;
-  const std::string own = fmt::format("{}.{}", name.empty() ? array.name : name, name_of(program.dtype));
-  const ArrayId copy = cast(program, own, parameter, program.dtype);
+  const std::string name = fmt::format("{}.{}", array.name, name_of(program.dtype));
+  const ArrayId copy = cast(program, name, parameter, program.dtype);
   program.array(copy).role = Role::parameter;
   return copy;
 }

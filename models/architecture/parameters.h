@@ -13,7 +13,7 @@ namespace shardline {
 ArrayId add_parameter(Program& program, const std::string& name, const std::vector<std::string>& dims, DType weights);
 
 /// The array that products and lookups read: the parameter, or of a master its copy in the type of the program, cast
-/// here and named "NAME.bf16". `name`: of the copy, if it is not the first of this parameter.
-ArrayId read_parameter(Program& program, ArrayId parameter, const std::string& name = "");
+/// here and named "NAME.bf16". Call it once for each parameter: all readers share the copy.
+ArrayId read_parameter(Program& program, ArrayId parameter);
 
 }  // namespace shardline

@@ -36,15 +36,14 @@ class Forward {
   }
 
   Model build() {
-    const ArrayId table = stored_parameter("E", "model.embed_tokens.weight", {"V", "D"});
+    const ArrayId table = parameter("E", "model.embed_tokens.weight", {"V", "D"});
     model_.parameters.back().decays = false;  // also where it is the output projection too
-    ArrayId x = embed(program(), "x0", read_parameter(program(), table), model_.samples[0], Role::stream);
+    ArrayId x = embed(program(), "x0", table, model_.samples[0], Role::stream);
     for (Index layer = 1; layer <= config_.layers; ++layer) x = add_layer(static_cast<int>(layer), x);
     program().region = {Pass::forward, static_cast<int>(config_.layers) + 1};
     const ArrayId w_final = parameter("w_final", "model.norm.weight", {"D"});
     const ArrayId z = rms_norm(program(), "z", x, w_final, config_.rms_eps);
-    const ArrayId unembed =
-        config_.tied ? read_parameter(program(), table, "E.out") : parameter("U", "lm_head.weight", {"V", "D"});
+    const ArrayId unembed = config_.tied ? table : parameter("U", "lm_head.weight", {"V", "D"});
     model_.result = einsum(program(), "logits", {z, unembed}, {"B", "T", "V"});
     return std::move(model_);
   }
@@ -54,18 +53,13 @@ class Forward {
 
   ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
                     int input_dims = 0) {
-    return read_parameter(program(), stored_parameter(name, checkpoint_name, dims, input_dims));
-  }
-
-  ArrayId stored_parameter(const std::string& name, const std::string& checkpoint_name,
-                           const std::vector<std::string>& dims, int input_dims = 0) {
     const ArrayId array = add_parameter(program(), name, dims, weights_);
     model_.parameters.push_back({.array = array,
                                  .checkpoint_name = checkpoint_name,
                                  .input_dims = input_dims,
                                  .initial_deviation = config_.initializer_range,
                                  .decays = dims.size() > 1});
-    return array;
+    return read_parameter(program(), array);
   }
 
   ArrayId add_layer(int layer, ArrayId x) {

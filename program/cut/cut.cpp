@@ -97,7 +97,7 @@ void Cut::need(VersionId version, int stage, const ChunkTask& task) {
   if (is_input(version)) {
     homes_[array].insert(stage);
   } else if (!at_[version].contains(stage)) {
-    if (micro_.inputs.contains(array)) {  // a copy of an input
+    if (micro_.inputs.contains(array) || micro_.program.array(array).role == Role::parameter) {  // a copy of an input
       put(maker_.at(version), task);
     } else {
       ships_[task_of_.at(version)].push_back({version, stage});

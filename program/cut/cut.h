@@ -37,9 +37,9 @@ struct UpdateEvent {
 /// the steps' operands and results. Pure data, equal on all ranks.
 ///
 /// A step runs on the stage of its layer. An input lies on every stage that reads it. A version that another stage
-/// reads is sent there once, as it lies: all stages have the same mesh. A copy converted from an input (a gathered
-/// weight) is made again where it is read. An update of a parameter runs on every stage that has the parameter; an
-/// update of scalars, such as the norm, runs on all stages.
+/// reads is sent there once, as it lies: all stages have the same mesh. A copy of an input (a weight
+/// gathered, or cast from its master) is made again where it is read. An update of a parameter runs on every stage that
+/// has the parameter; an update of scalars, such as the norm, runs on all stages.
 class Cut {
  public:
   /// `micro` must outlive the cut. Throws Error if the layers of the steps and of `layers` differ.

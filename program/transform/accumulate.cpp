@@ -1,5 +1,7 @@
 #include "program/transform/accumulate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -19,16 +21,50 @@ std::size_t maker(const Program& program, ArrayId array) {
   throw Error("no operation makes " + to_string(program.array(array)));
 }
 
-/// The terms that have a sum each. If they are several, their addition is removed.
-std::vector<ArrayId> terms_of(Program& program, ArrayId part) {
-  const std::size_t at = maker(program, part);
-  const Operation& op = program.operations[at];
-  if (op.kind != add_kind().name) return {part};
+/// True if the operation adds terms that several layers made.
+bool joins_layers(const Program& program, const Operation& op) {
+  if (op.kind != add_kind().name) return false;
   std::set<int> layers;
   for (const ArrayId term : op.operands) layers.insert(program.operations[maker(program, term)].region.layer);
-  if (layers.size() == 1) return {part};
-  const std::vector<ArrayId> terms = op.operands;
-  program.operations.erase(program.operations.begin() + static_cast<std::ptrdiff_t>(at));
+  return layers.size() > 1;
+}
+
+void erase(Program& program, std::size_t operation) {
+  program.operations.erase(program.operations.begin() + static_cast<std::ptrdiff_t>(operation));
+}
+
+/// Moves the last operation to the place after operation number `at`.
+void bring_last_after(Program& program, std::size_t at) {
+  std::rotate(program.operations.begin() + static_cast<std::ptrdiff_t>(at) + 1, program.operations.end() - 1,
+              program.operations.end());
+}
+
+/// `term` in another type, cast right after it is made.
+ArrayId cast_where_made(Program& program, ArrayId term, const std::string& name, DType dtype) {
+  const std::size_t at = maker(program, term);
+  program.region = program.operations[at].region;
+  const ArrayId made = cast(program, name, term, dtype);
+  bring_last_after(program, at);
+  return made;
+}
+
+/// The terms that have a sum each. If several layers made them, their addition is removed; where its result was cast,
+/// every term is cast.
+std::vector<ArrayId> terms_of(Program& program, ArrayId part) {
+  const std::size_t made = maker(program, part);
+  const bool casts = program.operations[made].kind == cast_kind().name;
+  const ArrayId added = casts ? program.operations[made].operands[0] : part;
+  const std::size_t addition = casts ? maker(program, added) : made;
+  if (!joins_layers(program, program.operations[addition])) return {part};
+  std::vector<ArrayId> terms = program.operations[addition].operands;
+  if (casts) erase(program, made);
+  erase(program, addition);
+  if (!casts) return terms;
+  const Array whole = program.array(part);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    program.array(terms[i]).primal = program.array(added).primal;
+    terms[i] = cast_where_made(program, terms[i], fmt::format("{}.{}", whole.name, i + 1), whole.dtype);
+  }
   return terms;
 }
 
@@ -40,16 +76,16 @@ void lay_as_sum(Program& program, const Operation& maker) {
 
 /// Adds `term` to its sum, right after it is made: whole gradients must not pile up. Returns the new sum.
 ArrayId carried(Program& program, ArrayId term, ArrayId primal) {
-  const auto at = static_cast<std::ptrdiff_t>(maker(program, term));
-  lay_as_sum(program, program.operations[static_cast<std::size_t>(at)]);
-  program.region = program.operations[static_cast<std::size_t>(at)].region;
+  const std::size_t at = maker(program, term);
+  lay_as_sum(program, program.operations[at]);
+  program.region = program.operations[at].region;
   const ArrayId before = add_like(program, "sum." + program.array(term).name, term, Role::sum);
   const ArrayId after = add_like(program, program.array(before).name + "'", term, Role::sum);
   program.array(before).primal = program.array(after).primal = primal;
   program.inputs.push_back(before);
   program.updates.emplace_back(before, after);
   add_into(program, {before, term}, after);
-  std::rotate(program.operations.begin() + at + 1, program.operations.end() - 1, program.operations.end());
+  bring_last_after(program, at);
   return after;
 }
 

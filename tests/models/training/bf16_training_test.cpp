@@ -1,5 +1,6 @@
 // Training in bf16: weights and activations stored in bf16, sums in f32, masters and moments in f32.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,15 +21,21 @@ struct Outcome {
   double validation = 0;
 };
 
-Outcome train(const mpi::Communicator& comm, const std::string& axes, const std::string& strategy, DType dtype,
-              const StepForm& form = {}) {
-  const Mesh mesh(AbstractMesh::parse(axes), comm);
+struct Layout {
+  std::string mesh = "X=1";
+  std::string strategy = "dp=X";
+  StepForm form = {};
+  bool tied = false;
+};
+
+Outcome train(const mpi::Communicator& comm, const Layout& layout, DType dtype) {
+  const Mesh mesh(AbstractMesh::parse(layout.mesh), comm);
   collectives::Engine engine(mesh);
   TrainingOptions options = parity_options(dtype, kSteps);
   options.prices = any_hardware(mesh.axes());
-  options.form = form;
-  const Strategy chosen = parse_strategy(strategy, mesh.axes());
-  Trainer trainer(engine, plan_training({parity_config(false), options, chosen}, mesh.axes()), options.prices);
+  options.form = layout.form;
+  const Strategy chosen = parse_strategy(layout.strategy, mesh.axes());
+  Trainer trainer(engine, plan_training({parity_config(layout.tied), options, chosen}, mesh.axes()), options.prices);
   const ByteData data = parity_data();
   Outcome run;
   for (Index step = 0; step < kSteps; ++step) run.steps.push_back(trainer.step(data, step));
@@ -46,28 +53,37 @@ void expect_close(const Outcome& run, const Outcome& reference, double tolerance
   EXPECT_NEAR(run.validation, reference.validation, tolerance * reference.validation);
 }
 
-struct Layout {
-  int ranks;
-  const char* mesh;
-  const char* strategy;
-  StepForm form = {};
-};
-
 const std::vector<Layout>& layouts() {
   static const std::vector<Layout> kLayouts = {
-      {1, "X=1", "dp=X"},
-      {2, "X=2", "dp=X"},
-      {2, "X=2", "zero1=X"},
-      {3, "X=3", "fsdp=X"},
-      {4, "X=4", "fsdp=X", {.micro_batches = 2}},
-      {3, "X=3", "dp=X", {.micro_batches = 2}},
-      {2, "X=2", "zero1=X", {.micro_batches = 2}},
-      {3, "Y=3", "tp=Y"},
-      {4, "X=2,Y=2", "fsdp=X,tp=Y", {.remat = Remat::matmuls}},
-      {4, "Y=4", "tp_seq=Y"},
-      {2, "Y=2", "tp_g=Y"},
-      {2, "Z=2", "pp=Z", {.micro_batches = 2}},
-      {4, "Z=2,X=2", "pp=Z,zero1=X", {.micro_batches = 4, .remat = Remat::block}},
+      {"X=1", "dp=X"},
+      {"X=2", "dp=X"},
+      {"X=2", "zero1=X"},
+      {"X=3", "fsdp=X"},
+      {"X=4", "fsdp=X", {.micro_batches = 2}},
+      {"X=3", "dp=X", {.micro_batches = 2}},
+      {"X=2", "zero1=X", {.micro_batches = 2}},
+      {"Y=3", "tp=Y"},
+      {"X=2,Y=2", "fsdp=X,tp=Y", {.remat = Remat::matmuls}},
+      {"Y=4", "tp_seq=Y"},
+      {"Y=2", "tp_g=Y"},
+      {"Z=2", "pp=Z", {.micro_batches = 2}},
+      {"Z=2,X=2", "pp=Z,zero1=X", {.micro_batches = 4, .remat = Remat::block}},
+  };
+  return kLayouts;
+}
+
+/// With one table for the embedding and the output projection. tp splits it by the vocabulary.
+const std::vector<Layout>& tied_layouts() {
+  static const std::vector<Layout> kLayouts = {
+      {"X=1", "dp=X", {.remat = Remat::block}, true},
+      {"X=3", "dp=X", {}, true},
+      {"X=2", "zero1=X", {.micro_batches = 2}, true},
+      {"X=4", "fsdp=X", {}, true},
+      {"Y=3", "tp=Y", {}, true},
+      {"X=2,Y=2", "fsdp=X,tp=Y", {.micro_batches = 2}, true},
+      {"Z=2", "pp=Z", {}, true},
+      {"Z=3", "pp=Z", {.micro_batches = 4}, true},
+      {"Z=2,X=2", "pp=Z,fsdp=X", {.micro_batches = 2, .remat = Remat::block}, true},
   };
   return kLayouts;
 }
@@ -79,18 +95,23 @@ class Bf16Training : public testing::Test {
 };
 
 /// Rounding moves the losses of the first steps by less than a percent, however the model is split.
-TEST_F(Bf16Training, EveryLayoutLearnsAsF32Does) {
-  const Outcome f32 = train(alone_, "X=1", "", DType::f32);
-  const Outcome bf16 = train(alone_, "X=1", "", DType::bf16);
+class Bf16Layouts : public Bf16Training, public testing::WithParamInterface<bool> {};
+
+TEST_P(Bf16Layouts, LearnAsF32Does) {
+  const bool tied = GetParam();
+  const Outcome f32 = train(alone_, {.tied = tied}, DType::f32);
+  const Outcome bf16 = train(alone_, {.tied = tied}, DType::bf16);
   EXPECT_LT(bf16.steps.back().loss, bf16.steps.front().loss - 0.5);
   EXPECT_NE(bf16.steps.back().loss, f32.steps.back().loss);
   expect_close(bf16, f32, 0.01);
-  for (const Layout& layout : layouts()) {
-    on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
-      SCOPED_TRACE(std::string(layout.mesh) + " " + layout.strategy);
-      const Outcome run = train(part, layout.mesh, layout.strategy, DType::bf16, layout.form);
+  for (const Layout& layout : tied ? tied_layouts() : layouts()) {
+    const Index ranks = AbstractMesh::parse(layout.mesh).ranks();
+    on_first(world_, static_cast<int>(ranks), [&](const mpi::Communicator& part) {
+      SCOPED_TRACE(layout.mesh + " " + layout.strategy);
+      const Outcome run = train(part, layout, DType::bf16);
       expect_close(run, bf16, 0.01);
-      const Outcome again = train(part, layout.mesh, layout.strategy, DType::bf16, layout.form);
+      expect_close(run, f32, 0.01);
+      const Outcome again = train(part, layout, DType::bf16);
       for (std::size_t i = 0; i < run.steps.size(); ++i) {
         EXPECT_EQ(run.steps[i].loss, again.steps[i].loss) << "step " << i + 1;
         EXPECT_EQ(run.steps[i].grad_norm, again.steps[i].grad_norm) << "step " << i + 1;
@@ -98,6 +119,8 @@ TEST_F(Bf16Training, EveryLayoutLearnsAsF32Does) {
     });
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(TiedOrNot, Bf16Layouts, testing::Bool());
 
 /// A master is f32 on every rank, and equal on all ranks that hold the same block.
 TEST_F(Bf16Training, MastersAreF32AndReplicasEqual) {
@@ -124,17 +147,25 @@ TEST_F(Bf16Training, MastersAreF32AndReplicasEqual) {
 
 // What follows runs no step.
 
-TrainingPlan planned(const std::string& mesh_text, const std::string& strategy, DType dtype,
-                     const StepForm& form = {}) {
-  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
-  TransformerConfig config = parity_config(false);
+TrainingPlan planned(const Layout& layout, DType dtype = DType::bf16) {
+  const AbstractMesh mesh = AbstractMesh::parse(layout.mesh);
+  TransformerConfig config = parity_config(layout.tied);
   config.d_model = 64;
   config.d_ff = 256;
   TrainingOptions options = parity_options(dtype, kSteps);
   options.batch = {16, 128};
   options.prices = any_hardware(mesh);
-  options.form = form;
-  return plan_training({config, options, parse_strategy(strategy, mesh)}, mesh);
+  options.form = layout.form;
+  return plan_training({config, options, parse_strategy(layout.strategy, mesh)}, mesh);
+}
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const TrainingPlan& plan, std::size_t stage = 0) { return lines(plan.stages[stage].step->program()); }
+
+Index count(const Lines& all, const std::string& part) {
+  return std::count_if(all.begin(), all.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
 /// Bytes that the gathers of weights make, and reductions of their gradients read, over all steps of the program.
@@ -166,8 +197,8 @@ Moved moved_weights(const TrainingPlan& plan) {
 
 TEST(Bf16Plan, WeightsAndGradientsMoveInHalfTheBytes) {
   for (const char* strategy : {"fsdp=X", "zero1=X", "dp=X"}) {
-    const Moved narrow = moved_weights(planned("X=4", strategy, DType::bf16));
-    const Moved wide = moved_weights(planned("X=4", strategy, DType::f32));
+    const Moved narrow = moved_weights(planned({"X=4", strategy}));
+    const Moved wide = moved_weights(planned({"X=4", strategy}, DType::f32));
     EXPECT_GT(wide.reduced, 0) << strategy;
     EXPECT_EQ(narrow.reduced, wide.reduced / 2) << strategy;
     if (std::string(strategy) == "fsdp=X") {
@@ -179,36 +210,64 @@ TEST(Bf16Plan, WeightsAndGradientsMoveInHalfTheBytes) {
 
 /// The master is cast where it lies, before the gather, in every row that splits it.
 TEST(Bf16Plan, CastsComeBeforeGathers) {
-  const std::vector<std::string> all = lines(planned("X=2", "fsdp=X", DType::bf16).stages[0].step->program());
+  const Lines all = lines_of(planned({"X=2", "fsdp=X"}));
   const auto cast = std::find(all.begin(), all.end(), "W_up1.bf16[D_X, F] = cast(W_up1[D_X, F], bf16)");
   const auto gather = std::find(all.begin(), all.end(), "W_up1.bf16[D, F] = AllGather_X(W_up1.bf16[D_X, F])");
   ASSERT_NE(cast, all.end());
   ASSERT_NE(gather, all.end());
   EXPECT_LT(cast - all.begin(), gather - all.begin());
-  const auto count = [&](const std::string& begin) {
-    return std::count_if(all.begin(), all.end(), [&](const std::string& line) { return line.starts_with(begin); });
-  };
-  EXPECT_EQ(count("W_up1.bf16[D_X, F] = cast"), 1);
-  EXPECT_EQ(count("dW_up1[D_X, F] = cast(dW_up1.bf16[D_X, F], f32)"), 1);
-  EXPECT_EQ(count("dW_up1.bf16[D_X, F] = ReduceScatter_X(dW_up1.bf16[D, F]{U_X}"), 1);
+  EXPECT_EQ(count(all, "W_up1.bf16[D_X, F] = cast"), 1);
+  EXPECT_EQ(count(all, "dW_up1[D_X, F] = cast(dW_up1.bf16[D_X, F], f32)"), 1);
+  EXPECT_EQ(count(all, "dW_up1.bf16[D_X, F] = ReduceScatter_X(dW_up1.bf16[D, F]{U_X}"), 1);
 }
 
 /// Many micro-batches read one cast.
 TEST(Bf16Plan, ACastServesAllMicroBatches) {
   for (const char* strategy : {"fsdp=X", "zero1=X"}) {
-    const std::vector<std::string> all = lines(
-        planned("X=2", strategy, DType::bf16, {.micro_batches = 4, .remat = Remat::block}).stages[0].step->program());
-    const auto count = [&](const std::string& begin) {
-      return std::count_if(all.begin(), all.end(), [&](const std::string& line) { return line.starts_with(begin); });
-    };
-    EXPECT_EQ(count("W_up1.bf16[D_X, F] = cast"), 1) << strategy;
-    EXPECT_EQ(count("W_up1.bf16[D, F] = AllGather_X"), std::string(strategy) == "zero1=X" ? 1 : 8) << strategy;
+    const Lines all = lines_of(planned({"X=2", strategy, {.micro_batches = 4, .remat = Remat::block}}));
+    EXPECT_EQ(count(all, "W_up1.bf16[D_X, F] = cast"), 1) << strategy;
+    EXPECT_EQ(count(all, "W_up1.bf16[D, F] = AllGather_X"), std::string(strategy) == "zero1=X" ? 1 : 8) << strategy;
   }
+}
+
+/// The lookup, the products, all micro-batches and the backward pass read one copy of a tied table. Each stage that
+/// reads it casts its own. No copy travels between stages.
+TEST(Bf16Plan, OneCastServesBothReadersOfATiedTable) {
+  for (const Layout& layout : tied_layouts()) {
+    const TrainingPlan plan = planned(layout);
+    const std::size_t last = plan.stages.size() - 1;
+    for (std::size_t stage = 0; stage <= last; ++stage) {
+      SCOPED_TRACE(fmt::format("{} {}, stage {}", layout.mesh, layout.strategy, stage));
+      const Lines all = lines_of(plan, stage);
+      EXPECT_EQ(count(all, "= cast(E["), stage == 0 || stage == last ? 1 : 0);
+      const Index batches = layout.form.micro_batches;
+      EXPECT_EQ(count(all, "= embed(E.bf16["), stage == 0 ? batches : 0);
+      EXPECT_EQ(count(all, " *_D E.bf16["), stage == last ? batches : 0);
+      EXPECT_EQ(count(all, "(E.bf16[") - count(all, "AllGather_X(E.bf16["), stage == 0 ? batches : 0);
+    }
+  }
+}
+
+/// Both parts of the gradient are owed until their sum, which is reduced once. With micro-batches each part is cast
+/// where it is made, so that a stage adds up its own in f32.
+TEST(Bf16Plan, TheGradientOfATiedTable) {
+  const Lines once = lines_of(planned({"X=2", "dp=X", {}, true}));
+  EXPECT_EQ(count(once, "dE.bf16[V, D]{U_X} = dE.bf16.1[V, D]{U_X} + dE.bf16.2[V, D]{U_X}"), 1);
+  EXPECT_EQ(count(once, "dE.bf16[V, D] = AllReduce_X(dE.bf16[V, D]{U_X}) over wire exchange"), 1);
+  EXPECT_EQ(count(once, "dE[V, D] = cast(dE.bf16[V, D], f32)"), 1);
+  EXPECT_EQ(count(once, "_X(dE"), 1);
+  const Lines twice = lines_of(planned({"X=2", "fsdp=X", {.micro_batches = 2}, true}));
+  for (const char* part : {"1", "2"}) {
+    const std::string reduced = fmt::format("dE.bf16.{0}[V, D_X] = ReduceScatter_X(dE.bf16.{0}[V, D]{{U_X}})", part);
+    EXPECT_EQ(count(twice, reduced + " over wire exchange"), 2);
+    EXPECT_EQ(count(twice, fmt::format("dE.{0}[V, D_X] = cast(dE.bf16.{0}[V, D_X], f32)", part)), 2);
+  }
+  EXPECT_EQ(count(twice, "step.dE[V, D_X] = sum.dE.1'[V, D_X] + sum.dE.2'[V, D_X]"), 1);
 }
 
 /// What a step holds beside weights, moments and gradients.
 double activations_of(DType dtype) {
-  const TrainingPlan plan = planned("X=1", "dp=X", dtype);
+  const TrainingPlan plan = planned({}, dtype);
   const Compiled& step = *plan.stages[0].step;
   double state = 0;
   for (const auto& [array, version] : step.program().inputs) {
@@ -228,7 +287,9 @@ TEST(Bf16Plan, EveryRowOnOneToFourRanks) {
     for (const char* ranks : {"1", "2", "3", "4"}) {
       for (const Index micro_batches : {1, 2}) {
         SCOPED_TRACE(role.name() + " on " + ranks);
-        planned(std::string("X=") + ranks, role.name() + "=X", DType::bf16, {.micro_batches = micro_batches});
+        for (const bool tied : {false, true}) {
+          planned({std::string("X=") + ranks, role.name() + "=X", {.micro_batches = micro_batches}, tied});
+        }
       }
     }
   }

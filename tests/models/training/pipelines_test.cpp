@@ -33,11 +33,13 @@ struct Training {
   Remat remat = Remat::none;
   bool shared_memory = true;
   std::optional<collectives::Tuning> tuning = {};
+  DType dtype = DType::f32;
 };
 
 std::string to_string(const Training& training) {
-  return fmt::format("{} {} {} M {}{}{}", training.mesh, training.strategy, training.timetable, training.micro_batches,
-                     training.tied ? " tied" : "", training.shared_memory ? "" : " messages");
+  return fmt::format("{} {} {} M {} {}{}{}", training.mesh, training.strategy, training.timetable,
+                     training.micro_batches, name_of(training.dtype), training.tied ? " tied" : "",
+                     training.shared_memory ? "" : " messages");
 }
 
 /// What a rank has after a few steps.
@@ -61,6 +63,7 @@ TrainingRun run_of(const Training& training, const AbstractMesh& mesh, const Str
   run.options.schedule = training.schedule;
   run.options.prices = any_hardware(mesh);
   run.options.pipeline.timetable = training.timetable;
+  run.options.dtype = training.dtype;
   return run;
 }
 
@@ -135,8 +138,8 @@ class Pipelines : public testing::Test {
   static Trained alone(const mpi::Communicator& comm, const Training& training, const AbstractMesh& mesh,
                        const Strategy& strategy) {
     if (comm.size() > 1) return trained(comm, training, mesh, strategy);
-    static std::map<std::tuple<Index, bool, Remat>, Trained> kept;
-    const auto key = std::tuple(training.micro_batches, training.tied, training.remat);
+    static std::map<std::tuple<Index, bool, Remat, DType>, Trained> kept;
+    const auto key = std::tuple(training.micro_batches, training.tied, training.remat, training.dtype);
     if (!kept.contains(key)) kept[key] = trained(comm, training, AbstractMesh::parse("X=1"), {{"X", default_role()}});
     return kept.at(key);
   }
@@ -196,6 +199,24 @@ TEST_F(Pipelines, RematerialisedStages) {
   for (const Remat remat : kRemats) {
     for (const char* name : {"1f1b", "zb_v"}) {
       expect_no_bit_changed({.mesh = "Z=3", .timetable = name, .micro_batches = 4, .remat = remat});
+    }
+  }
+}
+
+/// Each stage casts the weights that it reads. A tied table lies on two stages, or under zb_v twice on one.
+TEST_F(Pipelines, StagesInBf16) {
+  for (const char* timetable : {"1f1b", "zb_v"}) {
+    for (const bool tied : {false, true}) {
+      for (const Index micro_batches : {1, 4}) {
+        for (const auto& [mesh, strategy] : {std::pair("Z=3", "pp=Z"), {"Z=2,X=2", "pp=Z,zero1=X"}}) {
+          expect_no_bit_changed({.mesh = mesh,
+                                 .strategy = strategy,
+                                 .timetable = timetable,
+                                 .micro_batches = micro_batches,
+                                 .tied = tied,
+                                 .dtype = DType::bf16});
+        }
+      }
     }
   }
 }

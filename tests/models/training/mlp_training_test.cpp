@@ -15,6 +15,7 @@ namespace {
 
 constexpr Index kRows = 12, kModel = 5, kInner = 7, kSteps = 4;
 constexpr double kRate = 0.1;
+constexpr double kRounding = 0x1p-8;  // of an element stored in bf16, relative
 
 using Matrix = std::vector<std::vector<double>>;
 
@@ -129,6 +130,9 @@ class PlainMlp {
     return result;
   }
 
+  /// In the order of the layers: W_in, W_out, W_in, ...
+  const std::vector<Matrix>& weights() const { return weights_; }
+
  private:
   void update(std::size_t i, const Matrix& g, double norm, double rate, Index number) {
     const auto* adamw = std::get_if<AdamW>(&optimizer_);
@@ -172,16 +176,24 @@ const std::vector<Case>& training_cases() {
   return cases;
 }
 
-TrainingRun run_of(const Case& trained, const AbstractMesh& mesh, const std::string& strategy, Index micro_batches) {
-  TrainingRun run{.config = trained.config, .options = {}, .strategy = parse_strategy(strategy, mesh)};
+/// How a case is trained.
+struct Form {
+  std::string strategy;
+  Index micro_batches = 1;
+  DType dtype = DType::f64;
+};
+
+TrainingRun run_of(const Case& trained, const AbstractMesh& mesh, const Form& form) {
+  TrainingRun run{.config = trained.config, .options = {}, .strategy = parse_strategy(form.strategy, mesh)};
   run.options.batch = {kRows, 1};
-  run.options.form = {.micro_batches = micro_batches, .remat = micro_batches == 3 ? Remat::block : Remat::none};
+  run.options.form = {.micro_batches = form.micro_batches,
+                      .remat = form.micro_batches == 3 ? Remat::block : Remat::none};
   run.options.learning_rate = kRate;
   run.options.steps = kSteps;
   run.options.warmup = 1;
   run.options.optimizer = trained.optimizer;
   run.options.prices = any_hardware(mesh);
-  run.options.dtype = DType::f64;
+  run.options.dtype = form.dtype;
   run.start = [](State& state) {
     for (const std::string& name : state.names()) {
       if (name.starts_with("W_")) state.fill(name, first_weight);
@@ -232,7 +244,67 @@ TEST_F(MlpTrainer, FollowsPlainLoopsUnderEveryStrategy) {
       for (const Index micro_batches : {1, 2, 3}) {
         SCOPED_TRACE(mesh + " " + strategy + ", micro-batches " + std::to_string(micro_batches));
         const AbstractMesh axes = AbstractMesh::parse(mesh);
-        expect_plain_training(world_, run_of(trained, axes, strategy, micro_batches), axes, trained);
+        expect_plain_training(world_, run_of(trained, axes, {strategy, micro_batches}), axes, trained);
+      }
+    }
+  }
+}
+
+/// How far weights have gone from the first ones.
+struct Distance {
+  double farthest = 0;  ///< of any weight
+  double off = 0;       ///< the largest difference to the plain loops
+};
+
+Distance distance(const Trainer& trainer, const PlainMlp& plain) {
+  Distance all;
+  for (std::size_t i = 0; i < plain.weights().size(); ++i) {
+    const ModelParameter& parameter = trainer.model().parameters[i];
+    const Tensor whole = trainer.state().gather(trainer.program().program.array(parameter.array).name);
+    EXPECT_EQ(whole.dtype(), DType::f32) << parameter.checkpoint_name;
+    const Index columns = whole.extent(1);
+    for (Index k = 0; k < whole.size(); ++k) {
+      const double want =
+          plain.weights()[i][static_cast<std::size_t>(k / columns)][static_cast<std::size_t>(k % columns)];
+      all.farthest = std::max(all.farthest, std::abs(want - first_weight(k)));
+      all.off = std::max(all.off, std::abs(static_cast<double>(whole.view<float>()[k]) - want));
+    }
+  }
+  return all;
+}
+
+/// bf16 rounds each stored element by kRounding of it at most. In a layer a gradient depends on nine rounded arrays
+/// (In, W_in, Tmp, W_out, Out, Target, dOut, dTmp and itself). Their errors have either sign, so that together they are
+/// about one rounding; the test allows two. Plain descent moves the weights, which stay in f32, by the gradients.
+TEST_F(MlpTrainer, InBf16IsOffByRoundingAlone) {
+  const AbstractMesh axes = AbstractMesh::parse("X=" + std::to_string(world_.size()));
+  const MadeData data(kModel, 9);
+  for (const Case& trained : training_cases()) {
+    if (!std::holds_alternative<PlainDescent>(trained.optimizer)) continue;  // AdamW takes the sign of small gradients
+    const double tolerance = 2 * kRounding * static_cast<double>(trained.config.layers);
+    for (const char* role : {"dp", "zero1", "fsdp", "tp"}) {
+      for (const Index micro_batches : {1, 3}) {
+        SCOPED_TRACE(fmt::format("{} layers, {}, micro-batches {}", trained.config.layers, role, micro_batches));
+        const Mesh mesh(axes, world_);
+        collectives::Engine engine(mesh), engine_f32(mesh);
+        const TrainingRun run = run_of(trained, axes, {role, micro_batches, DType::bf16});
+        const TrainingRun run_f32 = run_of(trained, axes, {role, micro_batches, DType::f32});
+        Trainer trainer(engine, plan_training(run, axes), run.options.prices);
+        Trainer in_f32(engine_f32, plan_training(run_f32, axes), run.options.prices);
+        PlainMlp plain(trained.config, trained.optimizer);
+        for (Index step = 0; step < kSteps; ++step) {
+          const Matrix in = rows_of(data, Series::training, 0, step * kRows);
+          const Matrix target = rows_of(data, Series::training, 1, step * kRows);
+          const StepResult want = plain.step(in, target, learning_rate(run.options, step + 1), step + 1);
+          const StepResult got = trainer.step(data, step);
+          const StepResult wide = in_f32.step(data, step);
+          EXPECT_NEAR(got.loss, want.loss, kRounding * want.loss) << "step " << step + 1;
+          EXPECT_NEAR(got.loss, wide.loss, kRounding * wide.loss) << "step " << step + 1;
+          EXPECT_NE(got.loss, wide.loss);
+          EXPECT_NEAR(got.grad_norm, want.grad_norm, kRounding * want.grad_norm) << "step " << step + 1;
+          const Distance moved = distance(trainer, plain);
+          EXPECT_LE(moved.off, tolerance * moved.farthest) << "step " << step + 1;
+        }
       }
     }
   }
@@ -245,7 +317,7 @@ TEST_F(MlpTrainer, WhatARunTakesIsKnownBefore) {
   for (const char* strategy : {"dp", "fsdp", "tp"}) {
     SCOPED_TRACE(strategy);
     const Case trained{{.d_model = 64, .d_ff = 96, .layers = 2}, AdamW{}};
-    TrainingRun run = run_of(trained, axes, strategy, 2);
+    TrainingRun run = run_of(trained, axes, {strategy, 2});
     run.options.batch = {256, 1};
     run.start = {};
     collectives::Engine engine(mesh);
@@ -269,7 +341,7 @@ TEST_F(MlpTrainer, StartsWithAResultOfTheSizeOfTheInput) {
   const AbstractMesh axes = AbstractMesh::parse("X=" + std::to_string(world_.size()));
   const Mesh mesh(axes, world_);
   collectives::Engine engine(mesh);
-  TrainingRun run = run_of({{.d_model = 128, .d_ff = 300}, PlainDescent{}}, axes, "fsdp", 1);
+  TrainingRun run = run_of({{.d_model = 128, .d_ff = 300}, PlainDescent{}}, axes, {"fsdp"});
   run.options.batch = {64, 1};
   run.start = {};
   Trainer trainer(engine, plan_training(run, axes), run.options.prices);

@@ -122,7 +122,7 @@ TEST_P(Bf16Layouts, LearnAsF32Does) {
 
 INSTANTIATE_TEST_SUITE_P(TiedOrNot, Bf16Layouts, testing::Bool());
 
-/// A master is f32 on every rank, and equal on all ranks that hold the same block.
+/// A master is f32 on every rank and was not rounded to bf16. It is equal on all ranks that hold the same block.
 TEST_F(Bf16Training, MastersAreF32AndReplicasEqual) {
   for (const char* strategy : {"dp=X", "fsdp=X"}) {
     const Mesh mesh(AbstractMesh::parse("X=" + std::to_string(world_.size())), world_);
@@ -138,6 +138,9 @@ TEST_F(Bf16Training, MastersAreF32AndReplicasEqual) {
       const Array& array = trainer.program().program.array(parameter.array);
       const Tensor& block = trainer.state().block(array.name);
       EXPECT_EQ(block.dtype(), DType::f32) << array.name;
+      const auto elements = block.view<float>();
+      const auto held_by_bf16 = [](float value) { return static_cast<float>(BFloat16(value)) == value; };
+      EXPECT_LE(std::count_if(elements.begin(), elements.end(), held_by_bf16), block.size() / 8) << array.name;
       if (block.size() != element_count(array.shape)) continue;  // no replica
       const std::string mine(reinterpret_cast<const char*>(block.data()), static_cast<std::size_t>(block.bytes()));
       EXPECT_EQ(world_.broadcast(mine, 0) == mine, true) << array.name << " under " << strategy;

@@ -6,9 +6,7 @@
 #include <numeric>
 
 #include "models/training/made_data.h"
-#include "models/training/training.h"
-#include "models/training/training_memory.h"
-#include "tests/models/small_training.h"
+#include "tests/models/training/job.h"
 
 namespace shardline {
 namespace {
@@ -176,45 +174,34 @@ const std::vector<Case>& training_cases() {
   return cases;
 }
 
-/// How a case is trained.
-struct Form {
-  std::string strategy;
-  Index micro_batches = 1;
-  DType dtype = DType::f64;
-};
-
-TrainingRun run_of(const Case& trained, const AbstractMesh& mesh, const Form& form) {
-  TrainingRun run{.config = trained.config, .options = {}, .strategy = parse_strategy(form.strategy, mesh)};
-  run.options.batch = {kRows, 1};
-  run.options.form = {.micro_batches = form.micro_batches,
-                      .remat = form.micro_batches == 3 ? Remat::block : Remat::none};
-  run.options.learning_rate = kRate;
-  run.options.steps = kSteps;
-  run.options.warmup = 1;
-  run.options.optimizer = trained.optimizer;
-  run.options.prices = any_hardware(mesh);
-  run.options.dtype = form.dtype;
-  run.start = [](State& state) {
+RunOnMesh run_of(const Case& trained, const Layout& layout, DType dtype = DType::f64) {
+  TrainingOptions options;
+  options.batch = {kRows, 1};
+  options.learning_rate = kRate;
+  options.steps = kSteps;
+  options.warmup = 1;
+  options.optimizer = trained.optimizer;
+  options.dtype = dtype;
+  RunOnMesh what = laid_out(layout, trained.config, options);
+  what.run.start = [](State& state) {
     for (const std::string& name : state.names()) {
       if (name.starts_with("W_")) state.fill(name, first_weight);
     }
   };
-  return run;
+  return what;
 }
 
 /// Trains, and compares each step and the loss on held-out rows with the plain loops.
-void expect_plain_training(const mpi::Communicator& comm, const TrainingRun& run, const AbstractMesh& axes,
-                           const Case& trained) {
+void expect_plain_training(const mpi::Communicator& comm, const Case& trained, const Layout& layout) {
   const MadeData data(kModel, 9);
-  const Mesh mesh(axes, comm);
-  collectives::Engine engine(mesh);
-  Trainer trainer(engine, plan_training(run, axes), run.options.prices);
+  Job job(comm, run_of(trained, layout));
+  Trainer& trainer = job.trainer();
   PlainMlp plain(trained.config, trained.optimizer);
   for (Index step = 0; step < kSteps; ++step) {
     const StepResult got = trainer.step(data, step);
     const StepResult want =
         plain.step(rows_of(data, Series::training, 0, step * kRows), rows_of(data, Series::training, 1, step * kRows),
-                   learning_rate(run.options, step + 1), step + 1);
+                   learning_rate(trainer.options(), step + 1), step + 1);
     EXPECT_NEAR(got.loss, want.loss, 1e-10 * want.loss) << "step " << step + 1;
     EXPECT_NEAR(got.grad_norm, want.grad_norm, 1e-10 * want.grad_norm) << "step " << step + 1;
   }
@@ -225,26 +212,21 @@ void expect_plain_training(const mpi::Communicator& comm, const TrainingRun& run
   EXPECT_NEAR(held_out, want, 1e-10 * want);
 }
 
-class MlpTrainer : public testing::Test {
- protected:
-  mpi::Communicator world_ = mpi::Communicator::world();
-};
+class MlpTrainer : public OnRanks {};
 
 TEST_F(MlpTrainer, FollowsPlainLoopsUnderEveryStrategy) {
-  const std::string ranks = std::to_string(world_.size());
-  std::vector<std::pair<std::string, std::string>> layouts;
-  for (const char* role : {"dp", "zero1", "zero2", "fsdp", "tp"})
-    layouts.emplace_back("X=" + ranks, std::string(role) + "=X");
+  std::vector<Layout> layouts;
+  for (const char* role : {"dp", "zero1", "zero2", "fsdp", "tp"}) layouts.push_back({all_on_x_, role});
   if (world_.size() == 4) {
-    layouts.emplace_back("X=2,Y=2", "fsdp=X,tp=Y");
-    layouts.emplace_back("X=2,Y=2", "zero1=X,fsdp=Y");
+    layouts.push_back({"X=2,Y=2", "fsdp=X,tp=Y"});
+    layouts.push_back({"X=2,Y=2", "zero1=X,fsdp=Y"});
   }
   for (const Case& trained : training_cases()) {
-    for (const auto& [mesh, strategy] : layouts) {
+    for (Layout& layout : layouts) {
       for (const Index micro_batches : {1, 2, 3}) {
-        SCOPED_TRACE(mesh + " " + strategy + ", micro-batches " + std::to_string(micro_batches));
-        const AbstractMesh axes = AbstractMesh::parse(mesh);
-        expect_plain_training(world_, run_of(trained, axes, {strategy, micro_batches}), axes, trained);
+        SCOPED_TRACE(layout.mesh + " " + layout.strategy + ", micro-batches " + std::to_string(micro_batches));
+        layout.form = {.micro_batches = micro_batches, .remat = micro_batches == 3 ? Remat::block : Remat::none};
+        expect_plain_training(world_, trained, layout);
       }
     }
   }
@@ -277,7 +259,6 @@ Distance distance(const Trainer& trainer, const PlainMlp& plain) {
 /// (In, W_in, Tmp, W_out, Out, Target, dOut, dTmp and itself). Their errors have either sign, so that together they are
 /// about one rounding; the test allows two. Plain descent moves the weights, which stay in f32, by the gradients.
 TEST_F(MlpTrainer, InBf16IsOffByRoundingAlone) {
-  const AbstractMesh axes = AbstractMesh::parse("X=" + std::to_string(world_.size()));
   const MadeData data(kModel, 9);
   for (const Case& trained : training_cases()) {
     if (!std::holds_alternative<PlainDescent>(trained.optimizer)) continue;  // AdamW takes the sign of small gradients
@@ -285,24 +266,21 @@ TEST_F(MlpTrainer, InBf16IsOffByRoundingAlone) {
     for (const char* role : {"dp", "zero1", "fsdp", "tp"}) {
       for (const Index micro_batches : {1, 3}) {
         SCOPED_TRACE(fmt::format("{} layers, {}, micro-batches {}", trained.config.layers, role, micro_batches));
-        const Mesh mesh(axes, world_);
-        collectives::Engine engine(mesh), engine_f32(mesh);
-        const TrainingRun run = run_of(trained, axes, {role, micro_batches, DType::bf16});
-        const TrainingRun run_f32 = run_of(trained, axes, {role, micro_batches, DType::f32});
-        Trainer trainer(engine, plan_training(run, axes), run.options.prices);
-        Trainer in_f32(engine_f32, plan_training(run_f32, axes), run.options.prices);
+        const Layout layout{all_on_x_, role, {.micro_batches = micro_batches}};
+        Job job(world_, run_of(trained, layout, DType::bf16));
+        Job in_f32(world_, run_of(trained, layout, DType::f32));
         PlainMlp plain(trained.config, trained.optimizer);
         for (Index step = 0; step < kSteps; ++step) {
           const Matrix in = rows_of(data, Series::training, 0, step * kRows);
           const Matrix target = rows_of(data, Series::training, 1, step * kRows);
-          const StepResult want = plain.step(in, target, learning_rate(run.options, step + 1), step + 1);
-          const StepResult got = trainer.step(data, step);
-          const StepResult wide = in_f32.step(data, step);
+          const StepResult want = plain.step(in, target, learning_rate(job.trainer().options(), step + 1), step + 1);
+          const StepResult got = job.trainer().step(data, step);
+          const StepResult wide = in_f32.trainer().step(data, step);
           EXPECT_NEAR(got.loss, want.loss, kRounding * want.loss) << "step " << step + 1;
           EXPECT_NEAR(got.loss, wide.loss, kRounding * wide.loss) << "step " << step + 1;
           EXPECT_NE(got.loss, wide.loss);
           EXPECT_NEAR(got.grad_norm, want.grad_norm, kRounding * want.grad_norm) << "step " << step + 1;
-          const Distance moved = distance(trainer, plain);
+          const Distance moved = distance(job.trainer(), plain);
           EXPECT_LE(moved.off, tolerance * moved.farthest) << "step " << step + 1;
         }
       }
@@ -311,42 +289,24 @@ TEST_F(MlpTrainer, InBf16IsOffByRoundingAlone) {
 }
 
 TEST_F(MlpTrainer, WhatARunTakesIsKnownBefore) {
-  const AbstractMesh axes = AbstractMesh::parse("X=" + std::to_string(world_.size()));
-  const Mesh mesh(axes, world_);
-  const MadeData data(64, 9);
   for (const char* strategy : {"dp", "fsdp", "tp"}) {
     SCOPED_TRACE(strategy);
     const Case trained{{.d_model = 64, .d_ff = 96, .layers = 2}, AdamW{}};
-    TrainingRun run = run_of(trained, axes, {strategy, 2});
-    run.options.batch = {256, 1};
-    run.start = {};
-    collectives::Engine engine(mesh);
-    TrainingPlan plan = plan_training(run, axes);
-    const TrainingMemory known = training_memory(plan, 0, mesh.rank(), false);
-    const Index before = tensor_memory().now;
-    reset_tensor_peak();
-    Trainer trainer(engine, std::move(plan), run.options.prices);
-    for (Index step = 0; step < 2; ++step) trainer.step(data, step);
-    Index read = 0;
-    trainer.evaluate(data, 1, read);
-    const auto taken = static_cast<double>(tensor_memory().peak - before);
-    constexpr double kScalars = 64;  // bytes read from a result
-    EXPECT_LE(taken, (known.own + known.arena).value + kScalars);
-    EXPECT_GE(taken, 0.5 * (known.own + known.arena).value);
+    RunOnMesh what = run_of(trained, {all_on_x_, strategy, {.micro_batches = 2}});
+    what.run.options.batch = {256, 1};
+    what.run.start = {};
+    expect_known_memory(world_, what, MadeData(64, 9));
   }
 }
 
 /// The first weights keep the size of what they multiply, whatever the widths.
 TEST_F(MlpTrainer, StartsWithAResultOfTheSizeOfTheInput) {
-  const AbstractMesh axes = AbstractMesh::parse("X=" + std::to_string(world_.size()));
-  const Mesh mesh(axes, world_);
-  collectives::Engine engine(mesh);
-  TrainingRun run = run_of({{.d_model = 128, .d_ff = 300}, PlainDescent{}}, axes, {"fsdp"});
-  run.options.batch = {64, 1};
-  run.start = {};
-  Trainer trainer(engine, plan_training(run, axes), run.options.prices);
+  RunOnMesh what = run_of({{.d_model = 128, .d_ff = 300}, PlainDescent{}}, {all_on_x_, "fsdp"});
+  what.run.options.batch = {64, 1};
+  what.run.start = {};
+  Job job(world_, what);
   // The mean of (Out - Target)^2 is that of both squares, as they are independent.
-  EXPECT_NEAR(trainer.step(MadeData(128, 9), 0).loss, 2, 0.3);
+  EXPECT_NEAR(job.trainer().step(MadeData(128, 9), 0).loss, 2, 0.3);
 }
 
 }  // namespace

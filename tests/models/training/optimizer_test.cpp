@@ -8,8 +8,7 @@
 #include <map>
 #include <numbers>
 
-#include "models/training/training.h"
-#include "tests/models/small_training.h"
+#include "tests/models/training/job.h"
 
 namespace shardline {
 namespace {
@@ -39,64 +38,42 @@ const std::vector<Case>& cases() {
   return kCases;
 }
 
-TrainingRun run_of(const Optimizer& optimizer, bool tied) {
-  TrainingRun run{.config = parity_config(tied), .options = parity_options(DType::f64, kSteps), .strategy = {}};
-  run.options.optimizer = optimizer;
-  run.options.learning_rate = kRate;
-  run.options.least_share = kLeast / kRate;
-  run.options.warmup = kWarmup;
-  return run;
+RunOnMesh run_of(const Layout& layout, const Optimizer& optimizer) {
+  RunOnMesh what = parity_run(layout, DType::f64, kSteps);
+  what.run.options.optimizer = optimizer;
+  what.run.options.learning_rate = kRate;
+  what.run.options.least_share = kLeast / kRate;
+  what.run.options.warmup = kWarmup;
+  return what;
 }
 
-/// A training run on all ranks of `comm`.
-class Job {
- public:
-  Job(const mpi::Communicator& comm, TrainingRun run, const std::string& role)
-      : mesh_(AbstractMesh({{"X", comm.size()}}), comm), engine_(mesh_) {
-    run.strategy = {{"X", AxisRole::parse(role)}};
-    run.options.prices = any_hardware(mesh_.axes());
-    trainer_ = std::make_unique<Trainer>(engine_, plan_training(run, mesh_.axes()), run.options.prices);
+/// Whole arrays: parameters and moments.
+Values values_of(const State& state) {
+  Values all;
+  for (const std::string& name : state.names()) {
+    const Tensor whole = state.gather(name);
+    const auto view = whole.view<double>();
+    all[name].assign(view.begin(), view.end());
   }
-
-  StepResult step(Index number) { return trainer_->step(data_, number); }
-
-  /// Whole arrays: the parameters alone, or everything.
-  Values values() const {
-    Values all;
-    for (const std::string& name : trainer_->state().names()) {
-      const Tensor whole = trainer_->state().gather(name);
-      const auto view = whole.view<double>();
-      all[name].assign(view.begin(), view.end());
-    }
-    return all;
-  }
-
-  void set(const Values& values) {
-    for (const auto& [name, elements] : values) {
-      if (!trainer_->state().contains(name)) continue;
-      trainer_->state().fill(name, [&e = elements](Index i) { return e[static_cast<std::size_t>(i)]; });
-    }
-  }
-
- private:
-  Mesh mesh_;
-  collectives::Engine engine_;
-  ByteData data_ = parity_data();
-  std::unique_ptr<Trainer> trainer_;
-};
+  return all;
+}
 
 /// The gradients of step `number` at `weights`, on this rank alone. The step is so long that little is lost where the
 /// old weight is taken from the new one.
 Values gradients(const mpi::Communicator& alone, const Values& weights, bool tied, Index number) {
   constexpr double kLong = 1e6;
-  TrainingRun run = run_of(PlainDescent{}, tied);
-  run.options.learning_rate = kLong;
-  run.options.least_share = 1;
-  run.options.warmup = 0;
-  Job job(alone, run, "dp");
-  job.set(weights);
-  job.step(number);
-  Values found = job.values();
+  RunOnMesh what = run_of({.tied = tied}, PlainDescent{});
+  what.run.options.learning_rate = kLong;
+  what.run.options.least_share = 1;
+  what.run.options.warmup = 0;
+  what.run.start = [&weights](State& state) {
+    for (const auto& [name, elements] : weights) {
+      state.fill(name, [&e = elements](Index i) { return e[static_cast<std::size_t>(i)]; });
+    }
+  };
+  Job job(alone, what);
+  job.trainer().step(parity_data(), number);
+  Values found = values_of(job.state());
   for (auto& [name, elements] : found) {
     for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = (weights.at(name)[i] - elements[i]) / kLong;
   }
@@ -151,11 +128,7 @@ void expect_near(const Values& got, const Values& want) {
   }
 }
 
-class Optimizers : public testing::Test {
- protected:
-  mpi::Communicator world_ = mpi::Communicator::world();
-  mpi::Communicator alone_ = world_.split(world_.rank(), 0);
-};
+class Optimizers : public OnRanks {};
 
 class OptimizerCases : public Optimizers, public testing::WithParamInterface<std::size_t> {};
 
@@ -164,15 +137,15 @@ TEST_P(OptimizerCases, FollowPlainLoops) {
   SCOPED_TRACE(tried.name);
   for (const char* role : {"dp", "zero1", "zero2", "fsdp", "tp"}) {
     SCOPED_TRACE(role);
-    Job job(world_, run_of(tried.adamw, tried.tied), role);
-    Values plain = job.values();
+    Job job(world_, run_of({.mesh = all_on_x_, .strategy = role, .tied = tried.tied}, tried.adamw));
+    Values plain = values_of(job.state());
     Values weights = plain;
     std::erase_if(weights, [](const auto& each) { return each.first.find('.') != std::string::npos; });
     for (Index step = 1; step <= kSteps; ++step) {
       for (auto& [name, elements] : weights) elements = plain.at(name);
       const double norm = plain_step(plain, gradients(alone_, weights, tried.tied, step - 1), tried.adamw, step);
-      EXPECT_NEAR(job.step(step - 1).grad_norm, norm, kParityTolerance * norm);
-      expect_near(job.values(), plain);
+      EXPECT_NEAR(job.trainer().step(parity_data(), step - 1).grad_norm, norm, kParityTolerance * norm);
+      expect_near(values_of(job.state()), plain);
     }
   }
 }
@@ -183,14 +156,14 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, OptimizerCases, testing::Range(std::size_t{
 TEST_F(Optimizers, OnlyMatricesThatMultiplyDecay) {
   for (const bool all : {false, true}) {
     for (const bool tied : {false, true}) {
-      TrainingRun run = run_of(AdamW{{.weight_decay = 1e9}, all}, tied);
-      run.options.learning_rate = 1e-10;
-      run.options.warmup = 0;
-      run.options.least_share = 1;
-      Job job(world_, run, "fsdp");
-      const Values before = job.values();
-      job.step(0);
-      const Values after = job.values();
+      RunOnMesh what = run_of({.mesh = all_on_x_, .strategy = "fsdp", .tied = tied}, AdamW{{.weight_decay = 1e9}, all});
+      what.run.options.learning_rate = 1e-10;
+      what.run.options.warmup = 0;
+      what.run.options.least_share = 1;
+      Job job(world_, what);
+      const Values before = values_of(job.state());
+      job.trainer().step(parity_data(), 0);
+      const Values after = values_of(job.state());
       for (const auto& [name, elements] : before) {
         if (name.find('.') != std::string::npos) continue;  // a moment
         const double kept = decays(name, AdamW{{}, all}) ? 0.9 : 1;

@@ -4,17 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "collectives/shared/arena.h"
 #include "models/training/data.h"
-#include "models/training/training.h"
 #include "program/timetable/named.h"
 #include "runtime/base/check.h"
-#include "tests/models/small_training.h"
+#include "tests/models/training/job.h"
 
 namespace shardline {
 namespace {
@@ -42,29 +40,30 @@ std::string to_string(const Training& training) {
                      training.shared_memory ? "" : " messages");
 }
 
-/// What a rank has after a few steps.
-struct Trained {
-  std::vector<double> numbers;  ///< losses and norms of all steps, and the loss of the evaluation
-  std::map<std::string, Tensor> blocks;
-};
-
 TransformerConfig small_model(bool tied) {
   return {.vocab = 256, .d_model = 6, .layers = 5, .heads = 4, .kv_heads = 2, .head_dim = 2, .d_ff = 5, .tied = tied};
 }
 
-TrainingRun run_of(const Training& training, const AbstractMesh& mesh, const Strategy& strategy) {
-  TrainingRun run{.config = small_model(training.tied), .options = {}, .strategy = strategy};
-  run.options.batch = {std::max<Index>(training.micro_batches, 4) / training.micro_batches * training.micro_batches,
-                       kTokens};
-  run.options.form = {.micro_batches = training.micro_batches, .remat = training.remat};
-  run.options.learning_rate = 1e-2;
-  run.options.warmup = 0;
-  run.options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
-  run.options.schedule = training.schedule;
-  run.options.prices = any_hardware(mesh);
-  run.options.pipeline.timetable = training.timetable;
-  run.options.dtype = training.dtype;
-  return run;
+/// The run on `mesh`, which may lack the axis of the stages, as `strategy` then does.
+RunOnMesh run_of(const Training& training, const AbstractMesh& mesh, const Strategy& strategy) {
+  RunOnMesh what{.mesh = mesh, .run = {.config = small_model(training.tied), .options = {}, .strategy = strategy}};
+  TrainingOptions& options = what.run.options;
+  options.batch = {std::max<Index>(training.micro_batches, 4) / training.micro_batches * training.micro_batches,
+                   kTokens};
+  options.form = {.micro_batches = training.micro_batches, .remat = training.remat};
+  options.learning_rate = 1e-2;
+  options.warmup = 0;
+  options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
+  options.schedule = training.schedule;
+  options.prices = any_hardware(mesh);
+  options.pipeline.timetable = training.timetable;
+  options.dtype = training.dtype;
+  what.prepare = [training](collectives::Engine& engine) {
+    if (training.tuning) engine.set_tuning(*training.tuning);
+    constexpr Index kNoRoom = 64;  // bytes: too small for any array
+    if (!training.shared_memory) collectives::give_arena(engine, kNoRoom);
+  };
+  return what;
 }
 
 const ByteData& text() {
@@ -76,42 +75,7 @@ const ByteData& text() {
   return kText;
 }
 
-/// Collective over `comm`: trains on its ranks.
-Trained trained(const mpi::Communicator& comm, const Training& training, const AbstractMesh& axes,
-                const Strategy& strategy) {
-  const Mesh mesh(axes, comm);
-  collectives::Engine engine(mesh);
-  if (training.tuning) engine.set_tuning(*training.tuning);
-  constexpr Index kNoRoom = 64;  // bytes: too small for any array
-  if (!training.shared_memory) collectives::give_arena(engine, kNoRoom);
-  const TrainingRun run = run_of(training, axes, strategy);
-  Trainer trainer(engine, plan_training(run, axes), run.options.prices);
-  Trained result;
-  for (Index step = 0; step < kSteps; ++step) {
-    const StepResult each = trainer.step(text(), step);
-    result.numbers.insert(result.numbers.end(), {each.loss, each.grad_norm});
-  }
-  Index read = 0;
-  result.numbers.push_back(trainer.evaluate(text(), 1, read));
-  const State& state = std::as_const(trainer).state();
-  for (const std::string& name : state.names()) result.blocks[name] = state.block(name).clone();
-  return result;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() && std::equal(a.data(), a.data() + a.bytes(), b.data());
-}
-
-/// All that the stage has is as without stages. A stage lacks what only others read.
-void expect_same(const Trained& stage, const Trained& alone) {
-  EXPECT_EQ(stage.numbers, alone.numbers);
-  for (const auto& [name, block] : stage.blocks) {
-    ASSERT_TRUE(alone.blocks.contains(name)) << name;
-    EXPECT_TRUE(same_bits(block, alone.blocks.at(name))) << name;
-  }
-}
-
-class Pipelines : public testing::Test {
+class Pipelines : public OnRanks {
  protected:
   /// Collective over all ranks: trains with and without stages. Expects as many arrays on all stages together as alone.
   void expect_no_bit_changed(const Training& training) {
@@ -120,10 +84,10 @@ class Pipelines : public testing::Test {
     const Axis axis = stage_axis(strategy, mesh);
     on_first(world_, static_cast<int>(mesh.ranks()), [&](const mpi::Communicator& part) {
       SCOPED_TRACE(to_string(training));
-      const Trained staged = trained(part, training, mesh, strategy);
+      const Outcome staged = Job(part, run_of(training, mesh, strategy)).train(text(), kSteps, 1);
       const Index stage = mesh.coordinates(part.rank())[mesh.position(axis)];
       const mpi::Communicator within = part.split(static_cast<int>(stage), part.rank());
-      expect_same(staged, alone(within, training, mesh.without(axis), within_stage(strategy)));
+      expect_same_bits(staged, alone(within, training, run_of(training, mesh.without(axis), within_stage(strategy))));
     });
   }
 
@@ -135,17 +99,16 @@ class Pipelines : public testing::Test {
 
  private:
   /// The run without stages. Those of one rank are made once.
-  static Trained alone(const mpi::Communicator& comm, const Training& training, const AbstractMesh& mesh,
-                       const Strategy& strategy) {
-    if (comm.size() > 1) return trained(comm, training, mesh, strategy);
-    static std::map<std::tuple<Index, bool, Remat, DType>, Trained> kept;
+  static Outcome alone(const mpi::Communicator& comm, const Training& training, const RunOnMesh& what) {
+    if (comm.size() > 1) return Job(comm, what).train(text(), kSteps, 1);
+    static std::map<std::tuple<Index, bool, Remat, DType>, Outcome> kept;
     const auto key = std::tuple(training.micro_batches, training.tied, training.remat, training.dtype);
-    if (!kept.contains(key)) kept[key] = trained(comm, training, AbstractMesh::parse("X=1"), {{"X", default_role()}});
+    if (!kept.contains(key)) {
+      const RunOnMesh whole = run_of(training, AbstractMesh::parse("X=1"), {{"X", default_role()}});
+      kept[key] = Job(comm, whole).train(text(), kSteps, 1);
+    }
     return kept.at(key);
   }
-
- protected:
-  mpi::Communicator world_ = mpi::Communicator::world();
 };
 
 /// One micro-batch or as many as stages, and another number from 1 to 16 for each pair. Some stages have no layer.

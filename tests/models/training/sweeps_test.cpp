@@ -2,13 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-
 #include "models/training/data.h"
-#include "models/training/training.h"
 #include "runtime/base/check.h"
-#include "tests/models/small_training.h"
+#include "tests/models/training/job.h"
 
 namespace shardline {
 namespace {
@@ -16,8 +12,7 @@ namespace {
 constexpr Index kTokens = 90;
 
 struct Trained {
-  std::vector<double> numbers;  ///< losses and norms, and the loss of the evaluation
-  std::map<std::string, Tensor> blocks;
+  Outcome outcome;
   std::size_t sweeps = 0;
 };
 
@@ -30,59 +25,40 @@ const ByteData& text() {
   return kText;
 }
 
-class Sweeps : public testing::Test {
+class Sweeps : public OnRanks {
  protected:
-  TrainingRun run_of(const std::string& role, MlpForm mlp, const StepForm& form) const {
+  RunOnMesh run_of(const std::string& role, MlpForm mlp, const StepForm& form) const {
     TransformerConfig config{
         .vocab = 256, .d_model = 6, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 2, .d_ff = 5};
     config.mlp = mlp;
-    TrainingRun run{.config = config, .options = {}, .strategy = parse_strategy(role + "=X", axes_)};
-    run.options.batch = {12, kTokens};
-    run.options.form = form;
-    run.options.warmup = 0;
-    run.options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
-    run.options.prices = any_hardware(axes_);
-    return run;
+    TrainingOptions options;
+    options.batch = {12, kTokens};
+    options.warmup = 0;
+    options.optimizer = AdamW{{.weight_decay = 0.1, .clip_norm = 0.5}};
+    return laid_out({all_on_x_, role + "=X", form}, config, options);
   }
 
-  Trained trained(TrainingRun run, Index strip_bytes, bool frees_cores) const {
-    run.options.schedule.strip_bytes = strip_bytes;
-    for (auto& [axis, link] : run.options.prices.links) link.frees_cores = frees_cores;
-    const Mesh mesh(axes_, mpi::Communicator::world());
-    collectives::Engine engine(mesh);
-    Trainer trainer(engine, plan_training(run, axes_), run.options.prices);
-    Trained result;
-    for (const Action& action : trainer.programs().step->schedule().actions) {
+  Trained trained(RunOnMesh what, Index strip_bytes, bool frees_cores) const {
+    what.run.options.schedule.strip_bytes = strip_bytes;
+    for (auto& [axis, link] : what.run.options.prices.links) link.frees_cores = frees_cores;
+    Job job(world_, what);
+    Trained result{.outcome = job.train(text(), 2, 1)};
+    for (const Action& action : job.trainer().programs().step->schedule().actions) {
       if (action.kind == ActionKind::sweep) ++result.sweeps;
     }
-    for (Index step = 0; step < 2; ++step) {
-      const StepResult each = trainer.step(text(), step);
-      result.numbers.insert(result.numbers.end(), {each.loss, each.grad_norm});
-    }
-    Index read = 0;
-    result.numbers.push_back(trainer.evaluate(text(), 1, read));
-    const State& state = std::as_const(trainer).state();
-    for (const std::string& name : state.names()) result.blocks[name] = state.block(name).clone();
     return result;
   }
 
-  void expect_no_bit_changed(const TrainingRun& run, bool frees_cores = false) const {
+  void expect_no_bit_changed(const RunOnMesh& run, bool frees_cores = false) const {
     const Trained alone = trained(run, 0, frees_cores);
     EXPECT_EQ(alone.sweeps, 0U);
     for (const Index strip_bytes : {1, 200}) {
       SCOPED_TRACE(fmt::format("strips of {}", strip_bytes));
       const Trained swept = trained(run, strip_bytes, frees_cores);
       EXPECT_GT(swept.sweeps, 0U);
-      EXPECT_EQ(swept.numbers, alone.numbers);
-      for (const auto& [name, block] : alone.blocks) {
-        const Tensor& other = swept.blocks.at(name);
-        EXPECT_TRUE(std::equal(block.data(), block.data() + block.bytes(), other.data(), other.data() + other.bytes()))
-            << name;
-      }
+      expect_same_bits(swept.outcome, alone.outcome);
     }
   }
-
-  AbstractMesh axes_{{{"X", mpi::Communicator::world().size()}}};
 };
 
 TEST_F(Sweeps, ChangeNoBitOfAnyMlp) {

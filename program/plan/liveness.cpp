@@ -1,6 +1,7 @@
 #include "program/plan/liveness.h"
 
 #include <algorithm>
+#include <set>
 
 #include "program/plan/sweeps.h"
 
@@ -44,15 +45,17 @@ void Liveness::find_passing() {
     const Action& action = schedule_.actions[i];
     if (action.kind != ActionKind::sweep) continue;
     const Strips strips(program_, action.steps, schedule_.strip_bytes, 0);
+    std::set<VersionId> made, shared;  // `shared`: in one memory with another version, which may stay
     for (const int number : action.steps) {
       const std::vector<VersionId>& results = program_.steps[static_cast<std::size_t>(number)].results;
       for (std::size_t k = 0; k < results.size(); ++k) {
-        const std::vector<VersionId>& freed = freed_[i];
-        const bool ends_here = std::find(freed.begin(), freed.end(), results[k]) != freed.end();
-        if (ends_here && strips.cuts(results[k]) && storage_taken(number, k) < 0) {
-          passes_[static_cast<std::size_t>(results[k])] = true;
-        }
+        made.insert(results[k]);
+        const VersionId taken = storage_taken(number, k);
+        if (taken >= 0) shared.insert({taken, results[k]});
       }
+    }
+    for (const VersionId v : freed_[i]) {
+      passes_[static_cast<std::size_t>(v)] = made.contains(v) && strips.cuts(v) && !shared.contains(v);
     }
   }
 }

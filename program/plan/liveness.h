@@ -25,8 +25,8 @@ class Liveness {
   /// It is used for the parameter and moments of adamw, and for the array of an all_reduce.
   VersionId storage_taken(int number, std::size_t result) const;
 
-  /// True if only the steps of one sweep touch the version. Then it never exists whole: all strips use the memory of
-  /// the largest one.
+  /// True if only the steps of one sweep touch the version, and it shares its storage with no other version. Then it
+  /// never exists whole: all strips use the memory of the largest one.
   bool passes(VersionId v) const { return passes_[static_cast<std::size_t>(v)]; }
 
   /// The sweeps of the schedule, as prices need them.

@@ -8,6 +8,7 @@
 #include "program/ops/einsum.h"
 #include "program/ops/gelu.h"
 #include "program/ops/rms_norm.h"
+#include "program/ops/squared_error.h"
 #include "program/partition/partition.h"
 #include "program/plan/compiled.h"
 #include "program/transform/differentiate.h"
@@ -195,6 +196,25 @@ TEST(Sweeps, WhatPassesTakesOneStrip) {
   const double stays = 3 * rows * row + row;
   EXPECT_EQ(peak(0), stays + rows * (row + 4)) << "h and the squares, whole";
   EXPECT_EQ(peak(1), stays + row + 4);
+}
+
+/// The gradient of the error takes the storage of y, the last of whose readers it is. Neither passes.
+TEST(Sweeps, WhatSharesItsStorageStaysWhole) {
+  Program p;
+  p.region.pass = Pass::backward;
+  p.sizes = {{"T", kT}, {"D", kD}};
+  const ArrayId x = p.add_input("x", {"T", "D"}, Role::activation);
+  const ArrayId target = p.add_input("target", {"T", "D"}, Role::activation);
+  const ArrayId loss = squared_error(p, "loss", gelu(p, "y", x), target);
+  const ArrayId dloss = p.add_input("dloss", {}, Role::whole);
+  p.array(dloss).primal = loss;
+  p.outputs = {differentiate(p, {{loss, dloss}}, {x}).at(x)};
+  prune(p);
+  const RankProgram program = on_ranks(p);
+  ASSERT_EQ(sweeps(program), Found{"gelu squared_error_grad gelu_grad"});
+  const auto compiled = compile(program, {.scheduling = {{.strip_bytes = 1}}});
+  // x, target, y with its gradient in one memory, and the gradient of x.
+  EXPECT_EQ(compiled->liveness().peak(0).value, 4 * (4 * kT * kD + 1));
 }
 
 /// In a sweep of one row each, what an earlier step has touched is one strip away.

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "program/ops/builder.h"
+#include "program/ops/gelu.h"
+#include "program/ops/squared_error.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 #include "program/run/execute.h"
+#include "program/transform/differentiate.h"
 #include "runtime/mesh/dist_tensor.h"
 #include "runtime/mpi/communicator.h"
 #include "tests/program/prices.h"
@@ -75,6 +78,45 @@ class SweepRunTest : public testing::Test {
     ASSERT_EQ(got.shape(), expected.shape());
     for (Index i = 0; i < got.size(); ++i) EXPECT_EQ(got.view<double>()[i], expected.view<double>()[i]) << i;
   }
+
+  /// The gradient of the error of gelu(x), in strips of `strip_bytes`. Only the gradient is asked for. So the gradient
+  /// of the error is the last to read gelu(x) and takes its storage, and all steps are in one pass.
+  Tensor error_gradient(Index strip_bytes, std::size_t sweep_steps) {
+    Program p;
+    p.dtype = DType::f64;
+    p.region.pass = Pass::backward;
+    p.sizes = {{"T", kRows}, {"D", 8}};
+    const ArrayId x = p.add_input("x", {"T", "D"}, Role::activation);
+    const ArrayId target = p.add_input("target", {"T", "D"}, Role::activation);
+    const ArrayId loss = squared_error(p, "loss", gelu(p, "y", x), target);
+    const ArrayId dloss = p.add_input("dloss", {}, Role::whole);
+    p.array(dloss).primal = loss;
+    const ArrayId dx = differentiate(p, {{loss, dloss}}, {x}).at(x);
+    p.outputs = {dx};
+    prune(p);
+    std::map<ArrayId, Sharding> layouts{{dloss, Sharding::replicated(0)}};
+    for (const ArrayId array : {x, target, dx}) layouts[array] = {.dims = {{"X"}, {}}, .unreduced = {}};
+    const RankProgram program = partition(p, mesh_.axes(), {.layouts = layouts, .work = {{"X", {"T"}}}, .policy = {}});
+    const auto compiled =
+        compile(program, {.scheduling = {{.strip_bytes = strip_bytes}}, .prices = bandwidth_bound(mesh_.axes())});
+    EXPECT_EQ(compiled->schedule().actions[0].steps.size(), sweep_steps);
+    Executor executor(compiled, engine_);
+    for (const ArrayId array : {x, target}) {
+      const ArraySpec spec{.name = p.array(array).name,
+                           .dims = {"T", "D"},
+                           .shape = {kRows, 8},
+                           .sharding = layouts.at(array),
+                           .dtype = DType::f64};
+      const double step = array == x ? 1e-3 : 2e-3;
+      executor.set(array,
+                   DistTensor::make(mesh_, spec, [&](Index i) { return step * static_cast<double>(i); }).local());
+    }
+    executor.set_scalar(dloss, 1);
+    executor.run();
+    return executor.get(dx).clone();
+  }
+
+  static constexpr Index kRows = 901;
 };
 
 /// Uneven and empty blocks, strips of one row, of some rows, of whole sequences.
@@ -85,6 +127,16 @@ TEST_F(SweepRunTest, KernelsGetTheirPartAndItsPositions) {
       SCOPED_TRACE(fmt::format("T = {}, strips of {}", tokens, strip_bytes));
       expect_places(tokens, strip_bytes);
     }
+  }
+}
+
+/// A step of the sweep takes the storage of what an earlier step of the sweep made.
+TEST_F(SweepRunTest, StepsMayWorkInPlace) {
+  const Tensor alone = error_gradient(0, 1);
+  for (const Index strip_bytes : {1, 400}) {
+    const Tensor swept = error_gradient(strip_bytes, 3);
+    ASSERT_EQ(swept.shape(), alone.shape());
+    for (Index i = 0; i < alone.size(); ++i) ASSERT_EQ(swept.view<double>()[i], alone.view<double>()[i]) << i;
   }
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/gemm/onednn.h"
 #include "kernels/gemm/openblas.h"
+#include "kernels/gemm/widened.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {
@@ -55,38 +55,6 @@ void multiply_f32(const GemmShape& shape, const float* a, const float* b, float*
     return multiply_by_onednn(shape, a, b, options.accumulate, c, options.kept);
   }
   sgemm_by_onednn(shape, a, b, options.accumulate, c);
-}
-
-/// The f32 copy of `rows` rows of `row` elements each, `leading` elements apart. The rows of the copy touch.
-std::vector<float> widen(const BFloat16* from, Index rows, Index row, Index leading) {
-  std::vector<float> wide(static_cast<std::size_t>(rows * row));
-  for (Index i = 0; i < rows; ++i) {
-    std::transform(from + i * leading, from + i * leading + row, wide.begin() + i * row,
-                   [](BFloat16 value) { return static_cast<float>(value); });
-  }
-  return wide;
-}
-
-/// A product of operands in bf16 where no library multiplies them well: in f32.
-template <class T>
-void multiply_widened(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c) {
-  GemmShape wide = shape;
-  wide.lda = row_of_a(shape);
-  wide.ldb = row_of_b(shape);
-  const std::vector<float> wide_a = widen(a, shape.a == Transpose::yes ? shape.k : shape.m, wide.lda, shape.lda);
-  const std::vector<float> wide_b = widen(b, shape.b == Transpose::yes ? shape.n : shape.k, wide.ldb, shape.ldb);
-  if constexpr (std::is_same_v<T, float>) {
-    multiply_f32(wide, wide_a.data(), wide_b.data(), c, {.accumulate = accumulate});
-  } else {
-    wide.ldc = shape.n;
-    std::vector<float> sum(static_cast<std::size_t>(shape.m * shape.n));
-    if (accumulate) sum = widen(c, shape.m, shape.n, shape.ldc);
-    multiply_f32(wide, wide_a.data(), wide_b.data(), sum.data(), {.accumulate = accumulate});
-    for (Index i = 0; i < shape.m; ++i) {
-      std::transform(sum.begin() + i * shape.n, sum.begin() + (i + 1) * shape.n, c + i * shape.ldc,
-                     [](float value) { return BFloat16(value); });
-    }
-  }
 }
 
 struct Libraries {

@@ -35,7 +35,8 @@ enum class GemmLibrary : std::uint8_t { openblas, onednn };
 std::string_view name_of(GemmLibrary library);
 
 /// The library of f32 or bf16 products that suits this processor: oneDNN for f32 with AVX-512 and for bf16 with
-/// AVX512_BF16 or AMX, OpenBLAS for all else. Nothing is measured. OpenBLAS multiplies bf16 in f32.
+/// AVX512_BF16 or AMX, OpenBLAS for all else. Nothing is measured. For bf16, OpenBLAS
+/// stands for products in f32, by the library of f32, of blocks that are widened one after the other (8 MiB at most).
 GemmLibrary suitable_library(DType dtype);
 
 /// The library that multiplies operands of this type in this process: the suitable one, until it is set. f64 is
@@ -45,9 +46,10 @@ void set_gemm_library(DType dtype, GemmLibrary library);
 
 /// What a product may use beside its matrices.
 struct GemmOptions {
-  bool accumulate = false;       ///< C += op(A) op(B) instead of C =
-  bool shares_a = false;         ///< products of the same A with other B follow
-  KeptOperands* kept = nullptr;  ///< if products of the same B with other A follow: what they share
+  bool accumulate = false;  ///< C += op(A) op(B) instead of C =
+  bool shares_a = false;    ///< products of the same A with other B follow
+  /// If products of the same B with other A follow: what they share. Only oneDNN keeps something.
+  KeptOperands* kept = nullptr;
 };
 
 /// C = op(A) op(B), by the library for the type S of the operands: float, double, or BFloat16. C has the type of the

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "models/checkpoint/checkpoint.h"
-#include "models/checkpoint/weights_hash.h"
+#include "models/checkpoint/digests.h"
 #include "models/training/training.h"
 #include "program/ir/print.h"
 #include "program/run/measure.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ struct Checkpoint {
   TransformerConfig config;
   std::vector<std::string> remarks;    ///< see ReadConfig
   Index sequence = 0;                  ///< tokens per training sequence
-  std::shared_ptr<WeightFiles> files;  ///< open on rank 0, null on the others
+  std::shared_ptr<WeightFiles> files;  ///< open on every rank
 };
 
 /// Notes on the training of a model. The weight file stores them.
@@ -27,29 +28,26 @@ struct TrainingNotes {
   std::string machine_hash;  ///< of the machine file that decided; empty for built-in values
 };
 
-/// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. Rank 0 writes
-/// the parameters of `model` from the states. Throws on every
-/// rank: UsageError if the folder or a file in it cannot be created, ResultError if a file cannot be written.
-/// Each file appears whole or not at all, the weights first.
-void save_checkpoint(const State& state, const std::string& folder, const TransformerConfig& config, const Model& model,
-                     const TrainingNotes& notes, const mpi::Communicator& comm);
+/// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. Every rank
+/// writes its part of the parameters of `model`, so all ranks must see the folder. Throws on every rank: UsageError if
+/// the folder or a file in it cannot be created, ResultError if a file cannot be written. Each file appears whole or
+/// not at all, the weights first. Returns the digests of the parameters (see digests.h).
+std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string& folder,
+                                           const TransformerConfig& config, const Model& model,
+                                           const TrainingNotes& notes, const mpi::Communicator& comm);
 
 /// The files that save_checkpoint() writes.
 std::vector<std::string> saved_files(const std::string& folder);
 
-/// Collective over `comm`. Rank 0 opens the files and reads their headers. Throws UsageError on every rank if a
+/// Collective over `comm`. Every rank opens the files and reads their headers. Throws UsageError on every rank if a
 /// file is missing or malformed, a tensor is missing or does not have the shape of the configuration, or the
 /// configuration does not use a tensor. Tables of rotary positions may exist. A tied model may have an output
 /// projection equal to the embedding.
 Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder);
 
 /// Collective over `comm`, as save_checkpoint(): loads every parameter of the model in the dims and the element type of
-/// the states. Rank 0 of `comm` must be rank 0 of the checkpoint. It reads block by block. No rank holds a
-/// whole array unless its block is a whole array. Throws ResultError on every rank if a tensor holds NaN or
+/// the states. Each rank reads its own blocks, part by part. Throws ResultError on every rank if a tensor holds NaN or
 /// infinity, or a number too large for the element type.
 void load_parameters(const Checkpoint& checkpoint, State& state, const mpi::Communicator& comm);
-
-/// The most copies of a block that a rank holds while it loads one, besides the state's.
-inline constexpr double kLoadingBlocks = 5;
 
 }  // namespace shardline

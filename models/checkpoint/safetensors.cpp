@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -138,21 +140,19 @@ std::map<std::string, std::string> parse_metadata(const std::string& path, const
 }
 
 /// The text of the header. Checks its length against the file size.
-std::string read_header(const std::string& path, std::ifstream& stream, Index file_size) {
-  std::array<char, 1024> first{};
-  stream.read(first.data(), static_cast<std::streamsize>(std::min<Index>(first.size(), file_size)));
-  refuse_lfs_pointer(path, {first.data(), static_cast<std::size_t>(stream.gcount())});
-  require(file_size >= kPrefixBytes, "{}: {} bytes are too few for a safetensors file", path, file_size);
-  stream.seekg(0);
+std::string read_header(const BlockFile& file, Index file_size) {
+  std::string first(static_cast<std::size_t>(std::min<Index>(1024, file_size)), '\0');
+  file.read_at(0, first.data(), first.size());
+  refuse_lfs_pointer(file.path(), first);
+  require(file_size >= kPrefixBytes, "{}: {} bytes are too few for a safetensors file", file.path(), file_size);
   std::uint64_t length = 0;
-  stream.read(reinterpret_cast<char*>(&length), kPrefixBytes);
+  std::memcpy(&length, first.data(), kPrefixBytes);
   const Index largest = std::min(kLargestHeader, file_size - kPrefixBytes);
-  require(stream.good() && length <= static_cast<std::uint64_t>(largest),
-          "{}: not a safetensors file: its first 8 bytes give the header {} bytes, at most {} are possible", path,
-          length, largest);
+  require(length <= static_cast<std::uint64_t>(largest),
+          "{}: not a safetensors file: its first 8 bytes give the header {} bytes, at most {} are possible",
+          file.path(), length, largest);
   std::string text(static_cast<std::size_t>(length), '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(length));
-  require(stream.good(), "{}: the header cannot be read", path);
+  file.read_at(kPrefixBytes, text.data(), text.size());
   return text;
 }
 
@@ -163,10 +163,9 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
   require(std::filesystem::exists(path_, error), "{}: no such file", path_);
   require(std::filesystem::is_regular_file(path_, error), "{}: not a regular file", path_);
   const auto file_size = static_cast<Index>(std::filesystem::file_size(path_, error));
-  stream_.open(path_, std::ios::binary);
-  require(!error && stream_.is_open(), "{}: cannot be opened", path_);
-
-  const std::string text = read_header(path_, stream_, file_size);
+  require(!error, "{}: cannot be opened: {}", path_, error.message());
+  file_ = std::make_unique<BlockFile>(path_, BlockFile::Use::read);
+  const std::string text = read_header(*file_, file_size);
   const Index data_begin = kPrefixBytes + static_cast<Index>(text.size());
   const Json header = parse_object(text, path_, "the header", kDeepestHeader);
   for (const auto& [name, json] : header.items()) {
@@ -213,14 +212,15 @@ DType SafetensorsFile::dtype(const std::string& name) const {
   return *dtype;
 }
 
-Tensor SafetensorsFile::read(const std::string& name) {
+Tensor SafetensorsFile::read(const std::string& name) const {
   const Shape shape = info(name).shape;
   std::vector<Range> whole;
   for (const Index extent : shape) whole.push_back({0, extent});
   return read_block(name, shape, whole);
 }
 
-Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) {
+Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape,
+                                   const std::vector<Range>& ranges) const {
   const SafetensorsEntry& entry = info(name);
   SHARDLINE_CHECK(element_count(shape) == element_count(entry.shape) && ranges.size() == shape.size(),
                   "{}: tensor {} of shape {} read by {} ranges of shape {}", path_, name, to_string(entry.shape),
@@ -229,44 +229,39 @@ Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape, 
   for (const Range& range : ranges) extents.push_back(range.size());
   Tensor block(dtype(name), extents);
   const Index item = size_of(block.dtype());
-  stream_.clear();
   for_each_strip(shape, ranges, [&](Index from, Index to, Index count) {
-    stream_.seekg(entry.bytes.begin + from * item);
-    stream_.read(reinterpret_cast<char*>(block.data()) + to * item, count * item);
+    file_->read_at(entry.bytes.begin + from * item, block.data() + to * item, static_cast<std::size_t>(count * item));
   });
-  require(stream_.good(), "{}: tensor {}: cannot be read", path_, name);
   return block;
 }
 
-void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  std::vector<const std::pair<std::string, Tensor>*> in_order;
-  for (const auto& tensor : tensors) in_order.push_back(&tensor);
-  std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) {
-    return size_of(a->second.dtype()) > size_of(b->second.dtype());
-  });
-
+SafetensorsLayout safetensors_layout(const std::vector<SafetensorsArray>& arrays,
+                                     const std::map<std::string, std::string>& metadata) {
+  std::vector<std::size_t> in_order(arrays.size());
+  std::iota(in_order.begin(), in_order.end(), 0);
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [&](std::size_t a, std::size_t b) { return size_of(arrays[a].dtype) > size_of(arrays[b].dtype); });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadataKey] = metadata;
+  SafetensorsLayout layout{.head = {}, .offsets = std::vector<Index>(arrays.size()), .bytes = 0};
   Index end = 0;
-  for (const auto* item : in_order) {
-    const auto& [name, tensor] = *item;
-    SHARDLINE_CHECK(name != kMetadataKey && !header.contains(name), "{}: tensor {}: reserved or given twice", path,
-                    name);
-    header[name] = {{"dtype", name_in_format(tensor.dtype())},
-                    {"shape", tensor.shape()},
-                    {"data_offsets", {end, end + tensor.bytes()}}};
-    end += tensor.bytes();
+  for (const std::size_t i : in_order) {
+    const auto& [name, dtype, shape] = arrays[i];
+    SHARDLINE_CHECK(name != kMetadataKey && !header.contains(name), "tensor {}: reserved or given twice", name);
+    layout.offsets[i] = end;
+    const Index next = end + element_count(shape) * size_of(dtype);
+    header[name] = {{"dtype", name_in_format(dtype)}, {"shape", shape}, {"data_offsets", {end, next}}};
+    end = next;
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-
-  WholeFile file(path);
   const auto length = static_cast<std::uint64_t>(text.size());
-  file.write(&length, sizeof length);
-  file.write(text.data(), text.size());
-  for (const auto* item : in_order) file.write(item->second.data(), static_cast<std::size_t>(item->second.bytes()));
-  file.commit();
+  layout.head.assign(reinterpret_cast<const char*>(&length), sizeof length);
+  layout.head += text;
+  const auto begin = static_cast<Index>(layout.head.size());
+  for (Index& offset : layout.offsets) offset += begin;
+  layout.bytes = begin + end;
+  return layout;
 }
 
 }  // namespace shardline

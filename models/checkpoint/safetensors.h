@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/host/block_file.h"
 #include "runtime/layout/tensor.h"
 
 namespace shardline {
@@ -32,10 +33,10 @@ class SafetensorsFile {
   /// Throws UsageError if the file has no array of this name.
   const SafetensorsEntry& info(const std::string& name) const;
   /// The array in its own element type. Throws UsageError unless it is F32, F64, BF16 or I32.
-  Tensor read(const std::string& name);
+  Tensor read(const std::string& name) const;
   /// A block of the array: one range per dim of `shape`, which has as many elements as the array. Reads only
-  /// the block.
-  Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges);
+  /// the block. Throws ResultError if it cannot be read.
+  Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
   /// The element type of the array. Throws UsageError unless read() can read it.
   DType dtype(const std::string& name) const;
   /// The free text pairs of the header.
@@ -45,15 +46,28 @@ class SafetensorsFile {
   void check_layout(Index data_begin, Index file_size) const;
 
   std::string path_;
-  std::ifstream stream_;
+  std::unique_ptr<BlockFile> file_;
   std::map<std::string, SafetensorsEntry> entries_;
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes the arrays, wider element types first so that each is aligned. The file appears whole or not at all.
-/// Throws Error on a repeated name or the reserved name `__metadata__`, and as WholeFile if the file cannot be
-/// written.
-void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+/// An array that a safetensors file will hold.
+struct SafetensorsArray {
+  std::string name;
+  DType dtype;
+  Shape shape;
+};
+
+/// A safetensors file before its elements are written.
+struct SafetensorsLayout {
+  std::string head;            ///< the first bytes of the file, before all elements
+  std::vector<Index> offsets;  ///< in the file, of the elements of each array, in the given order
+  Index bytes = 0;             ///< of the whole file
+};
+
+/// Wider element types lie first, so that each array is aligned. Throws Error on a repeated name or the reserved name
+/// `__metadata__`.
+SafetensorsLayout safetensors_layout(const std::vector<SafetensorsArray>& arrays,
+                                     const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace shardline

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "program/partition/check.h"
+#include "models/checkpoint/file_arrays.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
 #include "runtime/layout/blocks.h"
@@ -29,14 +30,15 @@ InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& st
 }
 
 Bytes InferencePlan::memory(Index rank) const {
+  const auto item = static_cast<double>(size_of(dtype()));
   double loading = 0;  // for a block; rank 0 holds the largest
   for (const ModelParameter& parameter : model_.parameters) {
     const Shape block = local_shape(compiled_->program(), compiled_->program().inputs.at(parameter.array), 0);
-    loading = std::max(loading, kLoadingBlocks * static_cast<double>(element_count(block)));
+    loading = std::max(loading, loading_memory(block, parameter.input_dims, item));
   }
   // The logits are gathered, then converted.
   const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.result).shape));
-  return compiled_->liveness().peak(rank) + Bytes(8 * std::max(loading, gathering));
+  return compiled_->liveness().peak(rank) + Bytes(std::max(loading, 8 * gathering));
 }
 
 Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint)

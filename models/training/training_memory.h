@@ -12,8 +12,7 @@ struct TrainingMemory {
   Bytes arena;  ///< its part of the shared memory, see Trainer
 };
 
-/// The memory of `rank` of a stage. `saves`: the run saves the weights, and rank 0 holds all of them for this. Does not
-/// count the training text and loaded weights. Pure; does not allocate the arrays.
-TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank, bool saves);
+/// The memory of `rank` of a stage. Does not count the training text. Pure; does not allocate the arrays.
+TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank);
 
 }  // namespace shardline

@@ -142,6 +142,13 @@ void WholeFile::write(const void* data, std::size_t bytes) {
   }
 }
 
+void WholeFile::resize(std::int64_t bytes) {
+  const int failure = bytes > 0 ? ::posix_fallocate(descriptor_, 0, bytes) : 0;
+  if (failure == 0) return;
+  errno = failure;
+  throw ResultError(failure_text(path_, "written"));
+}
+
 void WholeFile::commit() {
   if (::fsync(descriptor_) != 0) throw ResultError(failure_text(path_, "written"));
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw ResultError(failure_text(path_, "renamed into place"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -37,6 +38,11 @@ class WholeFile {
 
   /// Throws ResultError if the bytes cannot be written, for example on a full disk.
   void write(const void* data, std::size_t bytes);
+  /// Makes room on the disk, so that the file has this many bytes. Others may then write into temporary(). Throws
+  /// ResultError if there is no room.
+  void resize(std::int64_t bytes);
+  /// The name until commit().
+  const std::string& temporary() const { return temporary_; }
   /// Forces the bytes to the disk and gives the file its name. Throws ResultError if this fails.
   void commit();
 

@@ -46,6 +46,34 @@ void check_members(const std::vector<int>& ranks, int size, int self) {
                   ranks);
 }
 
+// The first letter of what a rank reports.
+constexpr char kReturned = 'r';
+constexpr char kRefused = 'u';
+constexpr char kWrong = 'w';
+constexpr char kFailed = 'e';
+
+/// The result of `body`, or the error that it throws, as text.
+std::string packed(const std::function<std::string()>& body) {
+  try {
+    return kReturned + body();
+  } catch (const UsageError& error) {
+    return std::string(1, kRefused) + error.what();
+  } catch (const ResultError& error) {
+    return std::string(1, kWrong) + error.what();
+  } catch (const std::exception& error) {
+    return std::string(1, kFailed) + error.what();
+  }
+}
+
+/// The result in the text. Throws the error in it.
+std::string unpacked(const std::string& report) {
+  std::string text = report.substr(1);
+  if (report.front() == kRefused) throw UsageError(text);
+  if (report.front() == kWrong) throw ResultError(text);
+  if (report.front() == kFailed) throw Error(text);
+  return text;
+}
+
 }  // namespace
 
 Communicator Communicator::world() {
@@ -169,28 +197,17 @@ double Communicator::min(double value) const {
 }
 
 std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body) {
-  constexpr char kReturned = 'r';
-  constexpr char kRefused = 'u';
-  constexpr char kWrong = 'w';
-  constexpr char kFailed = 'e';
-  std::string report;
-  if (comm.rank() == root) {
-    try {
-      report = kReturned + body();
-    } catch (const UsageError& error) {
-      report = std::string(1, kRefused) + error.what();
-    } catch (const ResultError& error) {
-      report = std::string(1, kWrong) + error.what();
-    } catch (const std::exception& error) {
-      report = std::string(1, kFailed) + error.what();
-    }
-  }
-  report = comm.broadcast(report, root);
-  std::string text = report.substr(1);
-  if (report.front() == kRefused) throw UsageError(text);
-  if (report.front() == kWrong) throw ResultError(text);
-  if (report.front() == kFailed) throw Error(text);
-  return text;
+  return unpacked(comm.broadcast(comm.rank() == root ? packed(body) : std::string(), root));
+}
+
+void on_all(const Communicator& comm, const std::function<void()>& body) {
+  const std::string report = packed([&] {
+    body();
+    return std::string();
+  });
+  const int own = report.front() == kReturned ? comm.size() : comm.rank();
+  const int first = static_cast<int>(comm.min(own));
+  if (first < comm.size()) unpacked(comm.broadcast(report, first));
 }
 
 }  // namespace shardline::mpi

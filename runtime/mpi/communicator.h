@@ -68,4 +68,8 @@ class Communicator {
 /// that only one rank fails to read ends all ranks in the same way.
 std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body);
 
+/// Collective over `comm`: runs `body` on every rank. If it throws on some ranks, every rank throws the error of the
+/// first of them, as on_root() does. `body` must not communicate.
+void on_all(const Communicator& comm, const std::function<void()>& body);
+
 }  // namespace shardline::mpi

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "models/checkpoint/weights_hash.h"
+#include "models/checkpoint/digests.h"
 #include "runtime/base/result_error.h"
 #include "tests/models/small_training.h"
 #include "tests/models/temporary_folder.h"

@@ -94,14 +94,13 @@ Bytes most_arrays(const TrainingPlan& plan) {
 
 ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   const AbstractMesh& mesh = job.mesh().axes();
-  const bool saves = !options.save.empty();
   TrainingRun run = options.run;
   require_countable(run, least_training_memory(run, mesh));
   std::vector<PricedStrategy> priced;
   if (options.chooses) priced = choose(job, options, run);
   choose_pipeline(job, options, run);
   const auto need_of = [&](const TrainingPlan& plan, int stage, Index rank) {
-    const TrainingMemory memory = training_memory(plan, stage, rank, saves);
+    const TrainingMemory memory = training_memory(plan, stage, rank);
     return MemoryNeed{.own = memory.own + options.text_memory, .shared = memory.arena};
   };
   const auto advice = [&](const std::function<bool(const MemoryNeed&)>& fits) {

@@ -122,7 +122,7 @@ inline void expect_known_memory(const mpi::Communicator& comm, const RunOnMesh& 
   const TrainingPlan plan = plan_training(what.run, what.mesh);
   const Index rank = comm.rank();
   const TrainingMemory known =
-      training_memory(plan, plan.stage_of(what.mesh, rank), plan.rank_in_stage(what.mesh, rank), false);
+      training_memory(plan, plan.stage_of(what.mesh, rank), plan.rank_in_stage(what.mesh, rank));
   const Index before = tensor_memory().now;
   reset_tensor_peak();
   Job job(comm, what);

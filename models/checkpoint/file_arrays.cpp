@@ -1,0 +1,136 @@
+#include "models/checkpoint/file_arrays.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+
+namespace shardline {
+namespace {
+
+constexpr Index kPartBytes = Index{4} << 20;
+
+/// The first dim of the file, among our dims.
+std::size_t first_stored_dim(const Shape& shape, int input_dims) {
+  SHARDLINE_CHECK(!shape.empty(), "an array without dims is in no file");
+  return static_cast<std::size_t>(input_dims) % shape.size();
+}
+
+/// The elements for one index of this dim.
+Index row_elements(const Shape& block, std::size_t dim) {
+  Index elements = 1;
+  for (std::size_t d = 0; d < block.size(); ++d) {
+    if (d != dim) elements *= block[d];
+  }
+  return elements;
+}
+
+/// The place of this rank among those of its mesh with an equal block, and their number.
+std::pair<Index, Index> place_among_equals(const State& state, const StateArray& array, const Box& mine) {
+  const Mesh& mesh = state.engine().mesh();
+  Index place = 0;
+  Index count = 0;
+  for (Index rank = 0; rank < mesh.axes().ranks(); ++rank) {
+    if (box(array.shape, array.sharding, mesh.axes(), rank) != mine) continue;
+    if (rank == mesh.rank()) place = count;
+    ++count;
+  }
+  return {place, count};
+}
+
+/// The share of this rank, whose stage answers for the array.
+Box share_of(const State& state, const FileArray& array) {
+  Box share = own_box(state, array.state);
+  const auto [place, count] = place_among_equals(state, state.array(array.state), share);
+  Range& cut = share[first_stored_dim(array.shape, array.input_dims)];
+  const Range part = block(cut.size(), count, place);
+  cut = {cut.begin + part.begin, cut.begin + part.end};
+  return element_count(shape_of(share)) > 0 ? share : Box{};
+}
+
+}  // namespace
+
+std::vector<FileArray> parameters_of(const Model& model) {
+  std::vector<FileArray> arrays;
+  for (const ModelParameter& parameter : model.parameters) {
+    const Array& array = model.program.array(parameter.array);
+    arrays.push_back({parameter.checkpoint_name, array.name, array.shape, array.dtype, parameter.input_dims});
+  }
+  return arrays;
+}
+
+std::vector<FileArray> moments_of(const Model& model) {
+  std::map<std::string, const Array*> of_optimizer;
+  for (const Array& array : model.program.arrays) {
+    if (array.role == Role::optimizer_state) of_optimizer[array.name] = &array;
+  }
+  std::vector<FileArray> moments;
+  for (const FileArray& parameter : parameters_of(model)) {
+    for (const auto& [begin, end] : {std::pair("m.", ".exp_avg"), std::pair("v.", ".exp_avg_sq")}) {
+      const auto found = of_optimizer.find(begin + parameter.state);
+      if (found == of_optimizer.end()) continue;
+      const Array& array = *found->second;
+      moments.push_back({parameter.name + end, array.name, array.shape, array.dtype, parameter.input_dims});
+    }
+  }
+  return moments;
+}
+
+Shape shape_of(const Box& box) {
+  Shape shape;
+  for (const Range& range : box) shape.push_back(range.size());
+  return shape;
+}
+
+Box within(const Box& outer, const Box& inner) {
+  Box result;
+  for (std::size_t d = 0; d < inner.size(); ++d) {
+    result.push_back({inner[d].begin - outer[d].begin, inner[d].end - outer[d].begin});
+  }
+  return result;
+}
+
+Box own_box(const State& state, const std::string& array) {
+  const StateArray& held = state.array(array);
+  const Mesh& mesh = state.engine().mesh();
+  return box(held.shape, held.sharding, mesh.axes(), mesh.rank());
+}
+
+std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& arrays, const mpi::Communicator& comm) {
+  std::string here;
+  for (const FileArray& array : arrays) here += state.contains(array.state) ? 'y' : 'n';
+  const std::vector<std::string> everywhere = comm.all_gather_bytes(here);
+  const auto first_of_stage = static_cast<int>(state.engine().mesh().comm().min(comm.rank()));
+  std::vector<Box> shares;
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    int first = 0;  // the rank whose stage answers
+    while (first < comm.size() && everywhere[static_cast<std::size_t>(first)][a] != 'y') ++first;
+    SHARDLINE_CHECK(first < comm.size(), "no rank of {} has {}", comm.size(), arrays[a].state);
+    shares.push_back(here[a] == 'y' && first == first_of_stage ? share_of(state, arrays[a]) : Box{});
+  }
+  return shares;
+}
+
+void for_each_part(const FileArray& array, const Box& box, const std::function<void(const Box&)>& body) {
+  if (box.empty()) return;
+  const std::size_t dim = first_stored_dim(array.shape, array.input_dims);
+  const Index row = std::max<Index>(1, row_elements(shape_of(box), dim) * size_of(array.dtype));
+  const Index step = std::max<Index>(1, kPartBytes / row);
+  Box part = box;
+  for (Index begin = box[dim].begin; begin < box[dim].end; begin += step) {
+    part[dim] = {begin, std::min(begin + step, box[dim].end)};
+    body(part);
+  }
+}
+
+double loading_memory(const Shape& block, int input_dims, double item) {
+  constexpr double kCopies = 3;
+  constexpr double kWidest = 8;  // bytes of an element in a file
+  const auto elements = static_cast<double>(element_count(block));
+  const auto row = static_cast<double>(row_elements(block, first_stored_dim(block, input_dims)));
+  const double part = std::min(elements, std::max(row, static_cast<double>(kPartBytes) / item));
+  return elements * item + kCopies * kWidest * part;
+}
+
+}  // namespace shardline

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/architecture/model.h"
+#include "program/run/state.h"
+#include "runtime/mpi/communicator.h"
+
+namespace shardline {
+
+/// An array of a state as a file has it.
+struct FileArray {
+  std::string name;   ///< in the file
+  std::string state;  ///< in the state
+  Shape shape;        ///< logical, in our dims
+  DType dtype = DType::f32;
+  int input_dims = 0;  ///< see stored_form.h
+};
+
+/// The parameters of a model under their names in a checkpoint.
+std::vector<FileArray> parameters_of(const Model& model);
+
+/// The optimizer's moments of these parameters, if it has some: `NAME.exp_avg` is the mean of the gradient, and
+/// `NAME.exp_avg_sq` that of its square.
+std::vector<FileArray> moments_of(const Model& model);
+
+/// A block: one range per dim.
+using Box = std::vector<Range>;
+
+Shape shape_of(const Box& box);
+/// `inner`, which lies in `outer`, counted from the first element of `outer`.
+Box within(const Box& outer, const Box& inner);
+
+/// This rank's block of an array of the state.
+Box own_box(const State& state, const std::string& array);
+
+/// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. The part of
+/// each array for which this rank answers. Together the parts of all ranks hold every element once: ranks with
+/// equal blocks split them evenly. The part is empty ({}) if this rank has none.
+std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& arrays, const mpi::Communicator& comm);
+
+/// Calls body(part) for one part of `box` after the other, each of about 4 MiB. Parts are cut along the first dim of
+/// the file.
+void for_each_part(const FileArray& array, const Box& box, const std::function<void(const Box&)>& body);
+
+/// The memory, in bytes, beside the state to make a block of an array with elements of `item` bytes and give it to the
+/// state: the block, and a part of it as the file has it, converted and in the other order. Saving needs less.
+double loading_memory(const Shape& block, int input_dims, double item);
+
+}  // namespace shardline

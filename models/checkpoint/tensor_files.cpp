@@ -1,0 +1,107 @@
+#include "models/checkpoint/tensor_files.h"
+
+#include <memory>
+
+#include "models/checkpoint/digests.h"
+#include "models/checkpoint/safetensors.h"
+#include "models/checkpoint/stored_form.h"
+#include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
+#include "runtime/host/block_file.h"
+#include "runtime/host/files.h"
+#include "runtime/layout/block_strips.h"
+#include "runtime/layout/finite.h"
+
+namespace shardline {
+namespace {
+
+SafetensorsLayout layout_of(const std::vector<FileArray>& arrays, const std::map<std::string, std::string>& metadata) {
+  std::vector<SafetensorsArray> in_file;
+  for (const FileArray& array : arrays) {
+    in_file.push_back({array.name, array.dtype, stored_shape(array.shape, array.input_dims)});
+  }
+  return safetensors_layout(in_file, metadata);
+}
+
+/// Writes a part of an array whose elements begin at `begin` of the file.
+void write_part(const BlockFile& file, Index begin, const FileArray& array, const Box& part, const Tensor& block) {
+  const Tensor stored = to_stored(block, array.input_dims);
+  const Index item = size_of(array.dtype);
+  for_each_strip(in_stored_order(array.shape, array.input_dims), in_stored_order(part, array.input_dims),
+                 [&](Index to, Index from, Index count) {
+                   file.write_at(begin + to * item, stored.data() + from * item,
+                                 static_cast<std::size_t>(count * item));
+                 });
+}
+
+/// Writes this rank's shares, and returns their part of the digests.
+std::vector<std::uint64_t> write_shares(const State& state, const std::vector<FileArray>& arrays,
+                                        const std::vector<Box>& shares, const SafetensorsLayout& layout,
+                                        const BlockFile& file) {
+  std::vector<std::uint64_t> parts(arrays.size(), 0);
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    if (shares[a].empty()) continue;
+    const FileArray& array = arrays[a];
+    const Tensor& held = state.block(array.state);
+    SHARDLINE_CHECK(held.dtype() == array.dtype, "{} is {} in the state and {} in the file", array.state,
+                    name_of(held.dtype()), name_of(array.dtype));
+    const Box mine = own_box(state, array.state);
+    for_each_part(array, shares[a], [&](const Box& part) {
+      const Tensor block = held.slice(within(mine, part));
+      parts[a] += digest_of(array, part, block);
+      write_part(file, layout.offsets[a], array, part, block);
+    });
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<FileArray>& arrays,
+                                        const std::string& path, const std::map<std::string, std::string>& metadata,
+                                        const mpi::Communicator& comm) {
+  const std::vector<Box> shares = own_shares(state, arrays, comm);
+  const SafetensorsLayout layout = layout_of(arrays, metadata);
+  std::unique_ptr<WholeFile> whole;  // on rank 0
+  const std::string temporary = mpi::on_root(comm, 0, [&] {
+    whole = std::make_unique<WholeFile>(path);
+    whole->resize(layout.bytes);
+    whole->write(layout.head.data(), layout.head.size());
+    return whole->temporary();
+  });
+  std::vector<std::uint64_t> parts;
+  mpi::on_all(comm, [&] {
+    const BlockFile file(temporary, BlockFile::Use::write);
+    parts = write_shares(state, arrays, shares, layout, file);
+    file.sync();
+  });
+  mpi::on_root(comm, 0, [&] {
+    whole->commit();
+    return std::string();
+  });
+  return summed(parts, comm);
+}
+
+void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read) {
+  for (const FileArray& array : arrays) {
+    if (!state.contains(array.state)) continue;
+    const Box mine = own_box(state, array.state);
+    const DType dtype = state.array(array.state).dtype;
+    Tensor block(dtype, shape_of(mine));
+    for_each_part(array, mine, [&](const Box& part) {
+      Tensor stored =
+          read(array, in_stored_order(array.shape, array.input_dims), in_stored_order(part, array.input_dims));
+      if (stored.dtype() != dtype) {
+        stored = stored.as(dtype);
+        if (!non_finite(stored).empty()) {
+          throw ResultError(fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help", array.name,
+                                        name_of(dtype)));
+        }
+      }
+      block.assign(within(mine, part), from_stored(stored, shape_of(part), array.input_dims));
+    });
+    state.set(array.state, std::move(block));
+  }
+}
+
+}  // namespace shardline

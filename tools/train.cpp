@@ -24,6 +24,7 @@
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
 #include "tools/training/joined_steps.h"
+#include "tools/training/run_steps.h"
 #include "tools/training/schedule_text.h"
 #include "tools/training/task_times.h"
 #include "tools/training/train_data.h"
@@ -43,15 +44,6 @@ cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without s
 its program is printed line by line with the times of every line. Other models read text as bytes, and the last tenth
 of each file is held out for the loss at the end. There is no dropout.)";
 
-struct Progress {
-  std::vector<StepResult> steps;
-  bool interrupted = false;
-};
-
-/// The number of first steps that do not count: their caches are cold and their memory is new. 0 in a run that is
-/// planned to be very short.
-std::size_t warmup_of(Index planned_steps) { return planned_steps > 4 ? 2 : 0; }
-
 /// The median over the steps whose spans are kept: those after the warm-up, or all steps of a run that ended before.
 Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
   const std::size_t warmup = warmup_of(planned_steps);
@@ -60,60 +52,30 @@ Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
   return median(std::move(times));
 }
 
-constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
-
-/// Without the sign of a NaN, which means nothing.
-std::string loss_number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
-
-/// What the model counts: an MLP has no tokens.
-const char* sample_name(const TrainingRun& run) {
-  return std::holds_alternative<MlpConfig>(run.config) ? "samples" : "tokens";
-}
-
-/// Collective over all ranks. Throws ResultError when a loss or a gradient's norm is not finite.
-Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data) {
-  Progress progress;
-  const double tokens = trainer.options().tokens();
-  const Index steps = trainer.options().steps;
-  const Index shown_every = steps <= 50 ? 1 : steps / 50;
-  for (Index step = 0; step < steps; ++step) {
-    const StepResult result = trainer.step(data, step);
-    progress.steps.push_back(result);
-    progress.interrupted = result.stop && step + 1 < steps;
-    const bool warm = progress.steps.size() == warmup_of(steps);
-    if (warm && !progress.interrupted) trainer.forget_times();
-    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
-      throw ResultError(fmt::format("step {}: loss {}, gradient norm {}{}", step + 1, loss_number(result.loss),
-                                    loss_number(result.grad_norm), kDiverged));
-    }
-    if (step % shown_every == 0 || step + 1 == steps || progress.interrupted) {
-      job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} {}/s  {}\n", step + 1, result.loss,
-                            result.grad_norm, tokens / result.time.value, sample_name(trainer.run()),
-                            to_string(result.time)));
-    }
-    if (progress.interrupted) break;
-  }
-  return progress;
+/// The number of the last step that is done, from 1.
+Index last_step(const Trainer& trainer, const Progress& progress) {
+  return trainer.run().begin.steps + static_cast<Index>(progress.steps.size());
 }
 
 /// Collective over all ranks: trains and writes the trace. A request to stop ends the training after the current step.
 /// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
 /// diverged.
-std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data) {
+std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data,
+                                     RunCheckpoints& checkpoints) {
   Tracing tracing(job, trace, trainer.executor().trace(), trainer.engine(), traced_stage(job, trainer));
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
   job.other_work().begin();
-  const Progress progress = run_steps(job, trainer, data);
+  const Progress progress = run_steps(job, trainer, data, checkpoints);
   job.other_work().end();
   trainer.set_recording(nullptr);
   trainer.align();
   const std::string wrong = trainer.non_finite_parameter();
   if (!wrong.empty()) {
-    throw ResultError(fmt::format("after step {}: {}{}", progress.steps.size(), wrong, kDiverged));
+    throw ResultError(fmt::format("after step {}: {}{}", last_step(trainer, progress), wrong, kDiverged));
   }
   if (progress.interrupted) {
-    job.note(fmt::format("interrupted after step {} of {}", progress.steps.size(), trainer.options().steps));
+    job.note(fmt::format("interrupted after step {} of {}", last_step(trainer, progress), trainer.options().steps));
   }
   return {progress, tracing.write("train")};
 }
@@ -148,11 +110,11 @@ void evaluate(Trainer& trainer, const TrainData& data, TrainRecord& record) {
 }
 
 /// Of the steps whose spans are kept, the one of median time; of two, the faster one.
-ShownStep median_step(const std::vector<StepResult>& steps, std::size_t kept) {
+ShownStep median_step(const std::vector<StepResult>& steps, std::size_t kept, Index begin) {
   std::vector<ShownStep> shown;
   for (std::size_t run = 0; run < kept; ++run) {
     const std::size_t step = steps.size() - kept + run;
-    shown.push_back({static_cast<Index>(step) + 1, run, steps[step].time});
+    shown.push_back({begin + static_cast<Index>(step) + 1, run, steps[step].time});
   }
   std::stable_sort(shown.begin(), shown.end(), [](const ShownStep& a, const ShownStep& b) { return a.time < b.time; });
   return shown.at((kept - 1) / 2);
@@ -187,6 +149,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   record.sample_name = sample_name(trainer.run());
   record.options = trainer.options();
   record.steps = progress.steps;
+  record.begin = trainer.run().begin.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
@@ -199,12 +162,12 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
                        .runs = runs_of(trace),
                        .ranks = job.mesh().ranks() / stages,
                        .stages = stages,
-                       .measured = median_time(progress.steps, trainer.options().steps),
+                       .measured = median_time(progress.steps, trainer.options().steps - record.begin),
                        .predicted = trainer.predicted_step(),
                        .warnings = job.machine_warnings(),
                        .busiest = job.other_work().busiest()};
-  record.pipeline =
-      pipeline_record(job, trainer, median_step(progress.steps, static_cast<std::size_t>(record.comparison.runs)));
+  record.pipeline = pipeline_record(
+      job, trainer, median_step(progress.steps, static_cast<std::size_t>(record.comparison.runs), record.begin));
   record.overlap = overlap_of_stages(job, trainer);
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
   if (!progress.interrupted) evaluate(trainer, data, record);
@@ -239,6 +202,8 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const s
 int train(Job& job, const TrainOptions& options) {
   ChosenPlan planned = plan_that_fits(job, options);
   const TrainData data = train_data(job, options);
+  const RunSettings settings = settings_of(options.run.options, data.description);
+  require_same_run(options.checkpoints, options.run, settings);
   if (!options.save.empty()) probe_folder(job, options.save);
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
@@ -253,7 +218,8 @@ int train(Job& job, const TrainOptions& options) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }
   reset_tensor_peak();
-  const auto [progress, traced] = run_traced(job, options.trace, trainer, *data.samples);
+  RunCheckpoints checkpoints(job, trainer, options.checkpoints, settings);
+  const auto [progress, traced] = run_traced(job, options.trace, trainer, *data.samples, checkpoints);
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
   report(job, record, trainer, options.report);

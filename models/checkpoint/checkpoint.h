@@ -45,9 +45,9 @@ std::vector<std::string> saved_files(const std::string& folder);
 /// projection equal to the embedding.
 Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder);
 
-/// Collective over `comm`, as save_checkpoint(): loads every parameter of the model in the dims and the element type of
-/// the states. Each rank reads its own blocks, part by part. Throws ResultError on every rank if a tensor holds NaN or
+/// Collective over `comm`, as save_checkpoint(): loads every parameter of `model` in the element type of the states.
+/// Each rank reads its own blocks, part by part. Throws ResultError on every rank if a tensor holds NaN or
 /// infinity, or a number too large for the element type.
-void load_parameters(const Checkpoint& checkpoint, State& state, const mpi::Communicator& comm);
+void load_parameters(const Checkpoint& checkpoint, State& state, const Model& model, const mpi::Communicator& comm);
 
 }  // namespace shardline

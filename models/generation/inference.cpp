@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "program/partition/check.h"
 #include "models/checkpoint/file_arrays.h"
+#include "program/partition/check.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
 #include "runtime/layout/blocks.h"
@@ -46,7 +46,7 @@ Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Chec
       plan_(std::move(plan)),
       state_(engine, plan_state({plan_.compiled().get()})),
       executor_(plan_.compiled(), state_) {
-  load_parameters(checkpoint, state_, engine.mesh().comm());
+  load_parameters(checkpoint, state_, plan_.model(), engine.mesh().comm());
 }
 
 std::vector<double> Inference::logits_after(const std::string& text) {

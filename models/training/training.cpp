@@ -71,15 +71,15 @@ void Trainer::fill_by_seed(const ModelParameter& parameter) {
 
 void Trainer::initialise() {
   const Program& p = program().program;
+  for (const auto& [before, after] : p.updates) {
+    if (p.array(before).role == Role::optimizer_state) state_->fill_zeros(p.array(before).name);
+  }
   if (run().start) {
-    run().start(*state_);
+    run().start(*state_, model());
   } else {
     for (const ModelParameter& parameter : model().parameters) {
       if (state_->contains(name_of(parameter))) fill_by_seed(parameter);
     }
-  }
-  for (const auto& [before, after] : p.updates) {
-    if (p.array(before).role == Role::optimizer_state) state_->fill_zeros(p.array(before).name);
   }
   set_scalar(plan_.step_model.arrays.loss_seed, 1);
 }
@@ -101,9 +101,13 @@ void Trainer::set_samples(Executor& executor, const SampleSource& data, const Ba
   }
 }
 
+Index Trainer::samples_before(Index step) const {
+  return run().begin.samples + (step - run().begin.steps) * options().batch.sequences;
+}
+
 StepResult Trainer::step(const SampleSource& data, Index step) {
   const Axes& all = engine_.mesh().axes().axes();
-  Index first = step * options().batch.sequences;
+  Index first = samples_before(step);
   for (const std::map<ArrayId, ArrayId>& own : programs().samples) {
     std::vector<ArrayId> inputs;
     for (const ArrayId input : model().samples) inputs.push_back(own.contains(input) ? own.at(input) : ArrayId{-1});
@@ -119,9 +123,11 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
   step_->run();
   StepResult result;
   const double asked = Interruption::asked() ? 1 : 0;
-  const std::vector<double> most = collectives::max_over(engine_, all, {(now() - begin).value, asked});
+  const double save_asked = Interruption::save_asked() ? 1 : 0;
+  const std::vector<double> most = collectives::max_over(engine_, all, {(now() - begin).value, asked, save_asked});
   result.time = Seconds(most[0]);
   result.stop = most[1] > 0;
+  result.save = most[2] > 0;
   result.loss = step_->get_scalar(model().loss);
   result.grad_norm = std::sqrt(step_->get_scalar(plan_.step_model.arrays.norm_squared));
   return result;

@@ -26,6 +26,7 @@ struct StepResult {
   double grad_norm = 0;  ///< before clipping
   Seconds time;          ///< of the slowest rank
   bool stop = false;     ///< some rank was asked to stop (see Interruption); equal on all ranks
+  bool save = false;     ///< some rank was asked to save, in the same way
 };
 
 /// A model on a mesh: a state of parameters and moments, and the programs that train and evaluate the model.
@@ -36,8 +37,12 @@ class Trainer {
   /// no arena, gives it one for the communication of its programs.
   Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline::Hardware& hardware);
 
-  /// Collective over the mesh: one step on samples step * B to (step + 1) * B - 1. `step` counts from 0.
+  /// Collective over the mesh: one step on the B samples after those of the step before. `step` counts from 0 over the
+  /// whole run, and its samples from those of TrainingRun::begin.
   StepResult step(const SampleSource& data, Index step);
+
+  /// The number of the first sample of a step: all before it are read when the step begins.
+  Index samples_before(Index step) const;
 
   /// Collective over the mesh: mean loss over whole batches of held-out samples, at most `most_batches` of
   /// them. If the samples do not fill one batch, it reads them again until the batch is full. Sets `read` to

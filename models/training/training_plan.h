@@ -10,6 +10,7 @@
 
 #include "models/architecture/mlp.h"
 #include "models/architecture/transformer.h"
+#include "models/checkpoint/training_position.h"
 #include "models/strategy/strategies.h"
 #include "models/training/pipeline_plan.h"
 #include "program/plan/compiled.h"
@@ -55,9 +56,11 @@ struct TrainingRun {
   ModelConfig config;
   TrainingOptions options;
   Strategy strategy;
-  /// Sets every parameter of a state; called on every rank. Without it the seed does: normal with the standard
-  /// deviation of each parameter, ones for parameters of one dim, the same on every mesh.
-  std::function<void(State&)> start = {};
+  /// Sets every parameter of a state of this model, and its moments if they are not zeros; called on every rank.
+  /// Without it the seed sets the parameters: normal with the standard deviation of each, ones for parameters of one
+  /// dim, the same on every mesh.
+  std::function<void(State&, const Model&)> start = {};
+  TrainingPosition begin = {};  ///< where a run that goes on begins
 
   /// The number of weights, and the FLOPs of one training step by the usual count.
   Index parameters() const;

@@ -13,12 +13,14 @@
 namespace shardline {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
 
 /// Time of the first signal, by CLOCK_MONOTONIC in ns; 0: none. The handler sets it, and may do
 /// little else.
 std::atomic<std::int64_t> asked_at{0};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+std::atomic<bool> saving_asked{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::array<struct sigaction, kSignals.size()> previous;
 std::function<void()> when_overdue;
@@ -33,7 +35,11 @@ std::int64_t monotonic() {
 /// Call it only after a signal.
 bool overdue() { return static_cast<double>(monotonic() - asked_at) > Interruption::kPatience * 1e9; }
 
-extern "C" void shardline_ask_to_stop(int signal) {
+extern "C" void shardline_take_signal(int signal) {
+  if (signal == SIGUSR1) {
+    saving_asked = true;
+    return;
+  }
   std::int64_t never = 0;
   if (asked_at.compare_exchange_strong(never, monotonic()) || !overdue()) return;
   std::signal(signal, SIG_DFL);
@@ -46,9 +52,10 @@ Interruption::Interruption(std::function<void()> overdue) {
   SHARDLINE_CHECK(!installed, "a second handler of signals");
   installed = true;
   asked_at = 0;
+  saving_asked = false;
   when_overdue = std::move(overdue);
   struct sigaction action {};
-  action.sa_handler = shardline_ask_to_stop;
+  action.sa_handler = shardline_take_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous[i]);
@@ -61,6 +68,10 @@ Interruption::~Interruption() {
 }
 
 bool Interruption::asked() { return installed && asked_at.load(std::memory_order_relaxed) != 0; }
+
+bool Interruption::save_asked() { return installed && saving_asked.load(std::memory_order_relaxed); }
+
+void Interruption::forget_save() { saving_asked = false; }
 
 void Interruption::attend() {
   if (!asked() || !when_overdue || !overdue()) return;

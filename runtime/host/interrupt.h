@@ -5,9 +5,9 @@
 namespace shardline {
 
 /// While an Interruption lives, SIGINT and SIGTERM only ask this process to stop; it stops at a
-/// safe point. A second signal within kPatience counts as the same one, because launcher and
-/// terminal may both send it. A later signal acts as if there were no handler. Only one
-/// Interruption at a time.
+/// safe point. SIGUSR1 asks it to save and go on. A second signal within kPatience counts as the same one, because
+/// launcher and terminal may both send it. A later signal acts as if there were no handler. Only one Interruption at a
+/// time.
 class Interruption {
  public:
   /// Open MPI's launcher asks a rank to stop and kills it one second later.
@@ -23,6 +23,9 @@ class Interruption {
 
   /// True once this process was asked to stop.
   static bool asked();
+  /// True once this process was asked to save, until forget_save().
+  static bool save_asked();
+  static void forget_save();
   /// Code that takes long or waits for others calls this now and then. The cost is negligible.
   static void attend();
 };

@@ -95,7 +95,7 @@ TEST_F(Checkpoints, ComeBackInEveryLayout) {
       for (const auto& [other_axes, other_strategy] : layouts()) {
         SCOPED_TRACE("loaded as " + other_axes + " " + other_strategy);
         Placed loaded(world_, other_axes, other_strategy, dtype, tied);
-        load_parameters(checkpoint, loaded.state, loaded.state.engine().mesh().comm());
+        load_parameters(checkpoint, loaded.state, loaded.model(), loaded.state.engine().mesh().comm());
         expect_elements(loaded);
         EXPECT_EQ(loaded.hash(), saved.hash());
       }
@@ -142,7 +142,7 @@ TEST_F(Checkpoints, WhatCannotBeHeldIsRefusedOnEveryRank) {
     const Checkpoint checkpoint = open_checkpoint(world_, folder());
     Placed loaded(world_, axes, strategy, dtype, false);
     try {
-      load_parameters(checkpoint, loaded.state, loaded.state.engine().mesh().comm());
+      load_parameters(checkpoint, loaded.state, loaded.model(), loaded.state.engine().mesh().comm());
     } catch (const ResultError& error) {
       return std::string(error.what());
     }

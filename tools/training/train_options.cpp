@@ -9,6 +9,8 @@
 
 #include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/step_folders.h"
+#include "models/checkpoint/training_checkpoint.h"
 #include "models/training/data.h"
 #include "program/timetable/named.h"
 #include "runtime/base/check.h"
@@ -61,13 +63,42 @@ std::vector<std::string> own_texts() {
   return files;
 }
 
+/// Collective over `world`; rank 0 looks. A run whose own folder holds no checkpoint yet begins.
+bool resumes(const TrainFlags& flags, const mpi::Communicator& world) {
+  const std::string& folder = flags.checkpoints.resume;
+  if (folder.empty()) return false;
+  return folder != flags.save || !mpi::on_root(world, 0, [&] { return has_checkpoint(folder) ? "yes" : ""; }).empty();
+}
+
+/// Collective over `world`: makes the run go on from the checkpoint of --resume. Its batch and its sequences hold where
+/// the command line names none. Returns the configuration of the model.
+TransformerConfig resume(const TrainFlags& flags, const mpi::Communicator& world, TrainOptions& options) {
+  const OpenedStep opened = open_step(world, flags.checkpoints.resume);
+  options.run.start = [opened, &world](State& state, const Model& model) { load_step(opened, state, model, world); };
+  options.run.begin = opened.what.position;
+  options.checkpoints.resumed = opened.what.settings;
+  const auto saved = [&](const char* name, Index& value) {
+    const auto found = opened.what.settings.find(name);
+    const std::optional<Index> number =
+        found == opened.what.settings.end() ? std::nullopt : whole_number<Index>(found->second);
+    if (number && *number >= 1) value = *number;
+  };
+  if (!flags.batch) saved("batch", options.run.options.batch.sequences);
+  if (!flags.sequence) saved("seq", options.run.options.batch.tokens);
+  return opened.what.config;
+}
+
 /// Collective over all ranks: the configuration of the model, and where its weights start.
 void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   std::vector<std::string> remarks;
   TransformerConfig config;
-  if (!flags.load.empty()) {
+  if (resumes(flags, job.world())) {
+    config = resume(flags, job.world(), options);
+  } else if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
-    options.run.start = [checkpoint, &world = job.world()](State& state) { load_parameters(checkpoint, state, world); };
+    options.run.start = [checkpoint, &world = job.world()](State& state, const Model& model) {
+      load_parameters(checkpoint, state, model, world);
+    };
     config = checkpoint.config;
     remarks = checkpoint.remarks;
   } else if (flags.model == kTiny) {
@@ -161,9 +192,10 @@ void add_model_options(CLI::App& command, TrainFlags& flags) {
       ->check(not_empty());
   add_mlp_options(command, flags);
   command.add_option("--save", flags.save, "Folder for the trained model")->check(not_empty());
-  command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model")
-      ->excludes(model)
-      ->check(not_empty());
+  CLI::Option* load = command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model");
+  load->excludes(model)->check(not_empty());
+  add_checkpoint_options(command, flags.checkpoints);
+  command.get_option("--resume")->excludes(load)->excludes(model);
 }
 
 /// How long and in what parts.
@@ -252,6 +284,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   options.chooses_remat = options.chooses && flags.remat.empty();
   options.fits_memory = flags.common.memory_check;
   options.save = flags.save;
+  options.checkpoints = checkpoint_options(flags.checkpoints, flags.save);
   options.trace = flags.trace;
   options.report = flags.report;
   return options;

@@ -8,6 +8,7 @@
 #include "models/training/training.h"
 #include "tools/job.h"
 #include "tools/training/optimizer_options.h"
+#include "tools/training/run_checkpoints.h"
 
 namespace shardline::tools {
 
@@ -33,6 +34,7 @@ struct TrainFlags {
   ScheduleFlags schedule;
   std::string save;
   std::string load;
+  CheckpointFlags checkpoints;
   std::string trace;
   std::string report;
 };
@@ -48,6 +50,7 @@ struct TrainOptions {
   std::vector<std::string> texts;  ///< none for a model that reads no text
   Bytes text_memory;               ///< memory of the text on a rank, beside its arrays
   std::string save;                ///< folder; empty for none, as the files below
+  CheckpointOptions checkpoints = {};
   std::string trace;
   std::string report;
 };

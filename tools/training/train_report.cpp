@@ -79,7 +79,7 @@ Json steps_json(const TrainRecord& record) {
   Json steps = Json::array();
   for (std::size_t i = 0; i < record.steps.size(); ++i) {
     const StepResult& s = record.steps[i];
-    steps.push_back({{"step", i + 1},
+    steps.push_back({{"step", record.begin + static_cast<Index>(i) + 1},
                      {"loss", s.loss},
                      {"grad_norm", s.grad_norm},
                      {record.sample_name + "_per_s", record.tokens_per_step / s.time.value},
@@ -108,16 +108,17 @@ Plot loss_plot(const TrainRecord& record) {
   PlotCurve losses{"loss of the step", {}, 0, 0};
   const std::size_t stride = record.steps.size() / kMostPoints + 1;
   for (std::size_t i = 0; i < record.steps.size(); i += stride) {
-    losses.points.emplace_back(static_cast<double>(i + 1), record.steps[i].loss);
+    losses.points.emplace_back(static_cast<double>(record.begin) + static_cast<double>(i + 1), record.steps[i].loss);
   }
   Plot plot{"",
             {"step", Scaling::linear, plain_number},
             {record.bigram_loss ? "loss, nats" : "loss", Scaling::linear, plain_number},
             {losses},
             {}};
-  const auto last = static_cast<double>(record.steps.size());
+  const auto last = static_cast<double>(record.begin) + static_cast<double>(record.steps.size());
   const auto level = [&](const std::string& name, double loss) {
-    plot.guides.push_back({fmt::format("{} {:.4f}", name, loss), {0, loss}, {last, loss}});
+    plot.guides.push_back(
+        {fmt::format("{} {:.4f}", name, loss), {static_cast<double>(record.begin), loss}, {last, loss}});
   };
   if (record.val_loss) level("held out, at the end", *record.val_loss);
   if (record.bigram_loss) level("bigram table", *record.bigram_loss);

@@ -28,6 +28,7 @@ struct TrainRecord {
   std::vector<JoinedStep> listing;   ///< the lines of the program with their times, if they are shown one by one
   std::string joined;                ///< how the stages were joined; empty without a pipeline
   std::vector<StepResult> steps;
+  Index begin = 0;  ///< steps done before them, by the run that is resumed
   bool interrupted = false;
   Comparison comparison;  ///< `measured` is the median step
   Overlap overlap;

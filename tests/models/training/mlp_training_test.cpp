@@ -183,7 +183,7 @@ RunOnMesh run_of(const Case& trained, const Layout& layout, DType dtype = DType:
   options.optimizer = trained.optimizer;
   options.dtype = dtype;
   RunOnMesh what = laid_out(layout, trained.config, options);
-  what.run.start = [](State& state) {
+  what.run.start = [](State& state, const Model&) {
     for (const std::string& name : state.names()) {
       if (name.starts_with("W_")) state.fill(name, first_weight);
     }

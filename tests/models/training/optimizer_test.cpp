@@ -66,7 +66,7 @@ Values gradients(const mpi::Communicator& alone, const Values& weights, bool tie
   what.run.options.learning_rate = kLong;
   what.run.options.least_share = 1;
   what.run.options.warmup = 0;
-  what.run.start = [&weights](State& state) {
+  what.run.start = [&weights](State& state, const Model&) {
     for (const auto& [name, elements] : weights) {
       state.fill(name, [&e = elements](Index i) { return e[static_cast<std::size_t>(i)]; });
     }

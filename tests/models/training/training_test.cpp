@@ -62,7 +62,7 @@ TEST_F(Training, AWeightThatIsNotFiniteIsFoundOnEveryRank) {
   const TrainingStep step = what.run.step_model();
   const std::size_t last = step.model.parameters.size() - 1;
   const auto found = [&](std::size_t at, double value) {
-    what.run.start = [&, at, value](State& state) {
+    what.run.start = [&, at, value](State& state, const Model&) {
       for (std::size_t i = 0; i < step.model.parameters.size(); ++i) {
         const Array& array = step.model.program.array(step.model.parameters[i].array);
         const Index end = element_count(array.shape) - 1;

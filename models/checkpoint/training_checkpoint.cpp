@@ -1,0 +1,176 @@
+#include "models/checkpoint/training_checkpoint.h"
+
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/architecture/strict_json.h"
+#include "models/checkpoint/digests.h"
+#include "models/checkpoint/step_folders.h"
+#include "models/checkpoint/stored_form.h"
+#include "models/checkpoint/tensor_files.h"
+#include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
+#include "runtime/host/files.h"
+
+namespace shardline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "shardline.checkpoint/1";
+constexpr const char* kMoments = "/optimizer.safetensors";
+
+Json digests_json(const std::vector<FileArray>& arrays, const std::vector<std::uint64_t>& digests) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < arrays.size(); ++i) json[arrays[i].name] = fmt::format("{:016x}", digests[i]);
+  return json;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  WholeFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+/// The members of a manifest, each checked when it is read.
+class ManifestReader {
+ public:
+  explicit ManifestReader(std::string path)
+      : path_(std::move(path)), json_(parse_object(read_description(path_), path_, "the manifest", 4)) {
+    const std::string format = text(json_, "format");
+    require(format == kFormat, "{}: format \"{}\"; this version reads \"{}\"", path_, format, kFormat);
+  }
+
+  Index number(const char* key) const {
+    const nlohmann::json& value = member(json_, key);
+    require(value.is_number_unsigned(), "{}: {} is {}; it must be a whole number", path_, key, shown(value));
+    return value.get<Index>();
+  }
+
+  std::map<std::string, std::string> texts(const char* key) const {
+    const nlohmann::json& object = member(json_, key);
+    require(object.is_object(), "{}: {} is {}; it must be an object of strings", path_, key, shown(object));
+    std::map<std::string, std::string> result;
+    for (const auto& [name, value] : object.items()) result[name] = text(object, name.c_str());
+    return result;
+  }
+
+  std::map<std::string, std::uint64_t> digests(const char* key) const {
+    std::map<std::string, std::uint64_t> result;
+    for (const auto& [name, digits] : texts(key)) {
+      const bool good = digits.size() == 16 && digits.find_first_not_of("0123456789abcdef") == std::string::npos;
+      require(good, "{}: {} of {} is \"{}\"; it must be 16 hexadecimal digits", path_, key, name, digits);
+      result[name] = std::stoull(digits, nullptr, 16);
+    }
+    return result;
+  }
+
+ private:
+  const nlohmann::json& member(const nlohmann::json& object, const char* key) const {
+    require(object.contains(key), "{}: {} is missing", path_, key);
+    return object.at(key);
+  }
+  std::string text(const nlohmann::json& object, const char* key) const {
+    const nlohmann::json& value = member(object, key);
+    require(value.is_string(), "{}: {} is {}; it must be a string", path_, key, shown(value));
+    return value.get<std::string>();
+  }
+
+  std::string path_;
+  nlohmann::json json_;
+};
+
+/// Writes the files of a checkpoint into its partial folder.
+void write_step(const State& state, const std::string& partial, const TrainingCheckpoint& what, const Model& model,
+                const mpi::Communicator& comm) {
+  const std::vector<FileArray> moments = moments_of(model);
+  Json manifest{{"format", kFormat},
+                {"steps", what.position.steps},
+                {"samples", what.position.samples},
+                {"settings", what.settings}};
+  manifest["digests"] =
+      digests_json(parameters_of(model), save_checkpoint(state, partial, what.config, model, what.notes, comm));
+  manifest["digests"].update(digests_json(moments, write_arrays(state, moments, partial + kMoments, {}, comm)));
+  mpi::on_root(comm, 0, [&] {
+    write_text(manifest_path(partial), manifest.dump(1) + "\n");
+    return std::string();
+  });
+}
+
+/// Throws UsageError unless the file has the array as the run needs it, and the manifest its digest.
+void require_array(const OpenedStep& step, const FileArray& array, const SafetensorsFile& file) {
+  require(file.contains(array.name) && step.digests.contains(array.name), "{}: tensor {} is missing", step.folder,
+          array.name);
+  const SafetensorsEntry& entry = file.info(array.name);
+  const Shape shape = stored_shape(array.shape, array.input_dims);
+  require(entry.shape == shape && file.dtype(array.name) == array.dtype, "{}: tensor {} is {} {}, the run needs {} {}",
+          file.path(), array.name, entry.dtype, to_string(entry.shape), name_of(array.dtype), to_string(shape));
+}
+
+/// Collective over `comm`: compares what is loaded with what was saved.
+void require_digests(const OpenedStep& step, const State& state, const std::vector<FileArray>& arrays,
+                     const mpi::Communicator& comm) {
+  const std::vector<std::uint64_t> found = digests(state, arrays, comm);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (found[i] == step.digests.at(arrays[i].name)) continue;
+    throw ResultError(fmt::format("{}: tensor {} is altered: its digest is {:016x}, and was {:016x} when it was saved",
+                                  step.folder, arrays[i].name, found[i], step.digests.at(arrays[i].name)));
+  }
+}
+
+}  // namespace
+
+void save_step(const State& state, const CheckpointFolder& folder, const TrainingCheckpoint& what, const Model& model,
+               const mpi::Communicator& comm) {
+  const Index step = what.position.steps;
+  const std::string partial = mpi::on_root(comm, 0, [&] { return begin_step(folder.path, step); });
+  try {
+    write_step(state, partial, what, model, comm);
+    mpi::on_root(comm, 0, [&] {
+      publish_step(folder.path, step);
+      return std::string();
+    });
+  } catch (...) {
+    if (comm.rank() == 0) abandon_step(folder.path, step);
+    throw;
+  }
+  if (comm.rank() == 0 && folder.keep > 0) remove_old_steps(folder.path, folder.keep);
+}
+
+OpenedStep open_step(const mpi::Communicator& comm, const std::string& folder) {
+  OpenedStep step;
+  step.folder = mpi::on_root(comm, 0, [&] { return step_folder(folder); });
+  mpi::on_all(comm, [&] {
+    const ManifestReader manifest(manifest_path(step.folder));
+    step.what.position = {.steps = manifest.number("steps"), .samples = manifest.number("samples")};
+    step.what.settings = manifest.texts("settings");
+    step.digests = manifest.digests("digests");
+    step.moments = std::make_shared<SafetensorsFile>(step.folder + kMoments);
+  });
+  step.weights = open_checkpoint(comm, step.folder);
+  step.what.config = step.weights.config;
+  step.what.notes.sequence = step.weights.sequence;
+  return step;
+}
+
+void load_step(const OpenedStep& step, State& state, const Model& model, const mpi::Communicator& comm) {
+  const std::vector<FileArray> parameters = parameters_of(model);
+  const std::vector<FileArray> moments = moments_of(model);
+  mpi::on_all(comm, [&] {
+    require(step.digests.size() == parameters.size() + moments.size(), "{}: {} tensors, the run needs {}",
+            manifest_path(step.folder), step.digests.size(), parameters.size() + moments.size());
+    for (const FileArray& array : parameters) require_array(step, array, step.weights.files->file_of(array.name));
+    for (const FileArray& array : moments) require_array(step, array, *step.moments);
+  });
+  load_parameters(step.weights, state, model, comm);
+  mpi::on_all(comm, [&] {
+    read_arrays(state, moments, [&](const FileArray& array, const Shape& dims, const Box& part) {
+      return step.moments->read_block(array.name, dims, part);
+    });
+  });
+  require_digests(step, state, parameters, comm);
+  require_digests(step, state, moments, comm);
+}
+
+}  // namespace shardline

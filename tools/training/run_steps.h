@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training/training.h"
+#include "tools/job.h"
+#include "tools/training/run_checkpoints.h"
+
+namespace shardline::tools {
+
+/// The steps that a run has done, from TrainingRun::begin on.
+struct Progress {
+  std::vector<StepResult> steps;
+  bool interrupted = false;
+};
+
+/// The number of first steps that do not count: their caches are cold and their memory is new. 0 in a run that is
+/// planned to be very short.
+std::size_t warmup_of(Index planned_steps);
+
+/// The end of a message about numbers that are not finite.
+inline constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";
+
+/// A loss for a message, without the sign of a NaN, which means nothing.
+std::string loss_number(double value);
+
+/// What the model counts: "tokens", or "samples" for an MLP.
+const char* sample_name(const TrainingRun& run);
+
+/// Collective over all ranks: the steps of the run, with its checkpoints. A request to stop ends the run after the
+/// current step. Throws ResultError when a loss or a gradient's norm is not finite.
+Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, RunCheckpoints& checkpoints);
+
+}  // namespace shardline::tools

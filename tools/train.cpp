@@ -61,12 +61,12 @@ Index last_step(const Trainer& trainer, const Progress& progress) {
 /// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
 /// diverged.
 std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data,
-                                     RunCheckpoints& checkpoints) {
+                                     const RunOutputs& outputs) {
   Tracing tracing(job, trace, trainer.executor().trace(), trainer.engine(), traced_stage(job, trainer));
   const Interruption interruption([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
   job.other_work().begin();
-  const Progress progress = run_steps(job, trainer, data, checkpoints);
+  const Progress progress = run_steps(job, trainer, data, outputs);
   job.other_work().end();
   trainer.set_recording(nullptr);
   trainer.align();
@@ -79,9 +79,6 @@ std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer
   }
   return {progress, tracing.write("train")};
 }
-
-/// The most batches of held-out text for the loss at the end. A run of few steps takes few batches.
-Index evaluation_batches(Index steps) { return std::clamp<Index>(steps / 4, 5, 100); }
 
 /// Collective over all ranks: refuses a folder that cannot hold the model, before the training begins.
 void probe_folder(const Job& job, const std::string& folder) {
@@ -219,7 +216,9 @@ int train(Job& job, const TrainOptions& options) {
   }
   reset_tensor_peak();
   RunCheckpoints checkpoints(job, trainer, options.checkpoints, settings);
-  const auto [progress, traced] = run_traced(job, options.trace, trainer, *data.samples, checkpoints);
+  RunLog log(job.world(), options.log, trainer.run().begin.steps);
+  const auto [progress, traced] =
+      run_traced(job, options.trace, trainer, *data.samples, {checkpoints, log, options.evaluate_every});
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
   report(job, record, trainer, options.report);

@@ -1,5 +1,6 @@
 #include "tools/training/run_steps.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/result_error.h"
@@ -19,6 +20,13 @@ void print_step(const Job& job, const Trainer& trainer, Index step, const StepRe
                         to_string(result.time)));
 }
 
+void evaluate(const Job& job, Trainer& trainer, const SampleSource& data, Index step, RunLog& log) {
+  Index read = 0;
+  const double loss = trainer.evaluate(data, evaluation_batches(trainer.options().steps), read);
+  job.print(fmt::format("step {:>5}  held-out loss {:.4f}\n", step + 1, loss));
+  log.add_held_out(step + 1, loss);
+}
+
 }  // namespace
 
 std::size_t warmup_of(Index planned_steps) { return planned_steps > 4 ? 2 : 0; }
@@ -29,7 +37,9 @@ const char* sample_name(const TrainingRun& run) {
   return std::holds_alternative<MlpConfig>(run.config) ? "samples" : "tokens";
 }
 
-Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, RunCheckpoints& checkpoints) {
+Index evaluation_batches(Index steps) { return std::clamp<Index>(steps / 4, 5, 100); }
+
+Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, const RunOutputs& outputs) {
   Progress progress;
   const Index begin = trainer.run().begin.steps;
   const Index end = trainer.options().steps;
@@ -43,7 +53,12 @@ Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, R
     if (warm && !progress.interrupted) trainer.forget_times();
     require_finite(step, result);
     if (step % shown_every == 0 || last || progress.interrupted) print_step(job, trainer, step, result);
-    checkpoints.after(step, result, last || progress.interrupted);
+    outputs.log.add(step + 1, result, trainer.options().tokens());
+    const Index every = outputs.evaluate_every;
+    if (every > 0 && (step + 1) % every == 0 && !progress.interrupted) {
+      evaluate(job, trainer, data, step, outputs.log);
+    }
+    outputs.checkpoints.after(step, result, last || progress.interrupted);
   }
   return progress;
 }

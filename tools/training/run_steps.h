@@ -6,6 +6,7 @@
 #include "models/training/training.h"
 #include "tools/job.h"
 #include "tools/training/run_checkpoints.h"
+#include "tools/training/run_log.h"
 
 namespace shardline::tools {
 
@@ -28,8 +29,18 @@ std::string loss_number(double value);
 /// What the model counts: "tokens", or "samples" for an MLP.
 const char* sample_name(const TrainingRun& run);
 
-/// Collective over all ranks: the steps of the run, with its checkpoints. A request to stop ends the run after the
-/// current step. Throws ResultError when a loss or a gradient's norm is not finite.
-Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, RunCheckpoints& checkpoints);
+/// What a run leaves behind while it goes on.
+struct RunOutputs {
+  RunCheckpoints& checkpoints;
+  RunLog& log;
+  Index evaluate_every = 0;  ///< steps from one held-out loss to the next; 0: none
+};
+
+/// The most batches of held-out samples for one loss. A run of few steps takes few batches.
+Index evaluation_batches(Index steps);
+
+/// Collective over all ranks: the steps of the run. A request to stop ends the run after the current step. Throws
+/// ResultError when a loss or a gradient's norm is not finite.
+Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, const RunOutputs& outputs);
 
 }  // namespace shardline::tools

@@ -35,6 +35,8 @@ struct TrainFlags {
   std::string save;
   std::string load;
   CheckpointFlags checkpoints;
+  std::string log;
+  std::optional<Index> evaluate_every;
   std::string trace;
   std::string report;
 };
@@ -51,6 +53,8 @@ struct TrainOptions {
   Bytes text_memory;               ///< memory of the text on a rank, beside its arrays
   std::string save;                ///< folder; empty for none, as the files below
   CheckpointOptions checkpoints = {};
+  std::string log;
+  Index evaluate_every = 0;  ///< see RunOutputs
   std::string trace;
   std::string report;
 };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/host/files.h"
-#include "tests/models/safetensors_writer.h"
+#include "tests/models/checkpoint/safetensors_writer.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "runtime/base/result_error.h"
-#include "tests/models/safetensors_writer.h"
+#include "tests/models/checkpoint/safetensors_writer.h"
 #include "tests/models/temporary_folder.h"
 
 namespace shardline {

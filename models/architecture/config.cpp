@@ -309,9 +309,10 @@ ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
   return read;
 }
 
-std::string to_json(const TransformerConfig& config) {
-  SHARDLINE_CHECK(is_gated(config.mlp), "a config.json of model_type llama says a gated MLP");
-  const nlohmann::ordered_json object = {
+namespace {
+
+nlohmann::ordered_json keys_of(const TransformerConfig& config) {
+  return {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
       {"vocab_size", config.vocab},
@@ -331,7 +332,23 @@ std::string to_json(const TransformerConfig& config) {
       {"tie_word_embeddings", config.tied},
       {"initializer_range", config.initializer_range},
   };
-  return object.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string to_json(const TransformerConfig& config) {
+  SHARDLINE_CHECK(is_gated(config.mlp), "a config.json of model_type llama says a gated MLP");
+  return keys_of(config).dump(2) + "\n";
+}
+
+std::string first_difference(const TransformerConfig& one, const TransformerConfig& other) {
+  const nlohmann::ordered_json ours = keys_of(one);
+  const nlohmann::ordered_json others = keys_of(other);
+  for (const auto& [key, value] : ours.items()) {
+    if (value != others.at(key))
+      return fmt::format("{} is {} there and {} here", key, value.dump(), others.at(key).dump());
+  }
+  return "";
 }
 
 }  // namespace shardline

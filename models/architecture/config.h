@@ -62,4 +62,8 @@ ReadConfig parse_sizes(std::string_view json_text, std::string_view name);
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.
 std::string to_json(const TransformerConfig& config);
 
+/// The first key of to_json() in which two configurations differ: "hidden_size is 64 there and 128 here". Empty if they
+/// are equal.
+std::string first_difference(const TransformerConfig& one, const TransformerConfig& other);
+
 }  // namespace shardline

@@ -63,7 +63,7 @@ RunCheckpoints::RunCheckpoints(const Job& job, const Trainer& trainer, Checkpoin
     : job_(job), trainer_(trainer), options_(std::move(options)), settings_(std::move(settings)) {}
 
 void RunCheckpoints::after(Index step, const StepResult& result, bool ends) {
-  const bool due = options_.every > 0 && ((step + 1) % options_.every == 0 || ends);
+  const bool due = result.stop || (options_.every > 0 && ((step + 1) % options_.every == 0 || ends));
   if (options_.folder.path.empty()) {
     if (result.save) job_.note("asked to save, but there is no --save DIR");
   } else if (due || result.save) {

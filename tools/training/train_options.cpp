@@ -77,46 +77,53 @@ TransformerConfig resume(const TrainFlags& flags, const mpi::Communicator& world
   options.run.start = [opened, &world](State& state, const Model& model) { load_step(opened, state, model, world); };
   options.run.begin = opened.what.position;
   options.checkpoints.resumed = opened.what.settings;
-  const auto saved = [&](const char* name, Index& value) {
+  const auto take = [&](const char* name, Index& value) {
     const auto found = opened.what.settings.find(name);
-    const std::optional<Index> number =
-        found == opened.what.settings.end() ? std::nullopt : whole_number<Index>(found->second);
-    if (number && *number >= 1) value = *number;
+    if (found != opened.what.settings.end()) value = whole_number<Index>(found->second).value_or(value);
   };
-  if (!flags.batch) saved("batch", options.run.options.batch.sequences);
-  if (!flags.sequence) saved("seq", options.run.options.batch.tokens);
+  if (!flags.batch) take("batch", options.run.options.batch.sequences);
+  if (!flags.sequence) take("seq", options.run.options.batch.tokens);
   return opened.what.config;
+}
+
+/// Collective over all ranks: the configuration that --model names.
+ReadConfig named_model(const std::string& model, const Job& job) {
+  if (model == kTiny) return {.config = tiny_config(), .remarks = {}};
+  const std::string text = mpi::on_root(job.world(), 0, [&] {
+    require(std::filesystem::exists(model), "--model {}: no such file; tiny, mlp, or a Hugging Face config.json",
+            model);
+    return read_description(model);
+  });
+  return parse_config(text, model);
+}
+
+/// Throws UsageError if the command line names another model than that of the checkpoint.
+void require_same_model(const TrainFlags& flags, const Job& job, const TransformerConfig& config) {
+  if (!flags.model_given) return;
+  const std::string difference = first_difference(config, named_model(flags.model, job).config);
+  require(difference.empty(), "--resume {}: the model there is not --model {}: {}", flags.checkpoints.resume,
+          flags.model, difference);
 }
 
 /// Collective over all ranks: the configuration of the model, and where its weights start.
 void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) {
-  std::vector<std::string> remarks;
-  TransformerConfig config;
+  ReadConfig read;
   if (resumes(flags, job.world())) {
-    config = resume(flags, job.world(), options);
+    read.config = resume(flags, job.world(), options);
+    require_same_model(flags, job, read.config);
   } else if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
     options.run.start = [checkpoint, &world = job.world()](State& state, const Model& model) {
       load_parameters(checkpoint, state, model, world);
     };
-    config = checkpoint.config;
-    remarks = checkpoint.remarks;
-  } else if (flags.model == kTiny) {
-    config = tiny_config();
+    read = {.config = checkpoint.config, .remarks = checkpoint.remarks};
   } else {
-    const std::string text = mpi::on_root(job.world(), 0, [&] {
-      require(std::filesystem::exists(flags.model),
-              "--model {}: no such file; tiny, mlp, or a Hugging Face config.json", flags.model);
-      return read_description(flags.model);
-    });
-    const ReadConfig read = parse_config(text, flags.model);
-    config = read.config;
-    remarks = read.remarks;
+    read = named_model(flags.model, job);
   }
-  for (const std::string& remark : remarks) job.note(remark);
-  require(config.vocab >= 256, "{}: vocab_size {}: text is read as bytes, so at least 256",
-          flags.load.empty() ? flags.model : flags.load, config.vocab);
-  options.run.config = config;
+  for (const std::string& remark : read.remarks) job.note(remark);
+  require(read.config.vocab >= 256, "{}: vocab_size {}: text is read as bytes, so at least 256",
+          flags.load.empty() ? flags.model : flags.load, read.config.vocab);
+  options.run.config = read.config;
 }
 
 /// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
@@ -188,6 +195,7 @@ TrainingOptions training_options(const TrainFlags& flags) {
 void add_model_options(CLI::App& command, TrainFlags& flags) {
   CLI::Option* model = command.add_option("--model", flags.model, "tiny, mlp, or a Hugging Face config.json");
   model->capture_default_str()->check(not_empty());
+  model->each([&flags](const std::string&) { flags.model_given = true; });
   command.add_option("--data", flags.data, "Text files; default this project's sources and documentation")
       ->check(not_empty());
   add_mlp_options(command, flags);
@@ -200,7 +208,6 @@ void add_model_options(CLI::App& command, TrainFlags& flags) {
   add_whole_option(
       command, {.name = "--eval-every", .help = "Steps from one held-out loss to the next; default only at the end"},
       flags.evaluate_every);
-  command.get_option("--resume")->excludes(load)->excludes(model);
 }
 
 /// How long and in what parts.

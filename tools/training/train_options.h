@@ -17,6 +17,7 @@ struct TrainFlags {
   CommonOptions common;
   std::string strategy;
   std::string model = "tiny";
+  bool model_given = false;
   std::vector<std::string> data;
   std::optional<Index> steps;
   std::optional<Index> batch;

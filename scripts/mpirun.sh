@@ -46,6 +46,10 @@ prepare_open_mpi() {
   fi
   local cores
   cores=$(nproc)
+  # A run with checkpoints gets time to save after SIGTERM. Open MPI waits that long whenever a job fails.
+  if [[ " $* " == *" --save-every"* ]]; then
+    mca odls_base_sigkill_timeout 10
+  fi
   if ((ranks > cores)); then
     # A waiting rank must give its core to the rank that it waits for.
     mca mpi_yield_when_idle 1
@@ -67,7 +71,7 @@ prepare_open_mpi() {
 version=$("$launcher" --version 2>&1 || true)
 case $version in
   *"Open MPI"* | *OpenRTE* | *PRRTE*)
-    prepare_open_mpi
+    prepare_open_mpi "$@"
     exec "$launcher" --oversubscribe -n "$ranks" "$@"
     ;;
   *)

@@ -6,6 +6,7 @@
 # FAILING_CALLS is the library of failing_calls.cpp. KILLS runs of each kind are killed at random moments.
 set -euo pipefail
 source "$(dirname "$0")/../command.sh" "$@"
+export OMPI_MCA_odls_base_sigkill_timeout=1  # or each failing run takes longer
 failing_calls=$5
 kills=${6:-5}
 

@@ -77,11 +77,10 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
 
 void load_parameters(const Checkpoint& checkpoint, State& state, const Model& model, const mpi::Communicator& comm) {
   const std::vector<FileArray> arrays = parameters_of(model);
-  mpi::on_all(comm, [&] {
-    read_arrays(state, arrays, [&](const FileArray& array, const Shape& dims, const Box& part) {
-      return checkpoint.files->read_block(array.name, dims, part);
-    });
-  });
+  const auto read = [&](const FileArray& array, const Shape& dims, const Box& part) {
+    return checkpoint.files->read_block(array.name, dims, part);
+  };
+  read_arrays(state, arrays, read, comm);
 }
 
 }  // namespace shardline

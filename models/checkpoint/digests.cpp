@@ -108,11 +108,11 @@ std::vector<std::uint64_t> summed(const std::vector<std::uint64_t>& parts, const
 
 std::vector<std::uint64_t> digests(const State& state, const std::vector<FileArray>& arrays,
                                    const mpi::Communicator& comm) {
-  const std::vector<Box> shares = own_shares(state, arrays, comm);
+  const std::vector<Box> shares = own_shares(state, arrays, Division::held, comm);
   std::vector<std::uint64_t> parts(arrays.size(), 0);
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     if (shares[a].empty()) continue;
-    const Box mine = own_box(state, arrays[a].state);
+    const Box mine = own_box(state, arrays[a], Division::held);
     for_each_part(arrays[a], shares[a], [&](const Box& part) {
       parts[a] += digest_of(arrays[a], part, state.block(arrays[a].state).slice(within(mine, part)));
     });

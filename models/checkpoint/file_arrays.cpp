@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "collectives/all_to_all.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
@@ -26,13 +27,54 @@ Index row_elements(const Shape& block, std::size_t dim) {
   return elements;
 }
 
-/// The place of this rank among those of its mesh with an equal block, and their number.
-std::pair<Index, Index> place_among_equals(const State& state, const StateArray& array, const Box& mine) {
+/// The axes of one dim that move to the first dim of the file.
+struct Move {
+  int from = 0;
+  Axes axes;
+};
+
+/// What moves to cut the array into rows, in order, and the sharding after that.
+std::pair<std::vector<Move>, Sharding> moves_to_rows(const State& state, const FileArray& array) {
+  Sharding sharding = state.array(array.state).sharding;
+  const std::size_t first = first_stored_dim(array.shape, array.input_dims);
+  std::vector<Move> moves;
+  for (std::size_t d = 0; d < sharding.dims.size(); ++d) {
+    if (d == first || sharding.dims[d].empty()) continue;
+    moves.push_back({static_cast<int>(d), sharding.dims[d]});
+    sharding.dims[first].insert(sharding.dims[first].end(), sharding.dims[d].begin(), sharding.dims[d].end());
+    sharding.dims[d].clear();
+  }
+  return {moves, sharding};
+}
+
+Sharding sharding_of(const State& state, const FileArray& array, Division cut) {
+  return cut == Division::held ? state.array(array.state).sharding : moves_to_rows(state, array).second;
+}
+
+/// Collective over `axes`: moves them from one dim to another. The block changes its shape accordingly.
+Tensor moved(const State& state, const FileArray& array, const Tensor& block, Sharding& sharding, const Move& move,
+             bool back) {
+  const auto first = static_cast<int>(first_stored_dim(array.shape, array.input_dims));
+  const int from = back ? first : move.from;
+  const int to = back ? move.from : first;
+  Axes& source = sharding.dims[static_cast<std::size_t>(from)];
+  Axes& target = sharding.dims[static_cast<std::size_t>(to)];
+  source.resize(source.size() - move.axes.size());
+  target.insert(target.end(), move.axes.begin(), move.axes.end());
   const Mesh& mesh = state.engine().mesh();
+  Tensor result(block.dtype(), local_shape(array.shape, sharding, mesh.axes(), mesh.rank()));
+  collectives::all_to_all(state.engine(), move.axes, block, from, to, result);
+  return result;
+}
+
+/// The place of this rank among those of its mesh with an equal block, and their number.
+std::pair<Index, Index> place_among_equals(const State& state, const FileArray& array, Division cut, const Box& mine) {
+  const Mesh& mesh = state.engine().mesh();
+  const Sharding sharding = sharding_of(state, array, cut);
   Index place = 0;
   Index count = 0;
   for (Index rank = 0; rank < mesh.axes().ranks(); ++rank) {
-    if (box(array.shape, array.sharding, mesh.axes(), rank) != mine) continue;
+    if (box(array.shape, sharding, mesh.axes(), rank) != mine) continue;
     if (rank == mesh.rank()) place = count;
     ++count;
   }
@@ -40,9 +82,9 @@ std::pair<Index, Index> place_among_equals(const State& state, const StateArray&
 }
 
 /// The share of this rank, whose stage answers for the array.
-Box share_of(const State& state, const FileArray& array) {
-  Box share = own_box(state, array.state);
-  const auto [place, count] = place_among_equals(state, state.array(array.state), share);
+Box share_of(const State& state, const FileArray& array, Division how) {
+  Box share = own_box(state, array, how);
+  const auto [place, count] = place_among_equals(state, array, how, share);
   Range& cut = share[first_stored_dim(array.shape, array.input_dims)];
   const Range part = block(cut.size(), count, place);
   cut = {cut.begin + part.begin, cut.begin + part.end};
@@ -91,13 +133,32 @@ Box within(const Box& outer, const Box& inner) {
   return result;
 }
 
-Box own_box(const State& state, const std::string& array) {
-  const StateArray& held = state.array(array);
+Box own_box(const State& state, const FileArray& array, Division cut) {
   const Mesh& mesh = state.engine().mesh();
-  return box(held.shape, held.sharding, mesh.axes(), mesh.rank());
+  return box(array.shape, sharding_of(state, array, cut), mesh.axes(), mesh.rank());
 }
 
-std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& arrays, const mpi::Communicator& comm) {
+Tensor own_block(const State& state, const FileArray& array, Division cut) {
+  Tensor block = state.block(array.state);
+  if (cut == Division::held) return block;
+  Sharding sharding = state.array(array.state).sharding;
+  for (const Move& move : moves_to_rows(state, array).first) {
+    block = moved(state, array, block, sharding, move, false);
+  }
+  return block;
+}
+
+void set_from_rows(State& state, const FileArray& array, const Tensor& rows) {
+  auto [moves, sharding] = moves_to_rows(state, array);
+  Tensor block = rows;
+  for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
+    block = moved(state, array, block, sharding, *move, true);
+  }
+  state.set(array.state, block);
+}
+
+std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& arrays, Division cut,
+                            const mpi::Communicator& comm) {
   std::string here;
   for (const FileArray& array : arrays) here += state.contains(array.state) ? 'y' : 'n';
   const std::vector<std::string> everywhere = comm.all_gather_bytes(here);
@@ -107,7 +168,7 @@ std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& ar
     int first = 0;  // the rank whose stage answers
     while (first < comm.size() && everywhere[static_cast<std::size_t>(first)][a] != 'y') ++first;
     SHARDLINE_CHECK(first < comm.size(), "no rank of {} has {}", comm.size(), arrays[a].state);
-    shares.push_back(here[a] == 'y' && first == first_of_stage ? share_of(state, arrays[a]) : Box{});
+    shares.push_back(here[a] == 'y' && first == first_of_stage ? share_of(state, arrays[a], cut) : Box{});
   }
   return shares;
 }
@@ -130,7 +191,7 @@ double loading_memory(const Shape& block, int input_dims, double item) {
   const auto elements = static_cast<double>(element_count(block));
   const auto row = static_cast<double>(row_elements(block, first_stored_dim(block, input_dims)));
   const double part = std::min(elements, std::max(row, static_cast<double>(kPartBytes) / item));
-  return elements * item + kCopies * kWidest * part;
+  return 2 * elements * item + kCopies * kWidest * part;
 }
 
 }  // namespace shardline

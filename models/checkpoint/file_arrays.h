@@ -34,20 +34,32 @@ Shape shape_of(const Box& box);
 /// `inner`, which lies in `outer`, counted from the first element of `outer`.
 Box within(const Box& outer, const Box& inner);
 
+/// How an array is cut over the ranks: as the state holds it, or in whole rows of its file. Then the axes that split
+/// other dims split the first dim of the file instead, so that each rank has one piece of the file.
+enum class Division : std::uint8_t { held, rows };
+
 /// This rank's block of an array of the state.
-Box own_box(const State& state, const std::string& array);
+Box own_box(const State& state, const FileArray& array, Division cut);
+
+/// This rank's block. Cut into rows: collective over the axes that split the array.
+Tensor own_block(const State& state, const FileArray& array, Division cut);
+
+/// Collective over the axes that split the array: gives the state its block from this rank's rows.
+void set_from_rows(State& state, const FileArray& array, const Tensor& rows);
 
 /// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. The part of
 /// each array for which this rank answers. Together the parts of all ranks hold every element once: ranks with
 /// equal blocks split them evenly. The part is empty ({}) if this rank has none.
-std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& arrays, const mpi::Communicator& comm);
+std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& arrays, Division cut,
+                            const mpi::Communicator& comm);
 
 /// Calls body(part) for one part of `box` after the other, each of about 4 MiB. Parts are cut along the first dim of
 /// the file.
 void for_each_part(const FileArray& array, const Box& box, const std::function<void(const Box&)>& body);
 
 /// The memory, in bytes, beside the state to make a block of an array with elements of `item` bytes and give it to the
-/// state: the block, and a part of it as the file has it, converted and in the other order. Saving needs less.
+/// state: the block, the same in rows, and a part of it as the file has it, converted and in the other order. Saving
+/// needs less.
 double loading_memory(const Shape& block, int input_dims, double item);
 
 }  // namespace shardline

@@ -1,6 +1,7 @@
 #include "models/checkpoint/tensor_files.h"
 
 #include <memory>
+#include <optional>
 
 #include "models/checkpoint/digests.h"
 #include "models/checkpoint/safetensors.h"
@@ -31,28 +32,62 @@ void write_part(const BlockFile& file, Index begin, const FileArray& array, cons
                  [&](Index to, Index from, Index count) {
                    file.write_at(begin + to * item, stored.data() + from * item,
                                  static_cast<std::size_t>(count * item));
+                   file.start_writing(begin + to * item, count * item);
                  });
 }
 
-/// Writes this rank's shares, and returns their part of the digests.
+/// Writes this rank's share of an array, and returns its part of the digest.
+std::uint64_t write_share(const FileArray& array, const Box& share, const Box& mine, const Tensor& held,
+                          const BlockFile& file, Index begin) {
+  std::uint64_t digest = 0;
+  for_each_part(array, share, [&](const Box& part) {
+    const Tensor block = held.slice(within(mine, part));
+    digest += digest_of(array, part, block);
+    write_part(file, begin, array, part, block);
+  });
+  return digest;
+}
+
+/// Collective over the mesh of the state: writes this rank's shares, and returns their part of the digests. A rank that
+/// cannot write still takes part in the exchanges; then it throws ResultError.
 std::vector<std::uint64_t> write_shares(const State& state, const std::vector<FileArray>& arrays,
                                         const std::vector<Box>& shares, const SafetensorsLayout& layout,
                                         const BlockFile& file) {
   std::vector<std::uint64_t> parts(arrays.size(), 0);
+  std::optional<ResultError> failure;
   for (std::size_t a = 0; a < arrays.size(); ++a) {
-    if (shares[a].empty()) continue;
     const FileArray& array = arrays[a];
-    const Tensor& held = state.block(array.state);
-    SHARDLINE_CHECK(held.dtype() == array.dtype, "{} is {} in the state and {} in the file", array.state,
-                    name_of(held.dtype()), name_of(array.dtype));
-    const Box mine = own_box(state, array.state);
-    for_each_part(array, shares[a], [&](const Box& part) {
-      const Tensor block = held.slice(within(mine, part));
-      parts[a] += digest_of(array, part, block);
-      write_part(file, layout.offsets[a], array, part, block);
-    });
+    if (!state.contains(array.state)) continue;
+    const Tensor rows = own_block(state, array, Division::rows);
+    SHARDLINE_CHECK(rows.dtype() == array.dtype, "{} is {} in the state and {} in the file", array.state,
+                    name_of(rows.dtype()), name_of(array.dtype));
+    if (shares[a].empty() || failure) continue;
+    try {
+      parts[a] = write_share(array, shares[a], own_box(state, array, Division::rows), rows, file, layout.offsets[a]);
+    } catch (const ResultError& error) {
+      failure = error;
+    }
   }
+  if (failure) throw *failure;
   return parts;
+}
+
+/// Reads this rank's rows of an array in the element type of the state.
+Tensor read_rows(const FileArray& array, const Box& mine, DType dtype, const ReadPart& read) {
+  Tensor rows(dtype, shape_of(mine));
+  for_each_part(array, mine, [&](const Box& part) {
+    Tensor stored =
+        read(array, in_stored_order(array.shape, array.input_dims), in_stored_order(part, array.input_dims));
+    if (stored.dtype() != dtype) {
+      stored = stored.as(dtype);
+      if (!non_finite(stored).empty()) {
+        throw ResultError(
+            fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help", array.name, name_of(dtype)));
+      }
+    }
+    rows.assign(within(mine, part), from_stored(stored, shape_of(part), array.input_dims));
+  });
+  return rows;
 }
 
 }  // namespace
@@ -60,7 +95,7 @@ std::vector<std::uint64_t> write_shares(const State& state, const std::vector<Fi
 std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<FileArray>& arrays,
                                         const std::string& path, const std::map<std::string, std::string>& metadata,
                                         const mpi::Communicator& comm) {
-  const std::vector<Box> shares = own_shares(state, arrays, comm);
+  const std::vector<Box> shares = own_shares(state, arrays, Division::rows, comm);
   const SafetensorsLayout layout = layout_of(arrays, metadata);
   std::unique_ptr<WholeFile> whole;  // on rank 0
   const std::string temporary = mpi::on_root(comm, 0, [&] {
@@ -69,11 +104,12 @@ std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<Fi
     whole->write(layout.head.data(), layout.head.size());
     return whole->temporary();
   });
+  std::unique_ptr<BlockFile> file;
+  mpi::on_all(comm, [&] { file = std::make_unique<BlockFile>(temporary, BlockFile::Use::write); });
   std::vector<std::uint64_t> parts;
   mpi::on_all(comm, [&] {
-    const BlockFile file(temporary, BlockFile::Use::write);
-    parts = write_shares(state, arrays, shares, layout, file);
-    file.sync();
+    parts = write_shares(state, arrays, shares, layout, *file);
+    file->sync();
   });
   mpi::on_root(comm, 0, [&] {
     whole->commit();
@@ -82,26 +118,25 @@ std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<Fi
   return summed(parts, comm);
 }
 
-void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read) {
+void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read,
+                 const mpi::Communicator& comm) {
+  std::optional<ResultError> failure;
   for (const FileArray& array : arrays) {
     if (!state.contains(array.state)) continue;
-    const Box mine = own_box(state, array.state);
     const DType dtype = state.array(array.state).dtype;
-    Tensor block(dtype, shape_of(mine));
-    for_each_part(array, mine, [&](const Box& part) {
-      Tensor stored =
-          read(array, in_stored_order(array.shape, array.input_dims), in_stored_order(part, array.input_dims));
-      if (stored.dtype() != dtype) {
-        stored = stored.as(dtype);
-        if (!non_finite(stored).empty()) {
-          throw ResultError(fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help", array.name,
-                                        name_of(dtype)));
-        }
-      }
-      block.assign(within(mine, part), from_stored(stored, shape_of(part), array.input_dims));
-    });
-    state.set(array.state, std::move(block));
+    const Box mine = own_box(state, array, Division::rows);
+    Tensor rows;
+    try {
+      rows = failure ? Tensor::zeros(dtype, shape_of(mine)) : read_rows(array, mine, dtype, read);
+    } catch (const ResultError& error) {
+      failure = error;
+      rows = Tensor::zeros(dtype, shape_of(mine));
+    }
+    set_from_rows(state, array, rows);
   }
+  mpi::on_all(comm, [&] {
+    if (failure) throw *failure;
+  });
 }
 
 }  // namespace shardline

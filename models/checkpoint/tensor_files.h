@@ -21,8 +21,10 @@ std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<Fi
 /// A part of an array of a file, in the file's order of dims and the file's element type.
 using ReadPart = std::function<Tensor(const FileArray& array, const Shape& stored_dims, const Box& part)>;
 
-/// Reads this rank's blocks of those arrays that the state has, part by part. Converts them to the element type of the
-/// state. Throws ResultError if a number is too large for it.
-void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read);
+/// Collective over `comm`, as own_shares(): reads this rank's blocks of those arrays that the state has, part by part.
+/// Converts them to the element type of the state. Throws ResultError on every rank if `read` does on one, or a number
+/// is too large for the type.
+void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read,
+                 const mpi::Communicator& comm);
 
 }  // namespace shardline

@@ -164,11 +164,10 @@ void load_step(const OpenedStep& step, State& state, const Model& model, const m
     for (const FileArray& array : moments) require_array(step, array, *step.moments);
   });
   load_parameters(step.weights, state, model, comm);
-  mpi::on_all(comm, [&] {
-    read_arrays(state, moments, [&](const FileArray& array, const Shape& dims, const Box& part) {
-      return step.moments->read_block(array.name, dims, part);
-    });
-  });
+  const auto read = [&](const FileArray& array, const Shape& dims, const Box& part) {
+    return step.moments->read_block(array.name, dims, part);
+  };
+  read_arrays(state, moments, read, comm);
   require_digests(step, state, parameters, comm);
   require_digests(step, state, moments, comm);
 }

@@ -39,6 +39,10 @@ void BlockFile::write_at(Index offset, const void* data, std::size_t bytes) cons
   }
 }
 
+void BlockFile::start_writing(Index offset, Index bytes) const {
+  ::sync_file_range(descriptor_, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
 void BlockFile::read_at(Index offset, void* data, std::size_t bytes) const {
   auto* next = static_cast<char*>(data);
   while (bytes > 0) {

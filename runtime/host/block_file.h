@@ -22,6 +22,8 @@ class BlockFile {
   const std::string& path() const { return path_; }
   /// Throws ResultError unless all bytes are written.
   void write_at(Index offset, const void* data, std::size_t bytes) const;
+  /// Lets the disk begin with written bytes, so that sync() waits less. A hint: faults show in sync().
+  void start_writing(Index offset, Index bytes) const;
   /// Throws ResultError unless all bytes are read: the file may have ended before.
   void read_at(Index offset, void* data, std::size_t bytes) const;
   /// Forces the written bytes to the disk. Throws ResultError if this fails.

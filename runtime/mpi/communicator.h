@@ -69,7 +69,7 @@ class Communicator {
 std::string on_root(const Communicator& comm, int root, const std::function<std::string()>& body);
 
 /// Collective over `comm`: runs `body` on every rank. If it throws on some ranks, every rank throws the error of the
-/// first of them, as on_root() does. `body` must not communicate.
+/// first of them, as on_root() does. If `body` communicates, a rank that fails must still take part.
 void on_all(const Communicator& comm, const std::function<void()>& body);
 
 }  // namespace shardline::mpi

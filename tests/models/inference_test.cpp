@@ -35,7 +35,7 @@ TEST(Inference, MemoryIsThatOfItsPartAndABlockOfAParameter) {
     largest = std::max(largest, elements);
   }
   for (const Index rank : {0, 1}) {
-    const double loading = (4 + 3 * 8) * largest / 2;  // all of it is one part
+    const double loading = (2 * 4 + 3 * 8) * largest / 2;  // all of it is one part
     EXPECT_GT(made.memory(rank), Bytes(4 * whole / 2 + loading));
     EXPECT_LT(made.memory(rank), Bytes(4 * whole * 0.6 + loading));
   }

@@ -75,12 +75,14 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
   return checkpoint;
 }
 
-void load_parameters(const Checkpoint& checkpoint, State& state, const Model& model, const mpi::Communicator& comm) {
-  const std::vector<FileArray> arrays = parameters_of(model);
-  const auto read = [&](const FileArray& array, const Shape& dims, const Box& part) {
-    return checkpoint.files->read_block(array.name, dims, part);
-  };
-  read_arrays(state, arrays, read, comm);
+std::vector<std::uint64_t> load_parameters(const Checkpoint& checkpoint, State& state, const Model& model,
+                                           const mpi::Communicator& comm) {
+  const WeightFiles& files = *checkpoint.files;
+  const PartReader reader{.read = [&](const FileArray& array, const Shape& dims,
+                                      const Box& part) { return files.read_block(array.name, dims, part); },
+                          .expect = [&](const FileArray& array, const Shape& dims,
+                                        const Box& part) { files.expect_block(array.name, dims, part); }};
+  return read_arrays(state, parameters_of(model), reader, comm);
 }
 
 }  // namespace shardline

@@ -47,7 +47,8 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
 
 /// Collective over `comm`, as save_checkpoint(): loads every parameter of `model` in the element type of the states.
 /// Each rank reads its own blocks, part by part. Throws ResultError on every rank if a tensor holds NaN or
-/// infinity, or a number too large for the element type.
-void load_parameters(const Checkpoint& checkpoint, State& state, const Model& model, const mpi::Communicator& comm);
+/// infinity, or a number too large for the element type. Returns the digests of the parameters, as they are then.
+std::vector<std::uint64_t> load_parameters(const Checkpoint& checkpoint, State& state, const Model& model,
+                                           const mpi::Communicator& comm);
 
 }  // namespace shardline

@@ -235,6 +235,16 @@ Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape,
   return block;
 }
 
+void SafetensorsFile::expect_block(const std::string& name, const Shape& shape,
+                                   const std::vector<Range>& ranges) const {
+  constexpr Index kLarge = Index{64} << 10;  // shorter strips come with their neighbours
+  const SafetensorsEntry& entry = info(name);
+  const Index item = size_of(dtype(name));
+  for_each_strip(shape, ranges, [&](Index from, Index, Index count) {
+    if (count * item >= kLarge) file_->expect(entry.bytes.begin + from * item, count * item);
+  });
+}
+
 SafetensorsLayout safetensors_layout(const std::vector<SafetensorsArray>& arrays,
                                      const std::map<std::string, std::string>& metadata) {
   std::vector<std::size_t> in_order(arrays.size());

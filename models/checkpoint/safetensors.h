@@ -37,6 +37,8 @@ class SafetensorsFile {
   /// A block of the array: one range per dim of `shape`, which has as many elements as the array. Reads only
   /// the block. Throws ResultError if it cannot be read.
   Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
+  /// Says that the block will be read soon, so that the disk can begin. A hint.
+  void expect_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
   /// The element type of the array. Throws UsageError unless read() can read it.
   DType dtype(const std::string& name) const;
   /// The free text pairs of the header.

@@ -1,5 +1,6 @@
 #include "models/checkpoint/tensor_files.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -72,23 +73,74 @@ std::vector<std::uint64_t> write_shares(const State& state, const std::vector<Fi
   return parts;
 }
 
-/// Reads this rank's rows of an array in the element type of the state.
-Tensor read_rows(const FileArray& array, const Box& mine, DType dtype, const ReadPart& read) {
-  Tensor rows(dtype, shape_of(mine));
-  for_each_part(array, mine, [&](const Box& part) {
-    Tensor stored =
-        read(array, in_stored_order(array.shape, array.input_dims), in_stored_order(part, array.input_dims));
-    if (stored.dtype() != dtype) {
-      stored = stored.as(dtype);
-      if (!non_finite(stored).empty()) {
-        throw ResultError(
-            fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help", array.name, name_of(dtype)));
-      }
+/// The elements of a part in our order, in the element type of the state.
+Tensor read_part(const FileArray& array, const Box& part, DType dtype, const PartReader& reader) {
+  Tensor stored =
+      reader.read(array, in_stored_order(array.shape, array.input_dims), in_stored_order(part, array.input_dims));
+  if (stored.dtype() != dtype) {
+    stored = stored.as(dtype);
+    if (!non_finite(stored).empty()) {
+      throw ResultError(
+          fmt::format("tensor {} holds numbers too large for {}; --dtype f64 may help", array.name, name_of(dtype)));
     }
-    rows.assign(within(mine, part), from_stored(stored, shape_of(part), array.input_dims));
-  });
-  return rows;
+  }
+  return from_stored(stored, shape_of(part), array.input_dims);
 }
+
+/// What two parts of one array have in common; empty ({}) if it is nothing.
+Box common(const Box& one, const Box& other) {
+  if (one.empty() || other.empty()) return {};
+  Box both;
+  for (std::size_t d = 0; d < one.size(); ++d) {
+    both.push_back({std::max(one[d].begin, other[d].begin), std::min(one[d].end, other[d].end)});
+    if (both.back().begin >= both.back().end) return {};
+  }
+  return both;
+}
+
+/// This rank's rows of an array, and the digest of its share of them.
+std::pair<Tensor, std::uint64_t> read_rows(const FileArray& array, const Box& mine, const Box& share, DType dtype,
+                                           const PartReader& reader) {
+  Tensor rows(dtype, shape_of(mine));
+  std::uint64_t digest = 0;
+  for_each_part(array, mine, [&](const Box& part) {
+    const Tensor block = read_part(array, part, dtype, reader);
+    const Box counted = common(part, share);
+    if (!counted.empty()) digest += digest_of(array, counted, block.slice(within(part, counted)));
+    rows.assign(within(mine, part), block);
+  });
+  return {rows, digest};
+}
+
+/// Reads arrays one after the other. After a failure it gives zeros, so that the ranks go on together.
+class RowReader {
+ public:
+  RowReader(const State& state, const PartReader& reader) : state_(state), reader_(reader) {}
+
+  void expect(const FileArray& array) const {
+    if (!state_.contains(array.state)) return;
+    const Box mine = own_box(state_, array, Division::rows);
+    reader_.expect(array, in_stored_order(array.shape, array.input_dims), in_stored_order(mine, array.input_dims));
+  }
+
+  std::pair<Tensor, std::uint64_t> read(const FileArray& array, const Box& share) {
+    const DType dtype = state_.array(array.state).dtype;
+    const Box mine = own_box(state_, array, Division::rows);
+    try {
+      if (!failure_) return read_rows(array, mine, share, dtype, reader_);
+    } catch (const ResultError& error) {
+      failure_ = error;
+    }
+    return {Tensor::zeros(dtype, shape_of(mine)), 0};
+  }
+
+  const std::optional<ResultError>& failure() const { return failure_; }
+
+ private:
+  const State& state_;
+  const PartReader& reader_;
+  std::optional<ResultError> failure_;
+};
 
 }  // namespace
 
@@ -118,25 +170,23 @@ std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<Fi
   return summed(parts, comm);
 }
 
-void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read,
-                 const mpi::Communicator& comm) {
-  std::optional<ResultError> failure;
-  for (const FileArray& array : arrays) {
-    if (!state.contains(array.state)) continue;
-    const DType dtype = state.array(array.state).dtype;
-    const Box mine = own_box(state, array, Division::rows);
-    Tensor rows;
-    try {
-      rows = failure ? Tensor::zeros(dtype, shape_of(mine)) : read_rows(array, mine, dtype, read);
-    } catch (const ResultError& error) {
-      failure = error;
-      rows = Tensor::zeros(dtype, shape_of(mine));
-    }
-    set_from_rows(state, array, rows);
+std::vector<std::uint64_t> read_arrays(State& state, const std::vector<FileArray>& arrays, const PartReader& reader,
+                                       const mpi::Communicator& comm) {
+  const std::vector<Box> shares = own_shares(state, arrays, Division::rows, comm);
+  std::vector<std::uint64_t> parts(arrays.size(), 0);
+  RowReader rows(state, reader);
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    if (a == 0) rows.expect(arrays[a]);
+    if (a + 1 < arrays.size()) rows.expect(arrays[a + 1]);
+    if (!state.contains(arrays[a].state)) continue;
+    const auto [block, digest] = rows.read(arrays[a], shares[a]);
+    parts[a] = digest;
+    set_from_rows(state, arrays[a], block);
   }
   mpi::on_all(comm, [&] {
-    if (failure) throw *failure;
+    if (rows.failure()) throw *rows.failure();
   });
+  return summed(parts, comm);
 }
 
 }  // namespace shardline

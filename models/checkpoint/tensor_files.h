@@ -18,13 +18,19 @@ std::vector<std::uint64_t> write_arrays(const State& state, const std::vector<Fi
                                         const std::string& path, const std::map<std::string, std::string>& metadata,
                                         const mpi::Communicator& comm);
 
-/// A part of an array of a file, in the file's order of dims and the file's element type.
-using ReadPart = std::function<Tensor(const FileArray& array, const Shape& stored_dims, const Box& part)>;
+/// Where the elements of arrays come from. Both functions take a part in the order of the file: one range for each of
+/// `dims`, which are the array's in that order.
+struct PartReader {
+  /// The elements, in the type of the file.
+  std::function<Tensor(const FileArray& array, const Shape& dims, const Box& part)> read;
+  /// Says that the part will be read soon, so that the disk can begin.
+  std::function<void(const FileArray& array, const Shape& dims, const Box& part)> expect;
+};
 
 /// Collective over `comm`, as own_shares(): reads this rank's blocks of those arrays that the state has, part by part.
-/// Converts them to the element type of the state. Throws ResultError on every rank if `read` does on one, or a number
-/// is too large for the type.
-void read_arrays(State& state, const std::vector<FileArray>& arrays, const ReadPart& read,
-                 const mpi::Communicator& comm);
+/// Converts them to the element type of the state. Returns the digests of the arrays as they are now. Throws
+/// ResultError on every rank if the reader does on one, or a number is too large for the type.
+std::vector<std::uint64_t> read_arrays(State& state, const std::vector<FileArray>& arrays, const PartReader& reader,
+                                       const mpi::Communicator& comm);
 
 }  // namespace shardline

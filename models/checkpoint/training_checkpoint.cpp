@@ -108,10 +108,9 @@ void require_array(const OpenedStep& step, const FileArray& array, const Safeten
           file.path(), array.name, entry.dtype, to_string(entry.shape), name_of(array.dtype), to_string(shape));
 }
 
-/// Collective over `comm`: compares what is loaded with what was saved.
-void require_digests(const OpenedStep& step, const State& state, const std::vector<FileArray>& arrays,
-                     const mpi::Communicator& comm) {
-  const std::vector<std::uint64_t> found = digests(state, arrays, comm);
+/// Compares what is loaded with what was saved.
+void require_digests(const OpenedStep& step, const std::vector<FileArray>& arrays,
+                     const std::vector<std::uint64_t>& found) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     if (found[i] == step.digests.at(arrays[i].name)) continue;
     throw ResultError(fmt::format("{}: tensor {} is altered: its digest is {:016x}, and was {:016x} when it was saved",
@@ -163,13 +162,13 @@ void load_step(const OpenedStep& step, State& state, const Model& model, const m
     for (const FileArray& array : parameters) require_array(step, array, step.weights.files->file_of(array.name));
     for (const FileArray& array : moments) require_array(step, array, *step.moments);
   });
-  load_parameters(step.weights, state, model, comm);
-  const auto read = [&](const FileArray& array, const Shape& dims, const Box& part) {
-    return step.moments->read_block(array.name, dims, part);
-  };
-  read_arrays(state, moments, read, comm);
-  require_digests(step, state, parameters, comm);
-  require_digests(step, state, moments, comm);
+  require_digests(step, parameters, load_parameters(step.weights, state, model, comm));
+  const SafetensorsFile& file = *step.moments;
+  const PartReader reader{.read = [&](const FileArray& array, const Shape& dims,
+                                      const Box& part) { return file.read_block(array.name, dims, part); },
+                          .expect = [&](const FileArray& array, const Shape& dims,
+                                        const Box& part) { file.expect_block(array.name, dims, part); }};
+  require_digests(step, moments, read_arrays(state, moments, reader, comm));
 }
 
 }  // namespace shardline

@@ -32,6 +32,10 @@ class WeightFiles {
   /// A block of a weight in its own element type: one range per dim of `shape`, which has as many elements as
   /// the weight. Throws ResultError if the block holds NaN or infinity.
   Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
+  /// See SafetensorsFile::expect_block().
+  void expect_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const {
+    file_of(name).expect_block(name, shape, ranges);
+  }
   /// The value of a text pair in one of the headers; empty if none has it.
   std::string metadata(const std::string& key) const;
 

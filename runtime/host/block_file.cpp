@@ -56,6 +56,10 @@ void BlockFile::read_at(Index offset, void* data, std::size_t bytes) const {
   }
 }
 
+void BlockFile::expect(Index offset, Index bytes) const {
+  ::posix_fadvise(descriptor_, offset, bytes, POSIX_FADV_WILLNEED);
+}
+
 void BlockFile::sync() const {
   if (::fsync(descriptor_) == 0) return;
   throw ResultError(fmt::format("{}: cannot be written: {}", path_, words_of(errno)));

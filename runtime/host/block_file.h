@@ -26,6 +26,8 @@ class BlockFile {
   void start_writing(Index offset, Index bytes) const;
   /// Throws ResultError unless all bytes are read: the file may have ended before.
   void read_at(Index offset, void* data, std::size_t bytes) const;
+  /// Lets the disk begin to read bytes that will be asked for. A hint.
+  void expect(Index offset, Index bytes) const;
   /// Forces the written bytes to the disk. Throws ResultError if this fails.
   void sync() const;
 

@@ -34,6 +34,21 @@ TEST(Interruption, AsksToStopAndIsOverdueOnce) {
   EXPECT_FALSE(Interruption::asked());
 }
 
+TEST(Interruption, AskingToSaveDoesNotAskToStop) {
+  {
+    const Interruption interruption;
+    EXPECT_FALSE(Interruption::save_asked());
+    std::raise(SIGUSR1);
+    EXPECT_TRUE(Interruption::save_asked());
+    EXPECT_FALSE(Interruption::asked());
+    Interruption::forget_save();
+    EXPECT_FALSE(Interruption::save_asked());
+    std::raise(SIGUSR1);
+  }
+  const Interruption again;
+  EXPECT_FALSE(Interruption::save_asked());
+}
+
 TEST(Interruption, OneAtATime) {
   const Interruption interruption;
   EXPECT_THROW(Interruption(), Error);

@@ -143,6 +143,24 @@ TEST(OnRoot, EveryRankThrowsWhatTheRootThrew) {
   EXPECT_EQ(message_of([]() -> std::string { throw std::runtime_error("other"); }), "error: other");
 }
 
+TEST(OnAll, EveryRankThrowsWhatTheFirstThrew) {
+  const Communicator comm = Communicator::world();
+  int calls = 0;
+  EXPECT_NO_THROW(mpi::on_all(comm, [&] { ++calls; }));
+  EXPECT_EQ(calls, 1);
+  for (int first = 0; first < comm.size(); ++first) {
+    try {
+      mpi::on_all(comm, [&] {
+        if (comm.rank() == first) throw ResultError("full disk of rank " + std::to_string(first));
+        if (comm.rank() > first) throw UsageError("another fault");
+      });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const ResultError& error) {
+      EXPECT_EQ(error.what(), "full disk of rank " + std::to_string(first));
+    }
+  }
+}
+
 TEST(MpiError, NamesTheCallThePlaceAndTheRank) {
   const Communicator comm = Communicator::world();
   int value = 0;

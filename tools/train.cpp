@@ -20,6 +20,7 @@
 #include "runtime/host/interrupt.h"
 #include "tools/job.h"
 #include "tools/options/schedule_options.h"
+#include "tools/report/plot.h"
 #include "tools/report/report.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
@@ -146,6 +147,7 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
   record.sample_name = sample_name(trainer.run());
   record.options = trainer.options();
   record.steps = progress.steps;
+  record.held_out = progress.held_out;
   record.begin = trainer.run().begin.steps;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
@@ -185,15 +187,16 @@ void save(const Job& job, const Trainer& trainer, const std::string& folder) {
   job.print(fmt::format("saved to {}\n", folder));
 }
 
-/// Collective over all ranks: prints the result, and writes the record and the page.
-void report(Job& job, const TrainRecord& record, const Trainer& trainer, const std::string& page) {
+/// Collective over all ranks: prints the result, and writes record, plot and page.
+void report(Job& job, const TrainRecord& record, const Trainer& trainer, const TrainOptions& options) {
   job.print(result_text(job, record));
   Json json = job.header("shardline.train/1", "train");
   add_keys(json, job, record);
   job.write_json(json);
-  if (page.empty()) return;
+  if (!options.plot.empty()) job.write_file(options.plot, to_svg(loss_plot(record)));
+  if (options.report.empty()) return;
   const TimelineFigure timeline = last_run(trainer.executor().trace(), trainer.engine(), job.world());
-  job.write_file(page, to_html(page_of(job, record, timeline)));
+  job.write_file(options.report, to_html(page_of(job, record, timeline)));
 }
 
 int train(Job& job, const TrainOptions& options) {
@@ -221,7 +224,7 @@ int train(Job& job, const TrainOptions& options) {
       run_traced(job, options.trace, trainer, *data.samples, {checkpoints, log, options.evaluate_every});
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
-  report(job, record, trainer, options.report);
+  report(job, record, trainer, options);
   if (!options.save.empty()) save(job, trainer, options.save);
   return !traced ? 1 : progress.interrupted ? kInterrupted : 0;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/result_error.h"
+#include "runtime/base/statistics.h"
 
 namespace shardline::tools {
 namespace {
@@ -14,17 +15,41 @@ void require_finite(Index step, const StepResult& result) {
                                 loss_number(result.grad_norm), kDiverged));
 }
 
-void print_step(const Job& job, const Trainer& trainer, Index step, const StepResult& result) {
-  job.print(fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} {}/s  {}\n", step + 1, result.loss,
-                        result.grad_norm, trainer.options().tokens() / result.time.value, sample_name(trainer.run()),
-                        to_string(result.time)));
+/// The median of the last steps.
+Seconds usual_time(const std::vector<StepResult>& done) {
+  constexpr std::size_t kLast = 20;
+  std::vector<Seconds> times;
+  for (std::size_t i = done.size() - std::min(kLast, done.size()); i < done.size(); ++i) times.push_back(done[i].time);
+  return median(std::move(times));
 }
 
-void evaluate(const Job& job, Trainer& trainer, const SampleSource& data, Index step, RunLog& log) {
+/// "2 h 5 min", for a person who waits.
+std::string rounded_time(double seconds) {
+  const auto whole = static_cast<Index>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+/// The time left is that of as many usual steps.
+void print_step(Job& job, const Trainer& trainer, Index step, const std::vector<StepResult>& done) {
+  const StepResult& result = done.back();
+  const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
+  const Index left = trainer.options().steps - step - 1;
+  std::string text =
+      fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} {}/s  {}  MFU {:.0f}%", step + 1, result.loss,
+                  result.grad_norm, trainer.options().tokens() / result.time.value, sample_name(trainer.run()),
+                  to_string(result.time), 100 * (trainer.run().flops_of_step() / result.time / peak));
+  if (left > 0) text += fmt::format("  {} left", rounded_time(static_cast<double>(left) * usual_time(done).value));
+  job.print(text + "\n");
+}
+
+HeldOutLoss evaluate(const Job& job, Trainer& trainer, const SampleSource& data, Index step, RunLog& log) {
   Index read = 0;
   const double loss = trainer.evaluate(data, evaluation_batches(trainer.options().steps), read);
   job.print(fmt::format("step {:>5}  held-out loss {:.4f}\n", step + 1, loss));
   log.add_held_out(step + 1, loss);
+  return {step + 1, loss};
 }
 
 }  // namespace
@@ -39,7 +64,7 @@ const char* sample_name(const TrainingRun& run) {
 
 Index evaluation_batches(Index steps) { return std::clamp<Index>(steps / 4, 5, 100); }
 
-Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, const RunOutputs& outputs) {
+Progress run_steps(Job& job, Trainer& trainer, const SampleSource& data, const RunOutputs& outputs) {
   Progress progress;
   const Index begin = trainer.run().begin.steps;
   const Index end = trainer.options().steps;
@@ -52,11 +77,11 @@ Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, c
     const bool warm = progress.steps.size() == warmup_of(end - begin);
     if (warm && !progress.interrupted) trainer.forget_times();
     require_finite(step, result);
-    if (step % shown_every == 0 || last || progress.interrupted) print_step(job, trainer, step, result);
+    if (step % shown_every == 0 || last || progress.interrupted) print_step(job, trainer, step, progress.steps);
     outputs.log.add(step + 1, result, trainer.options().tokens());
     const Index every = outputs.evaluate_every;
     if (every > 0 && (step + 1) % every == 0 && !progress.interrupted) {
-      evaluate(job, trainer, data, step, outputs.log);
+      progress.held_out.push_back(evaluate(job, trainer, data, step, outputs.log));
     }
     outputs.checkpoints.after(step, result, last || progress.interrupted);
   }

@@ -10,9 +10,16 @@
 
 namespace shardline::tools {
 
+/// The loss on held-out samples after a step, which counts from 1.
+struct HeldOutLoss {
+  Index step = 0;
+  double loss = 0;
+};
+
 /// The steps that a run has done, from TrainingRun::begin on.
 struct Progress {
   std::vector<StepResult> steps;
+  std::vector<HeldOutLoss> held_out;  ///< of --eval-every
   bool interrupted = false;
 };
 
@@ -41,6 +48,6 @@ Index evaluation_batches(Index steps);
 
 /// Collective over all ranks: the steps of the run. A request to stop ends the run after the current step. Throws
 /// ResultError when a loss or a gradient's norm is not finite.
-Progress run_steps(const Job& job, Trainer& trainer, const SampleSource& data, const RunOutputs& outputs);
+Progress run_steps(Job& job, Trainer& trainer, const SampleSource& data, const RunOutputs& outputs);
 
 }  // namespace shardline::tools

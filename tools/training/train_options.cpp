@@ -205,6 +205,7 @@ void add_model_options(CLI::App& command, TrainFlags& flags) {
   add_checkpoint_options(command, flags.checkpoints);
   command.add_option("--log", flags.log, "File that gets a line of JSON for each step, while the run goes on")
       ->check(not_empty());
+  command.add_option("--plot", flags.plot, "Draw the losses into this SVG file")->check(not_empty());
   add_whole_option(
       command, {.name = "--eval-every", .help = "Steps from one held-out loss to the next; default only at the end"},
       flags.evaluate_every);
@@ -298,6 +299,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   options.save = flags.save;
   options.checkpoints = checkpoint_options(flags.checkpoints, flags.save);
   options.log = flags.log;
+  options.plot = flags.plot;
   options.evaluate_every = flags.evaluate_every.value_or(0);
   options.trace = flags.trace;
   options.report = flags.report;
@@ -311,6 +313,7 @@ CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& t
   if (!flags.load.empty()) files.input_folders.push_back({"--load", "model", flags.load});
   add_trace_files(files, flags.trace);
   files.outputs.push_back({"--report", "page", flags.report});
+  files.outputs.push_back({"--plot", "plot", flags.plot});
   if (!flags.log.empty()) files.more_outputs.push_back({"--log", "log", flags.log});
   if (!flags.save.empty()) {
     for (const std::string& path : saved_files(flags.save)) files.more_outputs.push_back({"--save", "model", path});

@@ -37,6 +37,7 @@ struct TrainFlags {
   std::string load;
   CheckpointFlags checkpoints;
   std::string log;
+  std::string plot;
   std::optional<Index> evaluate_every;
   std::string trace;
   std::string report;
@@ -55,6 +56,7 @@ struct TrainOptions {
   std::string save;                ///< folder; empty for none, as the files below
   CheckpointOptions checkpoints = {};
   std::string log;
+  std::string plot;
   Index evaluate_every = 0;  ///< see RunOutputs
   std::string trace;
   std::string report;

@@ -102,29 +102,6 @@ Json strategies_json(const std::vector<PricedStrategy>& priced) {
   return strategies;
 }
 
-/// The loss by step. A long run shows only some of its steps.
-Plot loss_plot(const TrainRecord& record) {
-  constexpr std::size_t kMostPoints = 400;
-  PlotCurve losses{"loss of the step", {}, 0, 0};
-  const std::size_t stride = record.steps.size() / kMostPoints + 1;
-  for (std::size_t i = 0; i < record.steps.size(); i += stride) {
-    losses.points.emplace_back(static_cast<double>(record.begin) + static_cast<double>(i + 1), record.steps[i].loss);
-  }
-  Plot plot{"",
-            {"step", Scaling::linear, plain_number},
-            {record.bigram_loss ? "loss, nats" : "loss", Scaling::linear, plain_number},
-            {losses},
-            {}};
-  const auto last = static_cast<double>(record.begin) + static_cast<double>(record.steps.size());
-  const auto level = [&](const std::string& name, double loss) {
-    plot.guides.push_back(
-        {fmt::format("{} {:.4f}", name, loss), {static_cast<double>(record.begin), loss}, {last, loss}});
-  };
-  if (record.val_loss) level("held out, at the end", *record.val_loss);
-  if (record.bigram_loss) level("bigram table", *record.bigram_loss);
-  return plot;
-}
-
 OperationsView view_of(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
   return {rows_of(comparison.kinds),
@@ -136,6 +113,33 @@ OperationsView view_of(Job& job, const TrainRecord& record) {
 }
 
 }  // namespace
+
+Plot loss_plot(const TrainRecord& record) {
+  constexpr std::size_t kMostPoints = 400;
+  const auto begin = static_cast<double>(record.begin);
+  PlotCurve losses{"loss of the step", {}, 0, 0};
+  const std::size_t stride = record.steps.size() / kMostPoints + 1;
+  for (std::size_t i = 0; i < record.steps.size(); i += stride) {
+    losses.points.emplace_back(begin + static_cast<double>(i + 1), record.steps[i].loss);
+  }
+  Plot plot{"",
+            {"step", Scaling::linear, plain_number},
+            {record.bigram_loss ? "loss, nats" : "loss", Scaling::linear, plain_number},
+            {losses},
+            {}};
+  if (!record.held_out.empty()) {
+    PlotCurve held_out{"held-out loss", {}, 1, 1};
+    for (const auto& [step, loss] : record.held_out) held_out.points.emplace_back(static_cast<double>(step), loss);
+    plot.curves.push_back(held_out);
+  }
+  const double last = begin + static_cast<double>(record.steps.size());
+  const auto level = [&](const std::string& name, double loss) {
+    plot.guides.push_back({fmt::format("{} {:.4f}", name, loss), {begin, loss}, {last, loss}});
+  };
+  if (record.val_loss) level("held out, at the end", *record.val_loss);
+  if (record.bigram_loss) level("bigram table", *record.bigram_loss);
+  return plot;
+}
 
 std::string result_text(Job& job, const TrainRecord& record) {
   const Comparison& comparison = record.comparison;
@@ -155,6 +159,11 @@ void add_keys(Json& json, Job& job, const TrainRecord& record) {
   json["remat"] = name_of(record.options.form.remat);
   add_stage_keys(json, record.pipeline);
   json["steps"] = steps_json(record);
+  if (!record.held_out.empty()) {
+    json["evaluations"] = Json::array();
+    for (const auto& [step, loss] : record.held_out)
+      json["evaluations"].push_back({{"step", step}, {"val_loss", loss}});
+  }
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
   json["bigram_loss"] = record.bigram_loss ? Json(*record.bigram_loss) : Json();

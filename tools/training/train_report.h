@@ -9,9 +9,11 @@
 #include "tools/job.h"
 #include "tools/report/operation_row.h"
 #include "tools/report/page.h"
+#include "tools/report/plot.h"
 #include "tools/report/timeline_plot.h"
 #include "tools/trace/diagnosis.h"
 #include "tools/training/joined_steps.h"
+#include "tools/training/run_steps.h"
 #include "tools/training/stage_record.h"
 
 namespace shardline::tools {
@@ -28,7 +30,8 @@ struct TrainRecord {
   std::vector<JoinedStep> listing;   ///< the lines of the program with their times, if they are shown one by one
   std::string joined;                ///< how the stages were joined; empty without a pipeline
   std::vector<StepResult> steps;
-  Index begin = 0;  ///< steps done before them, by the run that is resumed
+  std::vector<HeldOutLoss> held_out;  ///< of --eval-every
+  Index begin = 0;                    ///< steps done before them, by the run that is resumed
   bool interrupted = false;
   Comparison comparison;  ///< `measured` is the median step
   Overlap overlap;
@@ -50,5 +53,8 @@ std::string result_text(Job& job, const TrainRecord& record);
 void add_keys(Json& json, Job& job, const TrainRecord& record);
 /// The page of --report.
 Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline);
+
+/// The loss by step, and the held-out losses. A long run shows only some of its steps.
+Plot loss_plot(const TrainRecord& record);
 
 }  // namespace shardline::tools

@@ -139,6 +139,15 @@ wait $pid || code=$?
 [[ $(cat "$folder/run/latest") != "$first_saved" ]] || complain "SIGTERM saved nothing"
 [[ $(cat "$folder/run/latest") == "step-$(curve "$folder/log" | tail -n 1 | cut -d ' ' -f 1)" ]] || complain "not the last step is saved"
 
+# Losses while the run goes on: in the log, in the record and in the plot.
+rm -rf "$folder/run" "$folder/log"
+run "${shape[@]}" --steps 5 --eval-every 2 --plot "$folder/losses.svg" --json "$folder/record.json"
+expect_code 0
+expect_lines out 2 "  held-out loss "
+[[ $(grep -c '"val_loss"' "$folder/log") == 2 ]] || complain "expected 2 held-out losses in the log"
+grep -q '"evaluations"' "$folder/record.json" || complain "the record has no evaluations"
+grep -q 'held-out loss' "$folder/losses.svg" || complain "the plot has no held-out curve"
+
 # Wrong use, in one line.
 rm -rf "$folder/run" "$folder/log"
 run "${shape[@]}" --steps 2 --save-every 2

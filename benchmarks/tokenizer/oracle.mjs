@@ -3,7 +3,7 @@
 //
 //   node oracle.mjs TOKENIZER.json DOCUMENTS IDS ROUNDS
 //
-// Prints the seconds of each round on stdout, one on a line, and what was compared on stderr.
+// Prints the number of tokens on stdout, then the seconds of each round, one on a line. Differences go to stderr.
 
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -38,12 +38,13 @@ function readIds() {
 
 const tokenizer = Tokenizer.fromFile(tokenizerFile);
 const documents = readDocuments();
+const seconds = [];
 let encodings;
 for (let round = 0; round < Number(rounds); ++round) {
   encodings = [];
   const start = process.hrtime.bigint();
   for (const document of documents) encodings.push(await tokenizer.encode(document));
-  console.log((Number(process.hrtime.bigint() - start) / 1e9).toFixed(6));
+  seconds.push(Number(process.hrtime.bigint() - start) / 1e9);
 }
 
 const ours = readIds();
@@ -60,5 +61,6 @@ for (let i = 0; i < documents.length; ++i) {
   const shown = (ids) => JSON.stringify(ids.slice(from, to).map((id) => tokenizer.idToToken(id)));
   console.error(`document ${i}, token ${at}: ours ${shown(ours[i])}, theirs ${shown(theirs)}`);
 }
-console.error(`${tokens} tokens in ${documents.length} documents, ${wrong} documents differ`);
+console.log([tokens, ...seconds].join('\n'));
+if (wrong > 0) console.error(`${wrong} of ${documents.length} documents differ`);
 process.exit(wrong === 0 ? 0 : 1);

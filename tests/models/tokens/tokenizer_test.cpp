@@ -155,5 +155,17 @@ TEST(Tokenizer, RemembersWordsWithoutMixingThemUp) {
   }
 }
 
+TEST(WordCache, TellsWordsWithZerosAtTheEndApart) {
+  // Of so many pairs, some share a place in the cache.
+  WordCache cache;
+  const Ids ids{1};
+  for (int i = 0; i < 1'000'000; ++i) {
+    const std::string word = std::to_string(i);
+    cache.keep(WordCache::key_of(word), ids);
+    ASSERT_TRUE(cache.find(WordCache::key_of(word + '\0')).empty()) << word;
+    ASSERT_EQ(cache.find(WordCache::key_of(word)).size(), 1);
+  }
+}
+
 }  // namespace
 }  // namespace shardline

@@ -89,9 +89,11 @@ TEST(Tokenizer, NormalizesToFormC) {
 TEST(Tokenizer, NormalizedAddedTokensAreFoundAfterNormalization) {
   Json file = made_tokenizer();
   file["normalizer"] = {{"type", "NFC"}};
-  file["added_tokens"] = {added_token("e\u0301", 256), added_token("\u00e9!", 257)};
+  file["added_tokens"] = {added_token("e\u0301", 256), added_token("\u00e9!", 257), added_token("u\u0308", 258)};
   file["added_tokens"][1]["normalized"] = true;
+  file["added_tokens"][2]["normalized"] = true;
   Tokenizer tokenizer = tokenizer_of(file);
+  EXPECT_EQ(tokenizer.encode("u\u0308\u00fc"), (Ids{258, 258}));
   EXPECT_EQ(tokenizer.encode("e\u0301"), (Ids{256}));        // as it is written
   EXPECT_EQ(tokenizer.encode("\u00e9!"), (Ids{257}));        // in form C
   EXPECT_EQ(tokenizer.encode("e\u0301!"), (Ids{256, '!'}));  // tokens that are not normalized come first
@@ -130,6 +132,10 @@ TEST(Tokenizer, DecodesWhatItEncoded) {
 
 TEST(Tokenizer, DecodesPartsOfCharactersAsBytes) {
   EXPECT_EQ(tokenizer_of(made_tokenizer()).decode({0xE2, 0x82}), "\xE2\x82");
+  // The vocabulary writes byte E9 as this character. Its id stays the byte's.
+  Json file = made_tokenizer();
+  file["added_tokens"] = Json::array({added_token("\u00e9", 0xE9)});
+  EXPECT_EQ(tokenizer_of(file).decode({0xE9, 0xBA, 0xBB}), "\u9EBB");
 }
 
 TEST(Tokenizer, RemembersWordsWithoutMixingThemUp) {

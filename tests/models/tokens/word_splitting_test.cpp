@@ -39,6 +39,8 @@ TEST(Splits, FollowTheirBehavior) {
   EXPECT_EQ(split("-", "a-", SplitBehavior::merged_with_next), (Words{"a", "-"}));
   EXPECT_EQ(split("-", text, SplitBehavior::contiguous), (Words{"-", "the", "-", "final", "--", "countdown"}));
   EXPECT_EQ(split("-", text, SplitBehavior::removed, true), (Words{"-", "-", "-", "-"}));
+  EXPECT_EQ(split("-", "a--b", SplitBehavior::merged_with_next, true), (Words{"a-", "-", "b"}));
+  EXPECT_EQ(split("-", "a--b", SplitBehavior::merged_with_previous, true), (Words{"a", "-", "-b"}));
   EXPECT_EQ(split("x", text), Words{text});
   EXPECT_EQ(split("x", text, SplitBehavior::removed, true), Words{});
 }

@@ -52,6 +52,7 @@ const std::vector<Part>& house() {
       {{"program/plan"}},
       {{"program/run"}, true},
       {{"models/architecture"}},
+      {{"models/tokens"}},
       {{"models/strategy"}},
       {{"models/planning"}},
       {{"models/checkpoint", "models/training", "models/generation"}, true},

@@ -56,7 +56,8 @@ struct GemmOptions {
 /// operands, or is float beside operands in BFloat16. Sums of bf16 are in f32, and a C in bf16 is rounded once, from
 /// the whole sum. Without `accumulate` the old C is not read. Any extent may be zero; k = 0 gives zeros. Pointers to
 /// empty matrices may be null. oneDNN leaves small products to OpenBLAS, which starts them faster. Throws Error if an
-/// extent or a leading dimension is negative, too small, or too large for the integers of a BLAS.
+/// extent or a leading dimension is negative, too small, or too large for the integers of a BLAS. Only one thread of a
+/// process may call it: the libraries share what they keep from one product to the next without a lock.
 template <class S, class T>
 void gemm(const GemmShape& shape, const S* a, const S* b, T* c, const GemmOptions& options = {});
 

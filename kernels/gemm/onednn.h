@@ -21,7 +21,8 @@ void set_onednn_threads(int threads);
 
 /// C = op(A) op(B), or C += op(A) op(B) if `accumulate`. S is float, or BFloat16 with a C in float or BFloat16. All
 /// extents are positive. With `kept`, B is read from there, in the form in which oneDNN reads it fastest. Throws Error
-/// if oneDNN does not make this product.
+/// if oneDNN does not make this product. Only one thread of a process may call it: the code of products is kept without
+/// a lock.
 template <class S, class T>
 void multiply_by_onednn(const GemmShape& shape, const S* a, const S* b, bool accumulate, T* c,
                         KeptOperands* kept = nullptr);

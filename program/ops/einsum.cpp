@@ -17,12 +17,12 @@ void run_elements(const EinsumCall& call, const std::optional<kernels::Window>& 
   kernels::einsum<S, R>(terms, call.result->view<R>(), call.result_subscripts, window, kept);
 }
 
-/// Operands in bf16 beside others in f32: the first are widened.
-void run_mixed(EinsumCall call, const std::optional<kernels::Window>& window, kernels::KeptOperands* kept) {
+/// Operands in bf16 beside others in f32: the first are widened. Nothing is kept of the copies, which end here.
+void run_mixed(EinsumCall call, const std::optional<kernels::Window>& window) {
   std::vector<Tensor> widened;
   for (const Tensor* operand : call.operands) widened.push_back(operand->as(DType::f32));
   for (std::size_t k = 0; k < widened.size(); ++k) call.operands[k] = &widened[k];
-  run_elements<float, float>(call, window, kept);
+  run_elements<float, float>(call, window, nullptr);
 }
 
 constexpr Kernel kEinsum{
@@ -104,7 +104,7 @@ void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& wi
   } else if (stored_in_bf16 == 0) {
     run_elements<float, float>(call, window, kept);
   } else if (stored_in_bf16 < static_cast<std::ptrdiff_t>(call.operands.size())) {
-    run_mixed(call, window, kept);
+    run_mixed(call, window);
   } else if (call.result->dtype() == DType::bf16) {
     run_elements<BFloat16, BFloat16>(call, window, kept);
   } else {

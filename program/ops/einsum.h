@@ -25,8 +25,8 @@ struct EinsumCall {
 };
 
 /// Computes the einsum, or its part in `window`. Operands have one element type: f32, f64 or bf16. The
-/// result has it too; of bf16 operands it may be f32. Whoever computes one window after the other gives `kept`,
-/// the same in each. Throws Error as kernels::einsum() does.
+/// result has it too. Into a result in f32, some or all operands may be bf16; the sums are f32. Whoever computes one
+/// window after the other gives `kept`, the same in each. Throws Error as kernels::einsum() does.
 void run_einsum(const EinsumCall& call, const std::optional<kernels::Window>& window = {},
                 kernels::KeptOperands* kept = nullptr);
 

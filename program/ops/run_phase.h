@@ -11,8 +11,8 @@ namespace shardline {
 /// Runs one phase of an operation on the blocks of a rank. `ranges` gives the position of the block
 /// along each index of the operation; kernels with positions or ids read it. Results must have
 /// their local shapes already. A result may share storage with an operand if the kernel allows it
-/// (adamw). Elements are f32 or f64, like the first result; an einsum may read bf16 operands into
-/// an f32 result, and a cast changes the type. It knows no rank. `continues`: see PhaseBlock. Throws Error if dtypes or
+/// (adamw). Elements are f32, f64 or bf16; KernelTypes says which of them a kernel takes, and which
+/// of its arrays may differ. It knows no rank. `continues`: see PhaseBlock. Throws Error if dtypes or
 /// shapes do not fit.
 void run_phase(const Program& program, const Operation& op, std::size_t phase, const std::vector<Range>& ranges,
                const std::vector<const Tensor*>& operands, const std::vector<Tensor*>& results, bool continues = false);

@@ -37,8 +37,9 @@ Strategy parse_items(const std::string& text) {
 void check_axes(const std::string& text, const Strategy& strategy, const AbstractMesh& mesh) {
   for (std::size_t i = 0; i < strategy.size(); ++i) {
     const auto& [axis, role] = strategy[i];
-    require(mesh.has(axis), "strategy \"{}\": role {} is on axis {}, which mesh {} does not have; {}=AXIS names another",
-            text, role.name(), axis, mesh.to_string(), role.name());
+    require(mesh.has(axis),
+            "strategy \"{}\": role {} is on axis {}, which mesh {} does not have; {}=AXIS names another", text,
+            role.name(), axis, mesh.to_string(), role.name());
     const auto same = [&a = axis](const auto& entry) { return entry.first == a; };
     require(std::count_if(strategy.begin(), strategy.end(), same) == 1, "strategy \"{}\": axis {} has two roles", text,
             axis);

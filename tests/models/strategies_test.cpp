@@ -45,14 +45,16 @@ TEST(Strategies, RefuseByName) {
             "unknown role \"zero9\" in a strategy; roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp");
   EXPECT_EQ(refusal("fsdp+magic", kGrid),
             "unknown role \"magic\" in a strategy; roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp");
-  EXPECT_EQ(refusal("fsdp=X,tp=Q", kGrid),
-            "strategy \"fsdp=X,tp=Q\": role tp is on axis Q, which mesh {X:2, Y:2} does not have; tp=AXIS names another");
+  EXPECT_EQ(
+      refusal("fsdp=X,tp=Q", kGrid),
+      "strategy \"fsdp=X,tp=Q\": role tp is on axis Q, which mesh {X:2, Y:2} does not have; tp=AXIS names another");
   EXPECT_EQ(refusal("fsdp=X,tp=X", kGrid), "strategy \"fsdp=X,tp=X\": axis X has two roles");
   EXPECT_EQ(refusal("dp+fsdp", kGrid), "strategy \"dp+fsdp\": axis X has two roles");
   EXPECT_EQ(refusal("fsdp", kGrid), "strategy \"fsdp\" gives axis Y of mesh {X:2, Y:2} no role");
   EXPECT_EQ(refusal("fsdp=X", kGrid), "strategy \"fsdp=X\" gives axis Y of mesh {X:2, Y:2} no role");
   EXPECT_EQ(refusal("fsdp=X,tp", kGrid), "strategy \"fsdp=X,tp\": \"tp\" is not ROLE=AXIS, as in fsdp=X,tp=Y");
-  EXPECT_EQ(refusal("fsdp+tp", kLine), "strategy \"fsdp+tp\": role fsdp is on axis X, which mesh {Z:4} does not have; fsdp=AXIS names another");
+  EXPECT_EQ(refusal("fsdp+tp", kLine),
+            "strategy \"fsdp+tp\": role fsdp is on axis X, which mesh {Z:4} does not have; fsdp=AXIS names another");
 }
 
 /// The layouts of the arrays of a small training step under a strategy.

@@ -8,7 +8,7 @@
 
 #include "benchmarks/command_line.h"
 #include "kernels/gemm/gemm.h"
-#include "models/training/data.h"
+#include "models/data/byte_data.h"
 #include "models/training/training.h"
 #include "program/run/conversion_run.h"
 #include "program/run/measure.h"

@@ -51,7 +51,7 @@ class CounterRng:
 
 
 class Samples:
-    """The training samples of models/training/data for one file: bytes are tokens, the last tenth is held out."""
+    """The training samples of models/data/byte_data for one file: bytes are tokens, the last tenth is held out."""
 
     def __init__(self, text, sequence, seed):
         self.text = numpy.frombuffer(text[:len(text) - len(text) // 10], dtype=numpy.uint8).astype(numpy.int64)

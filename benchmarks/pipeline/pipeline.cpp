@@ -13,7 +13,7 @@
 #include "benchmarks/command_line.h"
 #include "collectives/run/progress.h"
 #include "collectives/shared/arena.h"
-#include "models/training/made_data.h"
+#include "models/data/made_data.h"
 #include "models/training/pipeline_search.h"
 #include "models/training/training.h"
 #include "program/timetable/named.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "models/data/byte_data.h"
 #include "models/parity/fault.h"
 #include "models/parity/layout.h"
-#include "models/training/data.h"
 #include "models/training/training.h"
 #include "runtime/mpi/communicator.h"
 

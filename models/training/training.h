@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collectives/run/progress.h"
-#include "models/training/sample_source.h"
+#include "models/data/sample_source.h"
 #include "models/training/training_plan.h"
 #include "program/run/execute.h"
 #include "program/run/stage_ranks.h"

@@ -55,6 +55,7 @@ const std::vector<Part>& house() {
       {{"models/tokens"}},
       {{"models/strategy"}},
       {{"models/planning"}},
+      {{"models/data"}},
       {{"models/checkpoint", "models/training", "models/generation"}, true},
       {{"models/parity"}, true},
       {{"tools", "tools/bench", "tools/book", "tools/options", "tools/output", "tools/plan", "tools/product",

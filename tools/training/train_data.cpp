@@ -1,7 +1,7 @@
 #include "tools/training/train_data.h"
 
-#include "models/training/data.h"
-#include "models/training/made_data.h"
+#include "models/data/byte_data.h"
+#include "models/data/made_data.h"
 
 namespace shardline::tools {
 namespace {

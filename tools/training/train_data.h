@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "models/training/sample_source.h"
+#include "models/data/sample_source.h"
 #include "tools/training/train_options.h"
 
 namespace shardline::tools {

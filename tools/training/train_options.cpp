@@ -11,7 +11,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/step_folders.h"
 #include "models/checkpoint/training_checkpoint.h"
-#include "models/training/data.h"
+#include "models/data/byte_data.h"
 #include "program/timetable/named.h"
 #include "runtime/base/check.h"
 #include "runtime/base/lists.h"

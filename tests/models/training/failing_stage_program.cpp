@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "models/training/made_data.h"
+#include "models/data/made_data.h"
 #include "models/training/training.h"
 #include "runtime/mpi/communicator.h"
 #include "runtime/mpi/environment.h"

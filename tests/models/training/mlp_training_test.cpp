@@ -5,7 +5,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "models/training/made_data.h"
+#include "models/data/made_data.h"
 #include "tests/models/training/job.h"
 
 namespace shardline {

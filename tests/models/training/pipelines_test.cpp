@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "collectives/shared/arena.h"
-#include "models/training/data.h"
+#include "models/data/byte_data.h"
 #include "program/timetable/named.h"
 #include "runtime/base/check.h"
 #include "tests/models/training/job.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/training/data.h"
+#include "models/data/byte_data.h"
 #include "runtime/base/check.h"
 #include "tests/models/training/job.h"
 

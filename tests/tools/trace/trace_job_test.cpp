@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "models/training/data.h"
+#include "models/data/byte_data.h"
 #include "models/training/training.h"
 #include "runtime/host/interrupt.h"
 #include "tests/models/temporary_folder.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/training/sample_source.h"
+#include "models/data/sample_source.h"
 #include "runtime/base/counter_rng.h"
 
 namespace shardline {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/training/sample_source.h"
+#include "models/data/sample_source.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/shape.h"
 #include "runtime/host/files.h"

@@ -1,4 +1,4 @@
-#include "models/training/made_data.h"
+#include "models/data/made_data.h"
 
 #include <cmath>
 #include <limits>

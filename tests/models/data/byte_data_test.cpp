@@ -1,4 +1,4 @@
-#include "models/training/data.h"
+#include "models/data/byte_data.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

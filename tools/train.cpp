@@ -37,13 +37,14 @@ namespace {
 
 constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
+  mpirun -n 2 shardline train --model config.json --data 'tokens/*.bin' --seq 1024
   mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
 Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
 prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
 cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
-its program is printed line by line with the times of every line. Other models read text as bytes, and the last tenth
-of each file is held out for the loss at the end. There is no dropout.)";
+its program is printed line by line with the times of every line. Other models read text as bytes, or files of tokens
+(.bin), and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
 /// The median over the steps whose spans are kept: those after the warm-up, or all steps of a run that ended before.
 Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
@@ -102,6 +103,7 @@ void evaluate(Trainer& trainer, const TrainData& data, TrainRecord& record) {
   Index read = 0;
   record.val_loss = trainer.evaluate(*data.samples, evaluation_batches(trainer.options().steps), read);
   if (data.bigram_loss) record.bigram_loss = data.bigram_loss(read);
+  record.uniform_loss = data.uniform_loss;
   if (!std::isfinite(*record.val_loss)) {
     throw ResultError(fmt::format("held-out loss {}{}", loss_number(*record.val_loss), kDiverged));
   }
@@ -231,7 +233,7 @@ int train(Job& job, const TrainOptions& options) {
 
 int read_and_train(const TrainFlags& flags) {
   TrainOptions options = typed_options(flags);
-  Job job(flags.common, files_of(flags, options.texts));
+  Job job(flags.common, files_of(flags, options.data));
   read_options(flags, job, options);
   return train(job, options);
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
@@ -73,13 +74,9 @@ const char* kind_of(mode_t mode) {
 
 /// Throws UsageError if the file has more than `most` bytes.
 std::string read_at_most(const std::string& path, std::int64_t most) {
-  // Without O_NONBLOCK, opening a pipe waits for a writer.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
-  if (file.number < 0 && errno == ENOENT) usage_error("{}: no such file", path);
-  require(file.number >= 0, "{}: cannot be opened: {}", path, words_of(errno));
+  const Descriptor file{open_regular_file(path)};
   struct stat status {};
   require(::fstat(file.number, &status) == 0, "{}: cannot be read: {}", path, words_of(errno));
-  require(S_ISREG(status.st_mode), "{}: is {}, a regular file is needed", path, kind_of(status.st_mode));
   require(status.st_size <= most, "{}: has {} bytes; at most {} are read of such a file", path, status.st_size, most);
   std::string bytes;
   std::array<char, 1 << 16> piece{};
@@ -95,6 +92,17 @@ std::string read_at_most(const std::string& path, std::int64_t most) {
 }
 
 }  // namespace
+
+int open_regular_file(const std::string& path) {
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  if (file.number < 0 && errno == ENOENT) usage_error("{}: no such file", path);
+  require(file.number >= 0, "{}: cannot be opened: {}", path, words_of(errno));
+  struct stat status {};
+  require(::fstat(file.number, &status) == 0, "{}: cannot be read: {}", path, words_of(errno));
+  require(S_ISREG(status.st_mode), "{}: is {}, a regular file is needed", path, kind_of(status.st_mode));
+  return std::exchange(file.number, -1);
+}
 
 std::string read_file(const std::string& path) { return read_at_most(path, std::numeric_limits<std::int64_t>::max()); }
 

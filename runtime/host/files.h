@@ -12,7 +12,11 @@ namespace shardline {
 /// cannot be read, is not a regular file (a pipe, for example), or is a Git LFS pointer.
 std::string read_file(const std::string& path);
 
-/// The same for a description: a configuration, an index of weights, a machine. Also throws
+/// A descriptor that reads a regular file; the caller closes it. Throws UsageError as read_file() does if the file
+/// cannot be opened or is not a regular file.
+int open_regular_file(const std::string& path);
+
+/// As read_file(), for a description: a configuration, an index of weights, a machine. Also throws
 /// UsageError if the file has more than 64 MiB.
 std::string read_description(const std::string& path);
 

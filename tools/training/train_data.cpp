@@ -1,7 +1,11 @@
 #include "tools/training/train_data.h"
 
+#include <cmath>
+
 #include "models/data/byte_data.h"
 #include "models/data/made_data.h"
+#include "models/data/token_data.h"
+#include "runtime/base/check.h"
 
 namespace shardline::tools {
 namespace {
@@ -9,7 +13,36 @@ namespace {
 TrainData made_rows(const MlpConfig& config, std::uint64_t seed) {
   return {.samples = std::make_unique<MadeData>(config.d_model, seed),
           .description = fmt::format("rows: made by seed {}; the target is a fixed linear map of the input", seed),
-          .bigram_loss = {}};
+          .bigram_loss = {},
+          .uniform_loss = {}};
+}
+
+TrainData token_files(const Job& job, const TrainOptions& options) {
+  const TrainingRun& run = options.run;
+  const Index vocab = std::get<TransformerConfig>(run.config).vocab;
+  const int rank = job.world().rank();
+  std::unique_ptr<TokenData> tokens;
+  mpi::on_all(job.world(), [&] {
+    try {
+      tokens = std::make_unique<TokenData>(TokenDataOptions{.groups = options.data.tokens,
+                                                            .held_out = options.data.held_out,
+                                                            .sequence = run.options.batch.tokens,
+                                                            .vocab = vocab,
+                                                            .seed = job.seed()});
+    } catch (const UsageError& error) {
+      if (rank == 0) throw;
+      usage_error("rank {}: {}", rank, error.what());
+    }
+  });
+  const std::string mine = tokens->description();
+  const std::string first = job.world().broadcast(mine, 0);
+  mpi::on_all(job.world(), [&] {
+    require(mine == first, "--data: rank {} sees other files than rank 0: \"{}\" and \"{}\"", rank, mine, first);
+  });
+  return {.samples = std::move(tokens),
+          .description = mine,
+          .bigram_loss = {},
+          .uniform_loss = std::log(static_cast<double>(vocab))};
 }
 
 }  // namespace
@@ -17,14 +50,16 @@ TrainData made_rows(const MlpConfig& config, std::uint64_t seed) {
 TrainData train_data(const Job& job, const TrainOptions& options) {
   const TrainingRun& run = options.run;
   if (const auto* mlp = std::get_if<MlpConfig>(&run.config)) return made_rows(*mlp, job.seed());
+  if (!options.data.tokens.empty()) return token_files(job, options);
   auto text = std::make_unique<ByteData>(
-      options.texts, run.options.batch.tokens, job.seed(),
+      options.data.texts, run.options.batch.tokens, job.seed(),
       [&](const std::string& path) { return mpi::on_root(job.world(), 0, [&] { return read_file(path); }); });
   const ByteData& bytes = *text;
   return {.samples = std::move(text),
           .description = fmt::format("text: {} bytes to train on, {} held out", bytes.training_text().size(),
                                      bytes.held_out_text().size()),
-          .bigram_loss = [&bytes](Index windows) { return bytes.bigram_loss(windows); }};
+          .bigram_loss = [&bytes](Index windows) { return bytes.bigram_loss(windows); },
+          .uniform_loss = std::log(256.0)};
 }
 
 }  // namespace shardline::tools

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "models/data/sample_source.h"
@@ -15,9 +16,13 @@ struct TrainData {
   std::string description;  ///< "text: 1000 bytes to train on, 100 held out"
   /// Of text: the loss of the bigram table on so many windows of the held-out text, in nats.
   std::function<double(Index windows)> bigram_loss;
+  /// Of text and tokens: the loss of a model that takes every id for equally likely, in nats.
+  std::optional<double> uniform_loss;
 };
 
-/// Collective over all ranks: reads the text, or gets ready to make rows. Throws UsageError as ByteData.
+/// Collective over all ranks: reads the text, maps the token files, or gets ready to make rows. Rank 0 reads text for
+/// all; every rank maps the token files itself. Throws UsageError as ByteData and TokenData, with the rank if it is not
+/// rank 0; also if a rank sees other token files than rank 0.
 TrainData train_data(const Job& job, const TrainOptions& options);
 
 }  // namespace shardline::tools

@@ -1,17 +1,14 @@
 #include "tools/training/train_options.h"
 
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "models/architecture/accounting.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/step_folders.h"
 #include "models/checkpoint/training_checkpoint.h"
-#include "models/data/byte_data.h"
 #include "program/timetable/named.h"
 #include "runtime/base/check.h"
 #include "runtime/base/lists.h"
@@ -43,24 +40,6 @@ BatchShape text_batch(const TrainFlags& flags) {
 void check_micro_batches(const TrainingOptions& options, bool mlp) {
   require(options.batch.sequences % options.form.micro_batches == 0, "--micro-batches {} does not divide {}{}",
           options.form.micro_batches, mlp ? "the rows of --size B=" : "--batch ", options.batch.sequences);
-}
-
-/// The project's own sources and documentation, found by rank 0.
-std::vector<std::string> own_texts() {
-  const std::string found = mpi::on_root(mpi::Communicator::world(), 0, [] {
-    const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
-    if (text.skipped > 0) {
-      note(
-          fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
-                      "read, names with a newline",
-                      text.skipped, SHARDLINE_SOURCE_DIR));
-    }
-    return fmt::format("{}", fmt::join(text.files, "\n"));
-  });
-  std::vector<std::string> files;
-  std::stringstream lines(found);
-  for (std::string line; std::getline(lines, line);) files.push_back(line);
-  return files;
 }
 
 /// Collective over `world`; rank 0 looks. A run whose own folder holds no checkpoint yet begins.
@@ -121,24 +100,10 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
     read = named_model(flags.model, job);
   }
   for (const std::string& remark : read.remarks) job.note(remark);
-  require(read.config.vocab >= 256, "{}: vocab_size {}: text is read as bytes, so at least 256",
-          flags.load.empty() ? flags.model : flags.load, read.config.vocab);
+  require(options.data.texts.empty() || read.config.vocab >= 256,
+          "{}: vocab_size {}: text is read as bytes, so at least 256", flags.load.empty() ? flags.model : flags.load,
+          read.config.vocab);
   options.run.config = read.config;
-}
-
-/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
-/// needs two more.
-Bytes text_memory(const mpi::Communicator& world, const std::vector<std::string>& files) {
-  const std::string bytes = mpi::on_root(world, 0, [&] {
-    std::uintmax_t sum = 0;
-    for (const std::string& file : files) {
-      std::error_code failure;
-      const std::uintmax_t size = std::filesystem::file_size(file, failure);
-      if (!failure) sum += size;
-    }
-    return std::to_string(3 * sum);
-  });
-  return Bytes(std::stod(bytes));
 }
 
 /// Collective over all ranks: refuses a model if the ranks together cannot hold its weights and moments. This comes
@@ -196,8 +161,7 @@ void add_model_options(CLI::App& command, TrainFlags& flags) {
   CLI::Option* model = command.add_option("--model", flags.model, "tiny, mlp, or a Hugging Face config.json");
   model->capture_default_str()->check(not_empty());
   model->each([&flags](const std::string&) { flags.model_given = true; });
-  command.add_option("--data", flags.data, "Text files; default this project's sources and documentation")
-      ->check(not_empty());
+  add_data_options(command, flags.data);
   add_mlp_options(command, flags);
   command.add_option("--save", flags.save, "Folder for the trained model")->check(not_empty());
   CLI::Option* load = command.add_option("--load", flags.load, "Folder of a model to start from, instead of --model");
@@ -288,7 +252,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   } else {
     options.run.options.batch = text_batch(flags);
     give_rates(flags.optimizer, 3e-3, options.run.options);
-    options.texts = flags.data.empty() ? own_texts() : flags.data;
+    options.data = data_options(flags.data);
   }
   check_micro_batches(options.run.options, mlp);
   options.chooses = flags.strategy == kAuto;
@@ -306,10 +270,10 @@ TrainOptions typed_options(const TrainFlags& flags) {
   return options;
 }
 
-CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& texts) {
+CommandFiles files_of(const TrainFlags& flags, const DataOptions& data) {
   CommandFiles files = files_of(flags.common);
   if (flags.model != kTiny && !trains_mlp(flags)) files.inputs.push_back({"--model", "model", flags.model});
-  for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
+  add_data_files(files, data);
   if (!flags.load.empty()) files.input_folders.push_back({"--load", "model", flags.load});
   add_trace_files(files, flags.trace);
   files.outputs.push_back({"--report", "page", flags.report});
@@ -333,7 +297,7 @@ void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options
   options.run.options.prices = job.prices();
   options.run.options.dtype = job.dtype();
   options.run.options.seed = job.seed();
-  options.text_memory = text_memory(job.world(), options.texts);
+  options.text_memory = text_memory(job.world(), options.data);
 }
 
 }  // namespace shardline::tools

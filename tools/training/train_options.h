@@ -7,6 +7,7 @@
 #include "models/training/pipeline_search.h"
 #include "models/training/training.h"
 #include "tools/job.h"
+#include "tools/training/data_options.h"
 #include "tools/training/optimizer_options.h"
 #include "tools/training/run_checkpoints.h"
 
@@ -18,7 +19,7 @@ struct TrainFlags {
   std::string strategy;
   std::string model = "tiny";
   bool model_given = false;
-  std::vector<std::string> data;
+  DataFlags data;
   std::optional<Index> steps;
   std::optional<Index> batch;
   std::optional<Index> micro_batches;
@@ -45,15 +46,15 @@ struct TrainFlags {
 
 /// A run of `train`: its flags and files, read and checked.
 struct TrainOptions {
-  TrainingRun run;                 ///< without a strategy if prices choose it
-  bool chooses = false;            ///< prices choose the strategy
-  bool shows_schedule = false;     ///< of the stages, before the first step
-  PipelineSearch pipeline = {};    ///< what of the stages the prices choose
-  bool chooses_remat = false;      ///< and what the backward pass computes again
-  bool fits_memory = true;         ///< the choice must fit the machine
-  std::vector<std::string> texts;  ///< none for a model that reads no text
-  Bytes text_memory;               ///< memory of the text on a rank, beside its arrays
-  std::string save;                ///< folder; empty for none, as the files below
+  TrainingRun run;               ///< without a strategy if prices choose it
+  bool chooses = false;          ///< prices choose the strategy
+  bool shows_schedule = false;   ///< of the stages, before the first step
+  PipelineSearch pipeline = {};  ///< what of the stages the prices choose
+  bool chooses_remat = false;    ///< and what the backward pass computes again
+  bool fits_memory = true;       ///< the choice must fit the machine
+  DataOptions data = {};
+  Bytes text_memory;  ///< memory of the text on a rank, beside its arrays
+  std::string save;   ///< folder; empty for none, as the files below
   CheckpointOptions checkpoints = {};
   std::string log;
   std::string plot;
@@ -70,7 +71,7 @@ void add_train_options(CLI::App& command, TrainFlags& flags);
 TrainOptions typed_options(const TrainFlags& flags);
 
 /// All files of the command.
-CommandFiles files_of(const TrainFlags& flags, const std::vector<std::string>& texts);
+CommandFiles files_of(const TrainFlags& flags, const DataOptions& data);
 
 /// Collective over all ranks: adds the strategy, the model and the prices. They need files and the ranks of `job`.
 /// Throws UsageError if these ranks cannot train the run.

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tools/output/text.h"
 #include "tools/output/words.h"
@@ -34,10 +33,12 @@ std::string memory_text(const TrainRecord& record) {
 /// Empty if the run was interrupted.
 std::string loss_text(const TrainRecord& record) {
   if (!record.val_loss) return "";
-  if (!record.bigram_loss)
+  if (!record.uniform_loss)
     return fmt::format("held-out loss {:.4f}, {:.4f} in the first step", *record.val_loss, record.steps.front().loss);
+  if (!record.bigram_loss)
+    return fmt::format("held-out loss {:.4f} nats; uniform tokens {:.4f}", *record.val_loss, *record.uniform_loss);
   return fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}",
-                     *record.val_loss, *record.bigram_loss, std::log(256.0));
+                     *record.val_loss, *record.bigram_loss, *record.uniform_loss);
 }
 
 std::string pass_heading(const Region& region, bool of_several) {
@@ -124,7 +125,7 @@ Plot loss_plot(const TrainRecord& record) {
   }
   Plot plot{"",
             {"step", Scaling::linear, plain_number},
-            {record.bigram_loss ? "loss, nats" : "loss", Scaling::linear, plain_number},
+            {record.uniform_loss ? "loss, nats" : "loss", Scaling::linear, plain_number},
             {losses},
             {}};
   if (!record.held_out.empty()) {

@@ -38,7 +38,9 @@ struct TrainRecord {
   bool needs_the_cores = false;       ///< collectives cannot run beside computation
   std::optional<double> val_loss;     ///< none if the run was interrupted
   std::optional<double> bigram_loss;  ///< of text, beside val_loss
-  std::string weights_hash;           ///< after the last step
+  /// Of text and tokens: the loss of a model that takes every id for equally likely.
+  std::optional<double> uniform_loss;
+  std::string weights_hash;  ///< after the last step
   Flops flops_per_step;
   double mfu = 0;
   Bytes predicted_memory;

@@ -1,0 +1,125 @@
+#include "models/data/token_data.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/permutation.h"
+
+namespace shardline {
+namespace {
+
+constexpr Index kHeldOutFraction = 10;  // one window in this many
+
+std::vector<Index> weights_of(const std::vector<TokenGroup>& groups) {
+  require(!groups.empty(), "no data file given");
+  std::vector<Index> weights;
+  for (const TokenGroup& group : groups) weights.push_back(group.weight);
+  return weights;
+}
+
+}  // namespace
+
+TokenData::TokenData(const TokenDataOptions& options)
+    : sequence_(options.sequence),
+      vocab_(options.vocab),
+      seed_(options.seed),
+      mixture_(weights_of(options.groups)),
+      held_out_(options.sequence) {
+  require(sequence_ >= 1, "sequences of {} tokens: they must have at least 1", sequence_);
+  for (const TokenGroup& group : options.groups) add_group(group, options.held_out.empty());
+  for (const std::string& path : options.held_out) {
+    const std::shared_ptr<const TokenFile> file = open(path);
+    held_out_.add(file, {0, TokenWindows::in_file(*file, sequence_)});
+  }
+  const bool from_groups = options.held_out.empty();
+  require(held_out_.size() > 0, "{}: no sequence is held out; that takes {} tokens in one file, for sequences of {}{}",
+          from_groups ? options.groups.front().files.front() : options.held_out.front(),
+          (from_groups ? kHeldOutFraction : 1) * sequence_ + 1, sequence_,
+          from_groups ? " of which the last tenth is held out" : "");
+}
+
+std::shared_ptr<const TokenFile> TokenData::open(const std::string& path) {
+  const auto file = std::make_shared<const TokenFile>(path);
+  const Index end = file->tokens();
+  for (Index i = 0; i < std::min(end, sequence_ + 1); ++i) checked(*file, i);
+  for (Index i = std::max<Index>(0, end - sequence_ - 1); i < end; ++i) checked(*file, i);
+  files_.push_back(file);
+  return file;
+}
+
+void TokenData::add_group(const TokenGroup& group, bool holds_out) {
+  TokenWindows windows(sequence_);
+  for (const std::string& path : group.files) {
+    const std::shared_ptr<const TokenFile> file = open(path);
+    const Index all = TokenWindows::in_file(*file, sequence_);
+    const Index training = all - (holds_out ? all / kHeldOutFraction : 0);
+    windows.add(file, {0, training});
+    held_out_.add(file, {training, all});
+  }
+  require(windows.size() > 0, "{}{}: no sequence to train on; one of {} tokens needs {} tokens of one file",
+          group.files.front(), group.files.size() > 1 ? fmt::format(" and {} more", group.files.size() - 1) : "",
+          sequence_, sequence_ + 1);
+  groups_.push_back(std::move(windows));
+}
+
+Index TokenData::training_windows() const {
+  Index sum = 0;
+  for (const TokenWindows& group : groups_) sum += group.size();
+  return sum;
+}
+
+std::int32_t TokenData::checked(const TokenFile& file, Index i) const {
+  const std::uint32_t token = file.token(i);
+  require(static_cast<Index>(token) < vocab_,
+          "{}: the token at position {} is {}, but the model has a vocabulary of {}", file.path(), i, token, vocab_);
+  return static_cast<std::int32_t>(token);
+}
+
+TokenWindows::Place TokenData::training_window(Index i) const {
+  const Mixture::Place place = mixture_.at(i);
+  const TokenWindows& group = groups_[place.source];
+  const Index epoch = place.sample / group.size();
+  const Permutation order(group.size(), seed_, fmt::format("epoch {} of token files {}", epoch, place.source));
+  return group.at(order.at(place.sample % group.size()));
+}
+
+TokenWindows::Place TokenData::held_out_window(Index i) const {
+  return held_out_.at(Permutation(held_out(), 0, "held-out tokens").at(i % held_out()));
+}
+
+Tensor TokenData::block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const {
+  SHARDLINE_CHECK(input < 2 && dtype == DType::i32, "token files have ids and labels of i32, no input {} of {}", input,
+                  name_of(dtype));
+  Tensor block(dtype, {samples.size(), columns.size()});
+  auto next = block.view<std::int32_t>().begin();
+  for (Index i = samples.begin; i < samples.end; ++i) {
+    const auto [file, first] = series == Series::training ? training_window(i) : held_out_window(i);
+    const Index shift = first + static_cast<Index>(input);  // a label is the next token
+    for (Index column = columns.begin; column < columns.end; ++column) *next++ = checked(*file, shift + column);
+  }
+  return block;
+}
+
+std::string TokenData::description() const {
+  constexpr std::size_t kMostNames = 4;
+  std::string all;  // what the order depends on
+  for (const TokenWindows& group : groups_) all += fmt::format("{} ", group.size());
+  std::vector<std::string> names;
+  for (const auto& file : files_) {
+    names.push_back(std::filesystem::path(file->path()).filename().string());
+    all += fmt::format("{} {}\n", names.back(), file->tokens());
+  }
+  const std::string shown = names.size() <= kMostNames
+                                ? fmt::format("{}", fmt::join(names, ", "))
+                                : fmt::format("{} ... {} ({} files)", names.front(), names.back(), names.size());
+  return fmt::format("tokens: {} to train on, {} held out; {}, hash {:016x}{}", training_windows() * sequence_,
+                     held_out() * sequence_, shown, hash_of(all),
+                     groups_.size() > 1 ? fmt::format("; weights {}", fmt::join(mixture_.weights(), ":")) : "");
+}
+
+}  // namespace shardline

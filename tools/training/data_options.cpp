@@ -1,0 +1,150 @@
+#include "tools/training/data_options.h"
+
+#include <fmt/ranges.h>
+#include <glob.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "models/data/byte_data.h"
+#include "runtime/base/check.h"
+#include "tools/output/output.h"
+
+namespace shardline::tools {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> found;
+  std::stringstream lines(text);
+  for (std::string line; std::getline(lines, line);) found.push_back(line);
+  return found;
+}
+
+/// The project's own sources and documentation, found by rank 0.
+std::vector<std::string> own_texts() {
+  return lines_of(mpi::on_root(mpi::Communicator::world(), 0, [] {
+    const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
+    if (text.skipped > 0) {
+      note(
+          fmt::format("{} files or folders under {} are skipped: links to folders or in circles, what cannot be "
+                      "read, names with a newline",
+                      text.skipped, SHARDLINE_SOURCE_DIR));
+    }
+    return fmt::format("{}", fmt::join(text.files, "\n"));
+  }));
+}
+
+/// The files that match a pattern of the shell, in alphabetical order. Throws UsageError if there are none.
+std::vector<std::string> matches(const std::string& option, const std::string& pattern) {
+  glob_t found{};
+  const int code = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  std::vector<std::string> files;
+  if (code == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  require(!files.empty(), "{} {}: no file matches", option, pattern);
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    require(file.find('\n') == std::string::npos, "{} {}: matches a name with a newline", option, pattern);
+  }
+  return files;
+}
+
+/// Collective over all ranks; rank 0 looks. The files of one item: itself, unless it is a pattern and no file has that
+/// name.
+std::vector<std::string> files_of_item(const std::string& option, const std::string& item) {
+  if (item.find_first_of("*?[") == std::string::npos) return {item};
+  return lines_of(mpi::on_root(mpi::Communicator::world(), 0, [&] {
+    std::error_code error;
+    if (std::filesystem::exists(item, error)) return item;
+    return fmt::format("{}", fmt::join(matches(option, item), "\n"));
+  }));
+}
+
+std::vector<std::string> joined(const std::vector<std::vector<std::string>>& items) {
+  std::vector<std::string> files;
+  for (const auto& item : items) files.insert(files.end(), item.begin(), item.end());
+  return files;
+}
+
+bool is_token_file(const std::string& path) { return std::filesystem::path(path).extension() == ".bin"; }
+
+/// The groups of token files: each item of --data with its weight, or all as one.
+std::vector<TokenGroup> groups_of(const DataFlags& flags, const std::vector<std::vector<std::string>>& items) {
+  if (flags.weights.empty()) return {{joined(items)}};
+  const std::vector<Index> weights = whole_weights(flags.weights, "--data-weights");
+  require(weights.size() == items.size(),
+          "--data-weights {}: {} weights for {} items of --data; a quoted pattern, as in 'a*.bin', is one item",
+          flags.weights, weights.size(), items.size());
+  std::vector<TokenGroup> groups;
+  for (std::size_t i = 0; i < items.size(); ++i) groups.push_back({items[i], weights[i]});
+  return groups;
+}
+
+}  // namespace
+
+void add_data_options(CLI::App& command, DataFlags& flags) {
+  command
+      .add_option("--data", flags.files,
+                  "Text files, read as bytes, or token files of nanoGPT or llm.c (.bin); a quoted pattern, as in "
+                  "'a*.bin', names all files that match. Default this project's sources and documentation")
+      ->check(not_empty());
+  command
+      .add_option("--data-weights", flags.weights,
+                  "Shares of the items of --data in the samples, as in 0.7,0.3; token files only. Default: all files "
+                  "are one")
+      ->check(not_empty());
+  command
+      .add_option("--val-data", flags.held_out,
+                  "Token files to take the held-out loss of. Default: the last tenth of each file of --data")
+      ->check(not_empty());
+}
+
+DataOptions data_options(const DataFlags& flags) {
+  DataOptions options;
+  std::vector<std::vector<std::string>> items;
+  for (const std::string& item : flags.files) items.push_back(files_of_item("--data", item));
+  const std::vector<std::string> files = joined(items);
+  const auto token_file = std::find_if(files.begin(), files.end(), is_token_file);
+  const auto text = std::find_if_not(files.begin(), files.end(), is_token_file);
+  if (token_file == files.end()) {
+    require(flags.weights.empty(), "--data-weights {}: only token files (.bin) have weights", flags.weights);
+    require(flags.held_out.empty(), "--val-data {}: only beside token files (.bin) in --data", flags.held_out.front());
+    options.texts = files.empty() ? own_texts() : files;
+    return options;
+  }
+  require(text == files.end(), "--data {} {}: text and token files (.bin) cannot be mixed in one run", *text,
+          *token_file);
+  options.tokens = groups_of(flags, items);
+  for (const std::string& item : flags.held_out) {
+    for (const std::string& file : files_of_item("--val-data", item)) {
+      require(is_token_file(file), "--val-data {}: must be a token file (.bin), as --data is", file);
+      options.held_out.push_back(file);
+    }
+  }
+  return options;
+}
+
+void add_data_files(CommandFiles& files, const DataOptions& options) {
+  for (const std::string& text : options.texts) files.inputs.push_back({"--data", "text", text});
+  for (const TokenGroup& group : options.tokens) {
+    for (const std::string& path : group.files) files.inputs.push_back({"--data", "tokens", path});
+  }
+  for (const std::string& path : options.held_out) files.inputs.push_back({"--val-data", "tokens", path});
+}
+
+Bytes text_memory(const mpi::Communicator& world, const DataOptions& options) {
+  const std::string bytes = mpi::on_root(world, 0, [&] {
+    std::uintmax_t sum = 0;
+    for (const std::string& file : options.texts) {
+      std::error_code failure;
+      const std::uintmax_t size = std::filesystem::file_size(file, failure);
+      if (!failure) sum += size;
+    }
+    return std::to_string(3 * sum);
+  });
+  return Bytes(std::stod(bytes));
+}
+
+}  // namespace shardline::tools

@@ -16,13 +16,13 @@
 namespace shardline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "shardline.checkpoint/1";
 constexpr const char* kMoments = "/optimizer.safetensors";
 
-Json digests_json(const std::vector<FileArray>& arrays, const std::vector<std::uint64_t>& digests) {
-  Json json = Json::object();
+OrderedJson digests_json(const std::vector<FileArray>& arrays, const std::vector<std::uint64_t>& digests) {
+  OrderedJson json = OrderedJson::object();
   for (std::size_t i = 0; i < arrays.size(); ++i) json[arrays[i].name] = fmt::format("{:016x}", digests[i]);
   return json;
 }
@@ -85,10 +85,10 @@ class ManifestReader {
 void write_step(const State& state, const std::string& partial, const TrainingCheckpoint& what, const Model& model,
                 const mpi::Communicator& comm) {
   const std::vector<FileArray> moments = moments_of(model);
-  Json manifest{{"format", kFormat},
-                {"steps", what.position.steps},
-                {"samples", what.position.samples},
-                {"settings", what.settings}};
+  OrderedJson manifest{{"format", kFormat},
+                       {"steps", what.position.steps},
+                       {"samples", what.position.samples},
+                       {"settings", what.settings}};
   manifest["digests"] =
       digests_json(parameters_of(model), save_checkpoint(state, partial, what.config, model, what.notes, comm));
   manifest["digests"].update(digests_json(moments, write_arrays(state, moments, partial + kMoments, {}, comm)));

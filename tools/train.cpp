@@ -221,7 +221,8 @@ int train(Job& job, const TrainOptions& options) {
   }
   reset_tensor_peak();
   RunCheckpoints checkpoints(job, trainer, options.checkpoints, settings);
-  RunLog log(job.world(), options.log, trainer.run().begin.steps);
+  const bool goes_on = !options.checkpoints.resume.empty();
+  RunLog log(job.world(), options.log, goes_on ? std::optional(trainer.run().begin.steps) : std::nullopt);
   const auto [progress, traced] =
       run_traced(job, options.trace, trainer, *data.samples, {checkpoints, log, options.evaluate_every});
   TrainRecord record = conclude(job, trainer, data, progress);

@@ -40,9 +40,9 @@ void cut_after(const std::string& path, Index last) {
   file.commit();
 }
 
-int open_log(const std::string& path, Index begin) {
+int open_log(const std::string& path, std::optional<Index> begin) {
   std::error_code failure;
-  if (begin > 0 && std::filesystem::exists(path, failure)) cut_after(path, begin);
+  if (begin && std::filesystem::exists(path, failure)) cut_after(path, *begin);
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   require(descriptor >= 0, "--log {}: cannot be opened: {}", path, std::strerror(errno));
   return descriptor;
@@ -50,7 +50,7 @@ int open_log(const std::string& path, Index begin) {
 
 }  // namespace
 
-RunLog::RunLog(const mpi::Communicator& world, std::string path, Index begin) : path_(std::move(path)) {
+RunLog::RunLog(const mpi::Communicator& world, std::string path, std::optional<Index> begin) : path_(std::move(path)) {
   if (path_.empty()) return;
   mpi::on_root(world, 0, [&] {
     descriptor_ = open_log(path_, begin);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "models/training/training.h"
@@ -12,9 +13,9 @@ namespace shardline::tools {
 class RunLog {
  public:
   /// Collective over `world`. An empty path: no log. Lines of an older file stay and new ones follow. If the run
-  /// goes on after `begin` steps of another (0: it does not), lines of later steps go first, and a line that was cut
-  /// off. Throws UsageError if the file is no such log or cannot be written.
-  RunLog(const mpi::Communicator& world, std::string path, Index begin);
+  /// goes on after `begin` steps of an earlier one, lines of later steps go first, and a line that was cut off: with 0,
+  /// all lines of a run that saved nothing. Throws UsageError if the file is no such log or cannot be written.
+  RunLog(const mpi::Communicator& world, std::string path, std::optional<Index> begin);
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
   ~RunLog();

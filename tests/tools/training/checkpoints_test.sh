@@ -76,6 +76,13 @@ killed_runs() {
   ended "$relative"
 }
 
+# A run that was killed before its first checkpoint begins again, and its lines go.
+rm -rf "$folder/run"
+printf '{"step":1,"loss":9.5}\n{"step":2,"lo' >"$folder/log"
+run "${shape[@]}" --steps 3
+expect_code 0
+[[ $(curve "$folder/log" | cut -d ' ' -f 1 | tr '\n' ' ') == "1 2 3 " ]] || complain "the log has other steps: $(<"$folder/log")"
+
 RANDOM=17
 read -ra first <<<"${layouts[0]}"
 undisturbed "${first[@]}" >"$folder/undisturbed"

@@ -52,6 +52,7 @@ void refuse_options_of_text(const TrainFlags& flags) {
   refuse(flags.sequence.has_value(), "--seq", "has no sequences; its rows are B of --size");
   refuse(flags.optimizer.decays_all, "--decay-all", "has no parameters but matrices, and these decay without it");
   refuse(!flags.save.empty(), "--save", "is not saved; use --json for the losses");
+  refuse(!flags.checkpoints.resume.empty(), "--resume", "is not saved, so no run goes on");
 }
 
 /// AdamW moves every weight by about the rate, and D or F such moves add up in an element of a product. Plain descent

@@ -153,6 +153,7 @@ refused "--data: --model mlp makes its own rows" "${mlp[@]}" --data README.md
 refused "--batch: --model mlp has its rows in --size, as in B=512" "${mlp[@]}" --batch 8
 refused "--seq: --model mlp has no sequences" "${mlp[@]}" --seq 8
 refused "--save: --model mlp is not saved" "${mlp[@]}" --save "$folder/model"
+refused "--resume: --model mlp is not saved" "${mlp[@]}" --resume "$folder/model"
 refused "--model excludes --load" "${mlp[@]}" --load "$folder/model"
 refused "--size B=8: only --model mlp has it; give --batch and --seq" train --size B=8
 refused "--activation gelu: only --model mlp has it" train --activation gelu

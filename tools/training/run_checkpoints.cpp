@@ -54,8 +54,8 @@ void require_same_run(const CheckpointOptions& options, const TrainingRun& run, 
             "--load",
             options.resume, name, then == options.resumed.end() ? "" : then->second, value);
   }
-  require(run.begin.steps < run.options.steps,
-          "--resume {}: the run there has done {} steps, and --steps {} asks for no more", options.resume,
+  require(run.begin.steps <= run.options.steps,
+          "--resume {}: the run there has done {} steps, and --steps {} asks for fewer", options.resume,
           run.begin.steps, run.options.steps);
 }
 

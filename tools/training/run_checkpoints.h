@@ -33,7 +33,7 @@ CheckpointOptions checkpoint_options(const CheckpointFlags& flags, const std::st
 /// What of a run must be the same when it goes on.
 RunSettings settings_of(const TrainingOptions& options, const std::string& data);
 
-/// Throws UsageError if the run is not the one whose checkpoint is resumed, or has no step left.
+/// Throws UsageError if the run is not the one whose checkpoint is resumed, or has done more steps.
 void require_same_run(const CheckpointOptions& options, const TrainingRun& run, const RunSettings& settings);
 
 /// Saves the checkpoints of a run.

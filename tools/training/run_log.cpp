@@ -67,10 +67,16 @@ void RunLog::add(Index step, const StepResult& result, double tokens) {
             {"loss", result.loss},
             {"grad_norm", result.grad_norm},
             {"step_s", result.time.value},
-            {"tokens_per_s", tokens / result.time.value}});
+            {"data_s", result.data.value},
+            {"tokens_per_s", tokens / (result.time + result.data).value},
+            {"memory_bytes", result.memory.value}});
 }
 
 void RunLog::add_held_out(Index step, double loss) { add_line({{"step", step}, {"val_loss", loss}}); }
+
+void RunLog::add_slower(Index step, Index since, const std::string& text) {
+  add_line({{"step", step}, {"slower_since", since}, {"text", text}});
+}
 
 void RunLog::add_line(const Json& line) {
   if (descriptor_ < 0) return;

@@ -62,13 +62,14 @@ std::string named_rank(std::size_t rank, const RankSlowdown& of, const char* wha
 
 std::string slowdown_text(Index step, const std::vector<RankSlowdown>& ranks) {
   const Seconds grown = ranks.front().now.all - ranks.front().before.all;
+  constexpr double kPart = 1.0 / 3;
   constexpr std::size_t kMostNamed = 4;
   std::vector<std::string> named;
   std::size_t slow = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankSlowdown& of = ranks[rank];
-    const bool works = of.now.work - of.before.work >= 0.5 * grown;
-    const bool reads = of.now.data - of.before.data >= 0.5 * grown;
+    const bool works = of.now.work - of.before.work >= kPart * grown;
+    const bool reads = of.now.data - of.before.data >= kPart * grown;
     slow += works || reads ? 1 : 0;
     if (named.size() == kMostNamed) continue;
     if (works) named.push_back(named_rank(rank, of, "works", of.before.work, of.now.work));

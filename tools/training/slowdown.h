@@ -57,8 +57,8 @@ struct RankSlowdown {
 std::vector<RankSlowdown> slowdown_of_ranks(const Job& job, const Slowdown& own);
 
 /// A sentence: since when steps are slower, and on which ranks the time goes. A rank is named if its own work, or its
-/// reading of samples, grew by at least half as much as the whole step. `step` is the number of the first slow step,
-/// from
+/// reading of samples, grew by at least a third of what the step grew: delays that come now here, now there, show in
+/// part as waiting. `step` is the number of the first slow step, from
 /// 1. `ranks` are all ranks in their order; there is at least one.
 std::string slowdown_text(Index step, const std::vector<RankSlowdown>& ranks);
 

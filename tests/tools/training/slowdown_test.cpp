@@ -78,7 +78,7 @@ TEST(Slowdown, TextNamesTheRankThatReadsLonger) {
 
 TEST(Slowdown, TextOfAllRanksAndOfNone) {
   const RankSlowdown works = rank("a", step(0.1, 0.08), step(0.2, 0.16));
-  const RankSlowdown waits = rank("a", step(0.1, 0.08), step(0.2, 0.1));
+  const RankSlowdown waits = rank("a", step(0.1, 0.08), step(0.2, 0.11));
   EXPECT_EQ(
       slowdown_text(7, {works, works}),
       "steps are slower since step 7: 200 ms, 100 ms before; all ranks are slower: rank 0 (a) works 160 ms, 80.0 ms "

@@ -75,10 +75,10 @@ std::string slowdown_text(Index step, const std::vector<RankSlowdown>& ranks) {
     if (works) named.push_back(named_rank(rank, of, "works", of.before.work, of.now.work));
     if (reads) named.push_back(named_rank(rank, of, "reads samples for", of.before.data, of.now.data));
   }
-  const std::string where = slow == 0 ? "no rank works longer, so the time goes to communication"
-                            : slow == ranks.size() && ranks.size() > 1
-                                ? fmt::format("all ranks are slower: {}", named.front())
-                                : listed(named);
+  const std::string where =
+      slow == 0 ? "no rank works longer: the time goes to communication, or to other work on the cores"
+      : slow == ranks.size() && ranks.size() > 1 ? fmt::format("all ranks are slower: {}", named.front())
+                                                 : listed(named);
   return fmt::format("steps are slower since step {}: {}, {} before; {}{}", step, to_string(ranks.front().now.all),
                      to_string(ranks.front().before.all), where,
                      slow > 0 && slow < ranks.size() ? "; the others wait" : "");

@@ -86,8 +86,8 @@ TEST(Slowdown, TextOfAllRanksAndOfNone) {
   EXPECT_EQ(slowdown_text(7, {works}),
             "steps are slower since step 7: 200 ms, 100 ms before; rank 0 (a) works 160 ms, 80.0 ms before");
   EXPECT_EQ(slowdown_text(7, {waits, waits}),
-            "steps are slower since step 7: 200 ms, 100 ms before; no rank works longer, so the time goes to "
-            "communication");
+            "steps are slower since step 7: 200 ms, 100 ms before; no rank works longer: the time goes to "
+            "communication, or to other work on the cores");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ std::string cut(AddedTokens& tokens, const std::string& text) {
   std::string result;
   tokens.split(
       text, [&](std::string_view part) { result += part; },
-      [&](std::int32_t id) { result += "[" + std::to_string(id) + "]"; });
+      [&](std::int32_t id, std::size_t) { result += "[" + std::to_string(id) + "]"; });
   return result;
 }
 

@@ -39,7 +39,7 @@ struct Tally {
   Index documents = 0;
   Index bytes = 0;
   Index tokens = 0;
-  Seconds time;
+  Seconds time = Seconds(0);
 
   double bytes_per_token() const { return static_cast<double>(bytes) / static_cast<double>(tokens); }
   BytesPerSecond rate() const { return Bytes(static_cast<double>(bytes)) / time; }
@@ -100,7 +100,6 @@ int tokenize(const TokenizeOptions& options) {
   const std::size_t width = token_width(encoder.vocabulary_size());
   const auto series = open_series(
       job.world(), {.files = texts, .json_lines = true, .end_token = end_token_of(options, encoder)}, encoder);
-  job.introduce();
   if (!encoder.tokenizer()->can_cut()) {
     job.note(fmt::format("{}: words depend on what is before them, so each document is encoded whole by one rank",
                          options.tokenizer));
@@ -108,9 +107,9 @@ int tokenize(const TokenizeOptions& options) {
   job.other_work().begin();
   const Tally tally = write_tokens(job, *series, options.out, width);
   job.other_work().end();
-  job.print(fmt::format("{} documents, {} bytes, {} tokens of {} bytes: {:.3f} bytes per token\n{} in {}, {}\n",
-                        tally.documents, tally.bytes, tally.tokens, width, tally.bytes_per_token(), options.out,
-                        to_string(tally.time), to_string(tally.rate())));
+  job.print(fmt::format("{} document{}, {} bytes, {} tokens of {} bytes: {:.3f} bytes per token\n{} in {}, {}\n",
+                        tally.documents, tally.documents == 1 ? "" : "s", tally.bytes, tally.tokens, width,
+                        tally.bytes_per_token(), options.out, to_string(tally.time), to_string(tally.rate())));
   job.write_json(record_of(job, tally, encoder, width));
   return 0;
 }

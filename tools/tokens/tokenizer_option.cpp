@@ -38,9 +38,8 @@ TextRanks text_ranks(const mpi::Communicator& world) {
 }
 
 Index block_of_round(Index bytes, int ranks) {
-  constexpr Index kLeast = 64 << 10;
   constexpr Index kMost = 4 << 20;
-  return std::clamp(bytes / ranks + 1, kLeast, kMost);
+  return std::min(bytes / ranks + 1, kMost);
 }
 
 }  // namespace shardline::tools

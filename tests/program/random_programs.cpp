@@ -192,6 +192,7 @@ TransformerConfig random_config(Dice& dice) {
   config.head_dim = 2 * dice.between(1, 2);
   config.d_ff = dice.between(1, 9);
   config.tied = dice.once_in(2);
+  config.qkv_biases = dice.once_in(2);
   return config;
 }
 

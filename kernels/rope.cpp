@@ -1,7 +1,7 @@
 #include "kernels/rope.h"
 
 #include <cmath>
-#include <vector>
+#include <numbers>
 
 #include "kernels/support/rows.h"
 #include "runtime/base/check.h"
@@ -52,10 +52,7 @@ Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, Ind
 /// begin of the range.
 template <class T>
 Rotations<T> make_rotations(const RopeOptions& options, Index half) {
-  std::vector<double> frequencies;
-  for (Index i = 0; i < half; ++i) {
-    frequencies.push_back(std::pow(options.theta, -static_cast<double>(i) / static_cast<double>(half)));
-  }
+  const std::vector<double> frequencies = rope_frequencies(half, options.theta, options.scaling);
   const Index first = options.positions.begin / kStride;
   const Index strides = (options.positions.end + kStride - 1) / kStride - first;
   const Rotations<double> whole = rotations_by_angle(frequencies, first * kStride, kStride, strides);
@@ -87,7 +84,35 @@ void rotate(const S* x, const T* cosine, const T* sine, Index half, S* y) {
   }
 }
 
+void check_scaling(const RopeScaling& scaling) {
+  SHARDLINE_CHECK(scaling.factor >= 1, "rope: factor is {}; at least 1 is legal", scaling.factor);
+  SHARDLINE_CHECK(scaling.low_freq_factor > 0 && scaling.high_freq_factor > scaling.low_freq_factor,
+                  "rope: low_freq_factor is {} and high_freq_factor is {}; positive and larger than that are legal",
+                  scaling.low_freq_factor, scaling.high_freq_factor);
+  SHARDLINE_CHECK(scaling.original_positions > 0, "rope: original_positions is {}; it must be positive",
+                  scaling.original_positions);
+}
+
+/// The part of its frequency that a pair keeps.
+double kept_part(double frequency, const RopeScaling& scaling) {
+  const double turns = scaling.original_positions * frequency / (2 * std::numbers::pi);
+  if (turns >= scaling.high_freq_factor) return 1;
+  if (turns <= scaling.low_freq_factor) return 1 / scaling.factor;
+  const double share = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  return (1 - share) / scaling.factor + share;
+}
+
 }  // namespace
+
+std::vector<double> rope_frequencies(Index half, double theta, const std::optional<RopeScaling>& scaling) {
+  if (scaling) check_scaling(*scaling);
+  std::vector<double> frequencies;
+  for (Index i = 0; i < half; ++i) {
+    const double frequency = std::pow(theta, -static_cast<double>(i) / static_cast<double>(half));
+    frequencies.push_back(scaling ? frequency * kept_part(frequency, *scaling) : frequency);
+  }
+  return frequencies;
+}
 
 template <class S>
 void rope(View<const S> x, const RopeOptions& options, View<S> y) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +26,9 @@ constexpr const char* kParityFooter = R"(Example:
   mpirun -n 4 shardline parity
 
 Trains a tiny Transformer in f64 for three steps under many layouts: meshes that fit the ranks of the job, a role on each
-axis, gather policies, fusions, bundles, strips, panels, micro-batches, shared memory or messages. By default every two
-choices meet in at least one layout. Loss, gradient norm, moments and weights must equal those of one rank to 1e-10.)";
+axis, gather policies, fusions, bundles, strips, panels, micro-batches, shared memory or messages, a tied embedding,
+biases. By default every two choices meet in at least one layout. Loss, gradient norm, moments and weights must equal
+those of one rank to 1e-10.)";
 
 /// A difference without a number is null.
 Json number(double difference) { return std::isfinite(difference) ? Json(difference) : Json(); }
@@ -96,12 +96,12 @@ int parity(const ParityOptions& options) {
   const std::vector<ParityLayout> layouts = options.all ? all_layouts(ranks) : paired_layouts(ranks);
   job.introduce();
   job.note(fmt::format("{} layouts of 1 to {} ranks", layouts.size(), ranks));
-  const std::map<bool, ParityRun> references = {{false, parity_reference(false)}, {true, parity_reference(true)}};
+  const ParityReferences references;
   Json rows = Json::array();
   Tally tally;
   job.print(head());
   for (const ParityLayout& layout : layouts) {
-    const ParityDifference difference = run_layout(job, layout, references.at(layout.tied), fault);
+    const ParityDifference difference = run_layout(job, layout, references.of(layout), fault);
     job.print(row(layout, difference, fault != nullptr));
     if (job.root()) rows.push_back(layout_json(layout, difference));
     ++tally.layouts;

@@ -7,9 +7,10 @@ namespace shardline {
 ParameterParts parameter_parts(const TransformerConfig& config) {
   const Index queries = config.d_model * config.heads * config.head_dim;
   const Index keys = config.d_model * config.kv_heads * config.head_dim;
+  const Index biases = config.qkv_biases ? (config.heads + 2 * config.kv_heads) * config.head_dim : 0;
   const Index products = is_gated(config.mlp) ? 3 : 2;
   return {.feed_forward = config.layers * products * config.d_model * config.d_ff,
-          .attention = config.layers * (2 * queries + 2 * keys),
+          .attention = config.layers * (2 * queries + 2 * keys + biases),
           .vocabulary = (config.tied ? 1 : 2) * config.vocab * config.d_model,
           .norms = (2 * config.layers + 1) * config.d_model};
 }

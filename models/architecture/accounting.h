@@ -12,7 +12,7 @@ namespace shardline {
 /// The weights of a model by part (book section 4.2).
 struct ParameterParts {
   Index feed_forward = 0;
-  Index attention = 0;
+  Index attention = 0;   ///< with the biases of queries, keys and values, if there are some
   Index vocabulary = 0;  ///< embedding and output projection; one array if tied
   Index norms = 0;
 

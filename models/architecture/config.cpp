@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "models/architecture/config_keys.h"
-#include "models/architecture/model_types.h"
+#include "models/architecture/config_reader.h"
+#include "models/architecture/config_rope.h"
 #include "models/architecture/strict_json.h"
 #include "runtime/base/check.h"
 
@@ -18,92 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index kLargestSize = 2147483647;
-constexpr Index kMostLayers = 10000;
 constexpr double kMostParameters = 1e15;
-constexpr int kDeepestConfig = 16;
-
-/// Reads the keys of one configuration. Every message names the file and the key.
-class Reader {
- public:
-  /// Messages offer `legal_types` for an unknown model_type.
-  Reader(std::string_view text, std::string_view name, const std::string& legal_types)
-      : name_(name),
-        object_(parse_object(text, name_, "the configuration", kDeepestConfig)),
-        type_(find_type(legal_types)) {}
-
-  const std::string& name() const { return name_; }
-  const Json& object() const { return object_; }
-  const ModelType& type() const { return type_; }
-  /// Missing sizes with their defaults: "hidden_size 4096".
-  const std::vector<std::string>& missing() const { return missing_; }
-
-  bool is_missing(const char* key) const { return !object_.contains(key); }
-  bool is_null(const char* key) const { return object_.contains(key) && object_.at(key).is_null(); }
-  /// The key exists and is not null.
-  bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
-
-  [[noreturn]] void refuse(std::string_view key, const Json& value, std::string_view legal) const {
-    usage_error("{}: {} is {}; {}", name_, key, shown(value), legal);
-  }
-
-  /// A size; `missing` if there is no key.
-  Index size(const char* key, Index missing) const {
-    if (is_missing(key)) return missing;
-    const Index most = key == std::string_view("num_hidden_layers") ? kMostLayers : kLargestSize;
-    const Json& value = object_.at(key);
-    if (!value.is_number_integer() || value < 1 || value > most) {
-      refuse(key, value, fmt::format("it must be a whole number from 1 to {}", most));
-    }
-    return value.get<Index>();
-  }
-
-  /// The same; also notes a missing key.
-  Index noted_size(const char* key, Index missing) {
-    if (is_missing(key)) missing_.push_back(fmt::format("{} {}", key, missing));
-    return size(key, missing);
-  }
-
-  /// A number from the smallest normal f32 to `most`.
-  double positive(const Json& object, const char* key, double missing, double most) const {
-    constexpr double kLeast = std::numeric_limits<float>::min();
-    if (!object.contains(key)) return missing;
-    const Json& value = object.at(key);
-    if (!value.is_number() || !(value.get<double>() >= kLeast) || value.get<double>() > most) {
-      refuse(key, value, fmt::format("it must be a positive number from {:.2g} to {:g}", kLeast, most));
-    }
-    return value.get<double>();
-  }
-
-  bool flag(const char* key, bool missing) const {
-    if (is_missing(key)) return missing;
-    if (!object_.at(key).is_boolean()) refuse(key, object_.at(key), "it must be true or false");
-    return object_.at(key).get<bool>();
-  }
-
- private:
-  const ModelType& find_type(const std::string& legal) const {
-    require(object_.contains("model_type"), "{}: model_type is missing; {}", name_, legal);
-    const Json& given = object_.at("model_type");
-    for (const ModelType& type : model_types()) {
-      if (given == std::string(type.name)) return type;
-    }
-    refuse("model_type", given, legal);
-  }
-
-  std::string name_;
-  Json object_;
-  const ModelType& type_;
-  std::vector<std::string> missing_;
-};
-
-/// A key that changes the mathematics in a way that is not implemented.
-struct Difference {
-  std::string key;  ///< with the objects around it: rope_parameters.factor
-  Json value = {};
-  std::string legal;
-  bool unknown = false;  ///< nobody knows whether it changes anything
-};
 
 /// Keys that parse_config() handles itself.
 bool is_read(std::string_view key) {
@@ -115,34 +29,16 @@ bool is_read(std::string_view key) {
   return std::find(kRead.begin(), kRead.end(), key) != kRead.end();
 }
 
-/// Rotary positions as one object. Its other keys scale positions, or hold objects by kind of
-/// layer.
-void look_at_rope(const Reader& reader, const char* key, std::vector<Difference>& found) {
-  if (!reader.has(key)) return;
-  const Json& rope = reader.object().at(key);
-  if (!rope.is_object()) {
-    found.push_back({key, rope, "it must be an object or null"});
-    return;
-  }
-  for (const auto& [inner, value] : rope.items()) {
-    const bool is_type = inner == "rope_type" || inner == "type";
-    const bool harmless =
-        inner == "rope_theta" || (is_type && value == "default") || (inner == "partial_rotary_factor" && value == 1);
-    if (harmless) continue;
-    found.push_back({fmt::format("{}.{}", key, inner), value,
-                     is_type                            ? "only \"default\" is implemented"
-                     : inner == "partial_rotary_factor" ? "only 1 is implemented"
-                                                        : "this key is not implemented"});
-  }
-}
-
 /// Attention over the last tokens only, in all layers or in some.
-void look_at_window(const Reader& reader, std::vector<Difference>& found) {
+void look_at_window(const ConfigReader& reader, std::vector<ConfigDifference>& found) {
   const ModelType& type = reader.type();
   // Some types have a switch beside the size. For mistral it has no meaning.
-  const bool switched_off = type.name != "mistral" && !reader.is_missing("use_sliding_window") &&
-                            (reader.is_null("use_sliding_window") || !reader.flag("use_sliding_window", false));
-  if (reader.is_missing("sliding_window") && type.window) {
+  constexpr const char* kSwitch = "use_sliding_window";
+  const bool is_off = reader.is_null(kSwitch) || !reader.flag(kSwitch, !type.window_switch);
+  const bool switched_off = type.name != "mistral" && is_off;
+  if (type.window_switch && !is_off) {
+    found.push_back({kSwitch, true, "only false is implemented"});
+  } else if (reader.is_missing("sliding_window") && type.window) {
     found.push_back({"sliding_window", *type.window,
                      fmt::format("that is what {} makes of the missing key; only null is implemented", type.name)});
   } else if (reader.has("sliding_window") && !switched_off) {
@@ -161,7 +57,7 @@ void look_at_window(const Reader& reader, std::vector<Difference>& found) {
 }
 
 /// Keys whose value is not the harmless one.
-void look_at_values(const Reader& reader, std::vector<Difference>& found) {
+void look_at_values(const ConfigReader& reader, std::vector<ConfigDifference>& found) {
   for (const auto& [key, harmless, refuses_null, other] : harmless_values()) {
     const auto entry = reader.object().find(key);
     if (entry == reader.object().end() || *entry == harmless || (!other.is_null() && *entry == other)) continue;
@@ -179,8 +75,8 @@ bool is_harmless_value(std::string_view key) {
 }
 
 /// Everything that parse_config() refuses and that changes no size.
-std::vector<Difference> other_mathematics(const Reader& reader) {
-  std::vector<Difference> found;
+std::vector<ConfigDifference> other_mathematics(const ConfigReader& reader) {
+  std::vector<ConfigDifference> found;
   look_at_values(reader, found);
   for (const auto& [key, value] : reader.object().items()) {
     if (value.empty() || is_read(key) || says_no_mathematics(key) || is_harmless_value(key)) continue;
@@ -192,24 +88,11 @@ std::vector<Difference> other_mathematics(const Reader& reader) {
     }
   }
   look_at_window(reader, found);
-  look_at_rope(reader, "rope_scaling", found);
-  look_at_rope(reader, "rope_parameters", found);
+  look_at_rope(reader, found);
   return found;
 }
 
-/// A non-empty rope_scaling goes before rope_parameters. Both go before the key outside.
-double read_rope_theta(const Reader& reader) {
-  constexpr double kMost = 1e30;  // its powers are computed in f32
-  const double outside = reader.positive(reader.object(), "rope_theta", TransformerConfig{}.rope_theta, kMost);
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    if (reader.has(key) && !reader.object().at(key).empty()) {
-      return reader.positive(reader.object().at(key), "rope_theta", outside, kMost);
-    }
-  }
-  return outside;
-}
-
-Index read_kv_heads(const Reader& reader, Index heads) {
+Index read_kv_heads(const ConfigReader& reader, Index heads) {
   const bool derived = reader.is_null("num_key_value_heads") && reader.type().null_kv_heads == NullMeans::derived;
   const Index kv_heads = derived ? heads : reader.size("num_key_value_heads", reader.type().kv_heads.value_or(heads));
   require(heads % kv_heads == 0,
@@ -218,7 +101,7 @@ Index read_kv_heads(const Reader& reader, Index heads) {
   return kv_heads;
 }
 
-Index read_head_dim(const Reader& reader, Index d_model, Index heads) {
+Index read_head_dim(const ConfigReader& reader, Index d_model, Index heads) {
   const bool derived = reader.is_missing("head_dim")
                            ? !reader.type().head_dim
                            : reader.is_null("head_dim") && reader.type().null_head_dim == NullMeans::derived;
@@ -234,7 +117,7 @@ Index read_head_dim(const Reader& reader, Index d_model, Index heads) {
   return head_dim;
 }
 
-ReadConfig read_sizes(Reader& reader) {
+ReadConfig read_sizes(ConfigReader& reader) {
   for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
     if (reader.has(key)) reader.refuse(key, reader.object().at(key), "experts are not implemented");
   }
@@ -249,6 +132,7 @@ ReadConfig read_sizes(Reader& reader) {
   config.head_dim = read_head_dim(reader, config.d_model, config.heads);
   config.d_ff = reader.noted_size("intermediate_size", type.d_ff);
   config.tied = reader.flag("tie_word_embeddings", type.tied);
+  config.qkv_biases = type.qkv_biases;
   const double parameters =
       2.0 * static_cast<double>(config.vocab) * static_cast<double>(config.d_model) +
       static_cast<double>(config.layers) * static_cast<double>(config.d_model) *
@@ -279,29 +163,32 @@ TransformerConfig tiny_config() {
 
 ReadConfig parse_config(std::string_view json_text, std::string_view name) {
   const std::string implemented = "implemented are " + model_type_names(true);
-  Reader reader(json_text, name, implemented);
+  ConfigReader reader(json_text, name, implemented);
   if (!reader.type().differs.empty()) {
     reader.refuse("model_type", reader.type().name, fmt::format("{}; {}", reader.type().differs, implemented));
   }
-  const std::vector<Difference> other = other_mathematics(reader);
+  const std::vector<ConfigDifference> other = other_mathematics(reader);
   if (!other.empty()) reader.refuse(other[0].key, other[0].value, other[0].legal);
   ReadConfig read = read_sizes(reader);
   TransformerConfig& config = read.config;
   config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps, 1);
-  config.rope_theta = read_rope_theta(reader);
+  const RopeSettings rope = read_rope(reader, config.rope_theta);
+  config.rope_theta = rope.theta;
+  config.rope_scaling = rope.scaling;
   config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range, 100);
   if (reader.has("hidden_act") && reader.object().at("hidden_act") == kGeglu) config.mlp = MlpForm::geglu;
   return read;
 }
 
 ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
-  Reader reader(json_text, name, "counted are " + model_type_names(false));
+  ConfigReader reader(json_text, name, "counted are " + model_type_names(false));
   ReadConfig read = read_sizes(reader);
   std::vector<std::string> not_counted;
   const ModelType& type = reader.type();
   if (!type.not_counted.empty()) not_counted.push_back(fmt::format("{} of {}", type.not_counted, type.name));
   std::vector<std::string> unknown;
-  for (const Difference& each : other_mathematics(reader)) (each.unknown ? unknown : not_counted).push_back(each.key);
+  for (const ConfigDifference& each : other_mathematics(reader))
+    (each.unknown ? unknown : not_counted).push_back(each.key);
   if (!not_counted.empty()) {
     read.remarks.push_back(fmt::format("{}: not counted: {}", name, fmt::join(not_counted, ", ")));
   }
@@ -313,8 +200,8 @@ namespace {
 
 nlohmann::ordered_json keys_of(const TransformerConfig& config) {
   return {
-      {"architectures", {"LlamaForCausalLM"}},
-      {"model_type", "llama"},
+      {"model_type", config.qkv_biases ? "qwen2" : "llama"},
+      {"architectures", {config.qkv_biases ? "Qwen2ForCausalLM" : "LlamaForCausalLM"}},
       {"vocab_size", config.vocab},
       {"hidden_size", config.d_model},
       {"intermediate_size", config.d_ff},
@@ -325,8 +212,8 @@ nlohmann::ordered_json keys_of(const TransformerConfig& config) {
       {"hidden_act", config.mlp == MlpForm::geglu ? kGeglu : "silu"},
       {"rms_norm_eps", config.rms_eps},
       {"rope_theta", config.rope_theta},
-      {"rope_scaling", nullptr},
-      {"attention_bias", false},
+      {"rope_scaling", rope_scaling_json(config.rope_scaling)},
+      {config.qkv_biases ? "use_sliding_window" : "attention_bias", false},
       {"mlp_bias", false},
       {"attention_dropout", 0.0},
       {"tie_word_embeddings", config.tied},
@@ -337,7 +224,7 @@ nlohmann::ordered_json keys_of(const TransformerConfig& config) {
 }  // namespace
 
 std::string to_json(const TransformerConfig& config) {
-  SHARDLINE_CHECK(is_gated(config.mlp), "a config.json of model_type llama says a gated MLP");
+  SHARDLINE_CHECK(is_gated(config.mlp), "a config.json says a gated MLP");
   return keys_of(config).dump(2) + "\n";
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/rope.h"
 #include "runtime/base/shape.h"
 
 namespace shardline {
@@ -20,7 +22,7 @@ enum class MlpForm : std::uint8_t {
 inline bool is_gated(MlpForm mlp) { return mlp != MlpForm::gelu; }
 
 /// The sizes and constants of a LLaMA-style Transformer: RMSNorm, rotary positions (rotate-half), grouped-query
-/// attention without biases, SwiGLU or GELU.
+/// attention, SwiGLU or GELU.
 struct TransformerConfig {
   Index vocab = 0;
   Index d_model = 0;
@@ -34,6 +36,8 @@ struct TransformerConfig {
   double initializer_range = 0.02;  ///< standard deviation of the initial weights
   bool tied = false;                ///< the output projection is the embedding table
   MlpForm mlp = MlpForm::swiglu;
+  std::optional<kernels::RopeScaling> rope_scaling = {};  ///< of LLaMA 3.1
+  bool qkv_biases = false;                                ///< queries, keys and values have biases, as in Qwen2
 
   bool operator==(const TransformerConfig&) const = default;
 };
@@ -47,8 +51,8 @@ struct ReadConfig {
   std::vector<std::string> remarks;  ///< one line each: keys with default values, and keys that are ignored
 };
 
-/// Reads the text of a Hugging Face `config.json` with implemented mathematics (model_type llama, or mistral
-/// without a window). Messages name the file `name`. A missing or null key has the default of its model_type. A
+/// Reads the text of a Hugging Face `config.json` with implemented mathematics (model_type llama, mistral without a
+/// window, or qwen2). Messages name the file `name`. A missing or null key has the default of its model_type. A
 /// missing size becomes a remark. Throws UsageError, one line with the name, the key, its value and the legal
 /// values, for values out of range, another model_type, keys that change the mathematics in an unimplemented
 /// way, and unknown objects.

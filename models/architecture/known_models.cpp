@@ -17,6 +17,11 @@ TransformerConfig tied(TransformerConfig config) {
   return config;
 }
 
+TransformerConfig with_biases(TransformerConfig config) {
+  config.qkv_biases = true;
+  return config;
+}
+
 TransformerConfig without_gate(TransformerConfig config) {
   config.mlp = MlpForm::gelu;
   return config;
@@ -32,6 +37,7 @@ const std::vector<KnownModel>& known_models() {
       {"llama3-8b", {128256, 4096, 32, 32, 8, 128, 14336}},
       {"llama3-70b", {128256, 8192, 80, 64, 8, 128, 28672}},
       {"llama3-405b", {128256, 16384, 126, 128, 8, 128, 53248}},
+      {"qwen2.5-7b", with_biases({152064, 3584, 28, 28, 4, 128, 18944})},
       {"gemma-7b", tied({256000, 3072, 28, 16, 16, 256, 24576})},
       {"gpt3", tied(without_gate({50257, 12288, 96, 96, 96, 128, 49152}))},
   };

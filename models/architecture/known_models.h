@@ -7,14 +7,15 @@
 
 namespace shardline {
 
-/// The sizes of a published model, for counting and pricing. Leaves out positions and biases, less than a
-/// thousandth of each model. The gated GELU of gemma-7b counts as SwiGLU, which is the same work.
+/// The sizes of a published model, for counting and pricing. Leaves out positions and biases but those of queries, keys
+/// and values; they are less than a thousandth of each model. The gated GELU of gemma-7b counts as SwiGLU, which is the
+/// same work.
 struct KnownModel {
   std::string name;
   TransformerConfig config;
 };
 
-/// tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, gemma-7b and gpt3.
+/// tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b and gpt3.
 const std::vector<KnownModel>& known_models();
 
 /// True for the name of a known model.

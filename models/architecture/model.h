@@ -20,7 +20,9 @@ struct ModelParameter {
   /// A checkpoint stores a projection as a matrix [out, in]. This many of our leading dims are its `in`. 0:
   /// stored without a change.
   int input_dims = 0;
-  double initial_deviation = 0;  ///< standard deviation of the first values; a parameter of one dim starts as ones
+  bool flat = false;             ///< stored as one dim, as a bias is
+  double initial_mean = 0;       ///< of the first values
+  double initial_deviation = 0;  ///< standard deviation of the first values
   bool decays = true;            ///< by weight decay: no norm, no bias and no embedding does
 };
 

@@ -29,6 +29,8 @@ struct ModelType {
   NullMeans null_head_dim = NullMeans::nothing;
   bool tied = false;
   std::optional<Index> window = {};   ///< sliding_window of a missing key; none: no window
+  bool window_switch = false;         ///< without use_sliding_window, or if it is false, there is no window
+  bool qkv_biases = false;            ///< queries, keys and values have biases
   std::string_view differs = {};      ///< the differences of its mathematics from LLaMA's; empty: none
   std::string_view not_counted = {};  ///< the parts that parameter_count() and prices leave out; empty: none
 };

@@ -4,6 +4,7 @@
 
 #include "models/architecture/parameters.h"
 #include "program/ops/add.h"
+#include "program/ops/add_bias.h"
 #include "program/ops/attention.h"
 #include "program/ops/cross_entropy.h"
 #include "program/ops/einsum.h"
@@ -51,15 +52,32 @@ class Forward {
  private:
   Program& program() { return model_.program; }
 
+  /// Adds a parameter. `as` says all but its array.
+  ArrayId add_as(ModelParameter as, const std::string& name, const std::vector<std::string>& dims) {
+    as.array = add_parameter(program(), name, dims, weights_);
+    model_.parameters.push_back(as);
+    return read_parameter(program(), as.array);
+  }
+
+  /// A weight, or with one dim that of a norm.
   ArrayId parameter(const std::string& name, const std::string& checkpoint_name, const std::vector<std::string>& dims,
                     int input_dims = 0) {
-    const ArrayId array = add_parameter(program(), name, dims, weights_);
-    model_.parameters.push_back({.array = array,
-                                 .checkpoint_name = checkpoint_name,
-                                 .input_dims = input_dims,
-                                 .initial_deviation = config_.initializer_range,
-                                 .decays = dims.size() > 1});
-    return read_parameter(program(), array);
+    const bool is_norm = dims.size() == 1;
+    return add_as({.checkpoint_name = checkpoint_name,
+                   .input_dims = input_dims,
+                   .initial_mean = is_norm ? 1.0 : 0.0,
+                   .initial_deviation = is_norm ? 0.0 : config_.initializer_range,
+                   .decays = !is_norm},
+                  name, dims);
+  }
+
+  /// `x`, an input of attention, with its bias if there are biases. `which` is q, k or v; `dims` are those of the bias.
+  ArrayId with_bias(ArrayId x, const std::string& which, const std::vector<std::string>& dims) {
+    if (!config_.qkv_biases) return x;
+    const ArrayId b = add_as(
+        {.checkpoint_name = fmt::format("{}self_attn.{}_proj.bias", prefix_, which), .flat = true, .decays = false},
+        "b_" + which + number_, dims);
+    return add_bias(program(), which + "b" + number_, x, b);
   }
 
   ArrayId add_layer(int layer, ArrayId x) {
@@ -80,11 +98,11 @@ class Forward {
     const ArrayId w_v = parameter("W_v" + n, prefix_ + "self_attn.v_proj.weight", {"D", "K", "H"}, 1);
     const ArrayId w_o = parameter("W_o" + n, prefix_ + "self_attn.o_proj.weight", {"K", "G", "H", "D"}, 3);
     const ArrayId y = rms_norm(p, "y" + n, x, w_norm, config_.rms_eps);
-    const ArrayId q = einsum(p, "q" + n, {y, w_q}, {"B", "T", "K", "G", "H"});
-    const ArrayId k = einsum(p, "k" + n, {y, w_k}, {"B", "T", "K", "H"});
-    const ArrayId v = einsum(p, "v" + n, {y, w_v}, {"B", "T", "K", "H"});
-    const ArrayId q_turned = rope(p, "qr" + n, q, config_.rope_theta);
-    const ArrayId k_turned = rope(p, "kr" + n, k, config_.rope_theta);
+    const ArrayId q = with_bias(einsum(p, "q" + n, {y, w_q}, {"B", "T", "K", "G", "H"}), "q", {"K", "G", "H"});
+    const ArrayId k = with_bias(einsum(p, "k" + n, {y, w_k}, {"B", "T", "K", "H"}), "k", {"K", "H"});
+    const ArrayId v = with_bias(einsum(p, "v" + n, {y, w_v}, {"B", "T", "K", "H"}), "v", {"K", "H"});
+    const ArrayId q_turned = rope(p, "qr" + n, q, config_.rope_theta, config_.rope_scaling);
+    const ArrayId k_turned = rope(p, "kr" + n, k, config_.rope_theta, config_.rope_scaling);
     const ArrayId o = attention(p, "o" + n, q_turned, k_turned, v);
     return einsum(p, "a" + n, {o, w_o}, {"B", "T", "D"});
   }

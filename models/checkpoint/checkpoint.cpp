@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "models/checkpoint/stored_form.h"
 #include "models/checkpoint/tensor_files.h"
 #include "runtime/base/check.h"
 #include "runtime/base/number.h"
@@ -81,10 +80,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
   mpi::on_all(comm, [&] {
     checkpoint.files = std::make_shared<WeightFiles>(folder);
     checkpoint.files->require_tensors_of(checkpoint.config, model);
-    for (const ModelParameter& parameter : model.parameters) {
-      checkpoint.files->require_weight(parameter.checkpoint_name,
-                                       stored_shape(model.program.array(parameter.array).shape, parameter.input_dims));
-    }
+    for (const FileArray& array : parameters_of(model)) checkpoint.files->require_weight(array.name, array.in_file);
     checkpoint.sequence = parse_sequence(*checkpoint.files);
     checkpoint.reads_bytes = checkpoint.files->metadata(kTextKey) == kBytes;
   });

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "collectives/all_to_all.h"
+#include "models/checkpoint/stored_form.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
@@ -97,7 +98,13 @@ std::vector<FileArray> parameters_of(const Model& model) {
   std::vector<FileArray> arrays;
   for (const ModelParameter& parameter : model.parameters) {
     const Array& array = model.program.array(parameter.array);
-    arrays.push_back({parameter.checkpoint_name, array.name, array.shape, array.dtype, parameter.input_dims});
+    arrays.push_back({.name = parameter.checkpoint_name,
+                      .state = array.name,
+                      .shape = array.shape,
+                      .in_file = parameter.flat ? Shape{element_count(array.shape)}
+                                                : stored_shape(array.shape, parameter.input_dims),
+                      .dtype = array.dtype,
+                      .input_dims = parameter.input_dims});
   }
   return arrays;
 }
@@ -113,7 +120,11 @@ std::vector<FileArray> moments_of(const Model& model) {
       const auto found = of_optimizer.find(begin + parameter.state);
       if (found == of_optimizer.end()) continue;
       const Array& array = *found->second;
-      moments.push_back({parameter.name + end, array.name, array.shape, array.dtype, parameter.input_dims});
+      FileArray moment = parameter;
+      moment.name += end;
+      moment.state = array.name;
+      moment.dtype = array.dtype;
+      moments.push_back(std::move(moment));
     }
   }
   return moments;

@@ -16,6 +16,7 @@ struct FileArray {
   std::string name;   ///< in the file
   std::string state;  ///< in the state
   Shape shape;        ///< logical, in our dims
+  Shape in_file;      ///< the same in the file
   DType dtype = DType::f32;
   int input_dims = 0;  ///< see stored_form.h
 };

@@ -14,6 +14,7 @@
 
 #include "models/architecture/strict_json.h"
 #include "runtime/base/check.h"
+#include "runtime/base/half.h"
 #include "runtime/host/files.h"
 #include "runtime/layout/block_strips.h"
 
@@ -35,14 +36,17 @@ constexpr const char* kMetadataKey = "__metadata__";
 struct ElementType {
   std::string_view name;
   Index bytes;
-  std::optional<DType> dtype;  ///< our type; none if this program cannot read the arrays
+  std::optional<DType> dtype;  ///< of the arrays that are read; none if this program cannot read them
 };
+
+/// The one type that is read as another: f16 as f32, which holds all its values.
+constexpr std::string_view kHalf = "F16";
 
 constexpr std::array<ElementType, 15> kElementTypes = {{{"F64", 8, DType::f64},
                                                         {"F32", 4, DType::f32},
                                                         {"BF16", 2, DType::bf16},
                                                         {"I32", 4, DType::i32},
-                                                        {"F16", 2, {}},
+                                                        {kHalf, 2, DType::f32},
                                                         {"I64", 8, {}},
                                                         {"U64", 8, {}},
                                                         {"U32", 4, {}},
@@ -61,8 +65,9 @@ const ElementType* find_type(std::string_view name) {
 }
 
 std::string_view name_in_format(DType dtype) {
-  const auto* found = std::find_if(kElementTypes.begin(), kElementTypes.end(),
-                                   [&](const ElementType& type) { return type.dtype == dtype; });
+  const auto* found = std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const ElementType& type) {
+    return type.dtype == dtype && type.bytes == size_of(dtype);
+  });
   SHARDLINE_CHECK(found != kElementTypes.end(), "no safetensors element type for {}", name_of(dtype));
   return found->name;
 }
@@ -93,7 +98,7 @@ class EntryParser {
     SafetensorsEntry entry;
     const Json& dtype = member("dtype");
     const ElementType* type = dtype.is_string() ? find_type(dtype.get<std::string>()) : nullptr;
-    check(type != nullptr, dtype, "dtype must be an element type such as F32, F64, BF16 or I32");
+    check(type != nullptr, dtype, "dtype must be an element type such as F32, F64, BF16, F16 or I32");
     entry.dtype = type->name;
 
     const Json& shape = member("shape");
@@ -208,7 +213,8 @@ const SafetensorsEntry& SafetensorsFile::info(const std::string& name) const {
 DType SafetensorsFile::dtype(const std::string& name) const {
   const SafetensorsEntry& entry = info(name);
   const std::optional<DType> dtype = find_type(entry.dtype)->dtype;
-  require(dtype.has_value(), "{}: tensor {}: {} cannot be read; F32, F64, BF16 and I32 can", path_, name, entry.dtype);
+  require(dtype.has_value(), "{}: tensor {}: {} cannot be read; F32, F64, BF16, F16 and I32 can", path_, name,
+          entry.dtype);
   return *dtype;
 }
 
@@ -228,9 +234,16 @@ Tensor SafetensorsFile::read_block(const std::string& name, const Shape& shape,
   Shape extents;
   for (const Range& range : ranges) extents.push_back(range.size());
   Tensor block(dtype(name), extents);
-  const Index item = size_of(block.dtype());
+  const Index item = find_type(entry.dtype)->bytes;
+  const auto read = [&](Index from, Index count, void* to) {
+    file_->read_at(entry.bytes.begin + from * item, to, static_cast<std::size_t>(count * item));
+  };
+  std::vector<std::uint16_t> halves;
   for_each_strip(shape, ranges, [&](Index from, Index to, Index count) {
-    file_->read_at(entry.bytes.begin + from * item, block.data() + to * item, static_cast<std::size_t>(count * item));
+    if (entry.dtype != kHalf) return read(from, count, block.data() + to * item);
+    halves.resize(static_cast<std::size_t>(count));
+    read(from, count, halves.data());
+    std::transform(halves.begin(), halves.end(), block.view<float>().data + to, from_half);
   });
   return block;
 }
@@ -239,7 +252,7 @@ void SafetensorsFile::expect_block(const std::string& name, const Shape& shape,
                                    const std::vector<Range>& ranges) const {
   constexpr Index kLarge = Index{64} << 10;  // shorter strips come with their neighbours
   const SafetensorsEntry& entry = info(name);
-  const Index item = size_of(dtype(name));
+  const Index item = find_type(entry.dtype)->bytes;
   for_each_strip(shape, ranges, [&](Index from, Index, Index count) {
     if (count * item >= kLarge) file_->expect(entry.bytes.begin + from * item, count * item);
   });

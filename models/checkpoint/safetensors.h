@@ -32,14 +32,14 @@ class SafetensorsFile {
   bool contains(const std::string& name) const { return entries_.count(name) > 0; }
   /// Throws UsageError if the file has no array of this name.
   const SafetensorsEntry& info(const std::string& name) const;
-  /// The array in its own element type. Throws UsageError unless it is F32, F64, BF16 or I32.
+  /// The array in its own element type, or f32 for F16. Throws UsageError unless it is F32, F64, BF16, F16 or I32.
   Tensor read(const std::string& name) const;
   /// A block of the array: one range per dim of `shape`, which has as many elements as the array. Reads only
   /// the block. Throws ResultError if it cannot be read.
   Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
   /// Says that the block will be read soon, so that the disk can begin. A hint.
   void expect_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
-  /// The element type of the array. Throws UsageError unless read() can read it.
+  /// The element type in which read() gives the array. Throws UsageError unless it can read it.
   DType dtype(const std::string& name) const;
   /// The free text pairs of the header.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -20,7 +20,7 @@ namespace {
 SafetensorsLayout layout_of(const std::vector<FileArray>& arrays, const std::map<std::string, std::string>& metadata) {
   std::vector<SafetensorsArray> in_file;
   for (const FileArray& array : arrays) {
-    in_file.push_back({array.name, array.dtype, stored_shape(array.shape, array.input_dims)});
+    in_file.push_back({array.name, array.dtype, array.in_file});
   }
   return safetensors_layout(in_file, metadata);
 }

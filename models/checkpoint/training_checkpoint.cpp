@@ -7,7 +7,6 @@
 #include "models/architecture/strict_json.h"
 #include "models/checkpoint/digests.h"
 #include "models/checkpoint/step_folders.h"
-#include "models/checkpoint/stored_form.h"
 #include "models/checkpoint/tensor_files.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
@@ -97,9 +96,9 @@ void require_array(const OpenedStep& step, const FileArray& array, const Safeten
   require(file.contains(array.name) && step.digests.contains(array.name), "{}: tensor {} is missing", step.folder,
           array.name);
   const SafetensorsEntry& entry = file.info(array.name);
-  const Shape shape = stored_shape(array.shape, array.input_dims);
-  require(entry.shape == shape && file.dtype(array.name) == array.dtype, "{}: tensor {} is {} {}, the run needs {} {}",
-          file.path(), array.name, entry.dtype, to_string(entry.shape), name_of(array.dtype), to_string(shape));
+  require(entry.shape == array.in_file && file.dtype(array.name) == array.dtype,
+          "{}: tensor {} is {} {}, the run needs {} {}", file.path(), array.name, entry.dtype, to_string(entry.shape),
+          name_of(array.dtype), to_string(array.in_file));
 }
 
 /// Compares what is loaded with what was saved.

@@ -79,13 +79,14 @@ bool same_bytes(const WeightFiles& files, const std::string& a, const std::strin
 /// A tensor that the configuration does not use, with a reason if one is known.
 std::string unused(const std::string& name, const TransformerConfig& config) {
   if (name == kOutput && config.tied) return name + " (tie_word_embeddings is true, and it is not the embedding)";
-  if (name.ends_with(".bias")) return name + " (biases are not implemented)";
   constexpr std::string_view kLayerPrefix = "model.layers.";
   Index layer = 0;
   if (name.starts_with(kLayerPrefix))
     std::from_chars(name.data() + kLayerPrefix.size(), name.data() + name.size(), layer);
   if (layer >= config.layers) return fmt::format("{} (num_hidden_layers is {})", name, config.layers);
-  return name;
+  if (!name.ends_with(".bias")) return name;
+  return name + (config.qkv_biases ? " (only q_proj, k_proj and v_proj have biases)"
+                                   : " (the model_type has no biases; those of qwen2 are implemented)");
 }
 
 }  // namespace
@@ -165,7 +166,7 @@ void WeightFiles::require_weight(const std::string& name, const Shape& shape) co
   const SafetensorsFile& file = file_of(name);
   require(file.info(name).shape == shape, "{}: tensor {} has shape {}, the configuration says {}", file.path(), name,
           to_string(file.info(name).shape), to_string(shape));
-  require(!is_integer(file.dtype(name)), "{}: tensor {} holds integers, weights are F32, F64 or BF16", file.path(),
+  require(!is_integer(file.dtype(name)), "{}: tensor {} holds integers, weights are F32, F64, BF16 or F16", file.path(),
           name);
 }
 

@@ -29,8 +29,8 @@ class WeightFiles {
   void require_tensors_of(const TransformerConfig& config, const Model& model) const;
   /// Throws UsageError if a weight has another shape or no floating-point elements. The weight must exist.
   void require_weight(const std::string& name, const Shape& shape) const;
-  /// A block of a weight in its own element type: one range per dim of `shape`, which has as many elements as
-  /// the weight. Throws ResultError if the block holds NaN or infinity.
+  /// A block of a weight in its own element type, or f32 for F16: one range per dim of `shape`, which has as many
+  /// elements as the weight. Throws ResultError if the block holds NaN or infinity.
   Tensor read_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const;
   /// See SafetensorsFile::expect_block().
   void expect_block(const std::string& name, const Shape& shape, const std::vector<Range>& ranges) const {

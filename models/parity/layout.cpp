@@ -58,6 +58,7 @@ const std::vector<std::vector<Choice>>& factors() {
       {{"", usual}, {"by-price", [](ParityLayout& l) { l.by_price = true; }}},
       {{"", usual}, {"messages", [](ParityLayout& l) { l.shared_memory = false; }}},
       {{"", usual}, {"tied", [](ParityLayout& l) { l.tied = true; }}},
+      {{"", usual}, {"biases", [](ParityLayout& l) { l.biases = true; }}},
   };
   return kFactors;
 }

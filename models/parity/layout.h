@@ -18,11 +18,13 @@ struct ParityLayout {
   Strategy strategy;
   Policy policy = {};
   ScheduleOptions schedule = {};
-  bool by_price = false;                  ///< prices assign every operation, not the strategy's table
-  bool shared_memory = true;              ///< false: every collective goes by messages, as between nodes
-  StepForm form = {};                     ///< micro-batches, rematerialisation
-  PipelineOptions pipeline = {};          ///< if the strategy makes stages
-  bool tied = false;                      ///< the output projection is the embedding; the model is another one then
+  bool by_price = false;          ///< prices assign every operation, not the strategy's table
+  bool shared_memory = true;      ///< false: every collective goes by messages, as between nodes
+  StepForm form = {};             ///< micro-batches, rematerialisation
+  PipelineOptions pipeline = {};  ///< if the strategy makes stages
+  // Another model:
+  bool tied = false;                      ///< the output projection is the embedding
+  bool biases = false;                    ///< queries, keys and values have biases
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };
 

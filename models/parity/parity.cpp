@@ -54,7 +54,7 @@ class Run {
       : mesh_(layout.mesh, comm),
         engine_(mesh_),
         data_(parity_data()),
-        run_{.config = parity_config(layout.tied),
+        run_{.config = parity_config(layout.tied, layout.biases),
              .options = parity_options(DType::f64, kSteps),
              .strategy = layout.strategy} {
     run_.options.policy = layout.policy;
@@ -159,7 +159,7 @@ class Run {
 
 }  // namespace
 
-TransformerConfig parity_config(bool tied) {
+TransformerConfig parity_config(bool tied, bool biases) {
   return {.vocab = 257,
           .d_model = 19,
           .layers = 2,
@@ -168,7 +168,8 @@ TransformerConfig parity_config(bool tied) {
           .head_dim = 2,
           .d_ff = 23,
           .initializer_range = 0.3,
-          .tied = tied};
+          .tied = tied,
+          .qkv_biases = biases};
 }
 
 TrainingOptions parity_options(DType dtype, Index steps) {
@@ -196,13 +197,17 @@ bool ParityDifference::passes() const {
   return same_bits && std::max({loss, gradient, norm, weight}) <= kParityTolerance;
 }
 
-ParityRun parity_reference(bool tied) {
+ParityReferences::ParityReferences() {
   const mpi::Communicator world = mpi::Communicator::world();
   const mpi::Communicator alone = world.split(world.rank(), 0);
   const AbstractMesh mesh = AbstractMesh::parse("X=1");
-  Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .tied = tied});
-  run.train(nullptr);
-  return run.whole();
+  for (const bool tied : {false, true}) {
+    for (const bool biases : {false, true}) {
+      Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .tied = tied, .biases = biases});
+      run.train(nullptr);
+      runs_[{tied, biases}] = run.whole();
+    }
+  }
 }
 
 namespace {

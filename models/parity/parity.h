@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/data/byte_data.h"
@@ -16,7 +17,8 @@ namespace shardline {
 constexpr double kParityTolerance = 1e-10;
 
 /// The model of parity. Nothing up to 4 ranks divides its sizes: 5 key-value heads of 5 queries, D 19, F 23, V 257.
-TransformerConfig parity_config(bool tied);
+/// `biases`: of queries, keys and values.
+TransformerConfig parity_config(bool tied, bool biases = false);
 /// Its options in elements of `dtype`: 8 sequences of 7 tokens, clipping in every step.
 TrainingOptions parity_options(DType dtype, Index steps);
 /// Its text, made by a rule.
@@ -29,9 +31,20 @@ struct ParityRun {
   std::map<std::string, Tensor> state;  ///< parameters and both moments, by name: whole arrays
 };
 
-/// The run of one rank alone, which every layout must give. Collective over all ranks of
-/// the job; each makes it for itself.
-ParityRun parity_reference(bool tied);
+/// The runs of one rank alone that layouts must give.
+class ParityReferences {
+ public:
+  /// Collective over all ranks of the job; each makes the runs for itself.
+  ParityReferences();
+
+  /// The run of the model of `layout`.
+  const ParityRun& of(const ParityLayout& layout) const { return runs_.at({layout.tied, layout.biases}); }
+  /// All runs, by `tied` and `biases` of their model.
+  const std::map<std::pair<bool, bool>, ParityRun>& all() const { return runs_; }
+
+ private:
+  std::map<std::pair<bool, bool>, ParityRun> runs_;
+};
 
 /// The distance of a layout from the reference. Loss and norm are relative to the reference. Arrays are relative to the
 /// largest magnitude of the reference array. Infinity: not a number.

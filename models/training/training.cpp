@@ -65,9 +65,11 @@ void Trainer::compare_stages() const {
 /// own block.
 void Trainer::fill_by_seed(const ModelParameter& parameter) {
   const Array& array = program().program.array(parameter.array);
-  const bool is_vector = array.dims.size() == 1;
   const CounterRng rng(plan_.run.options.seed, array.name);
-  state_->fill(array.name, [&](Index i) { return is_vector ? 1.0 : parameter.initial_deviation * rng.normal(i); });
+  const bool varies = parameter.initial_deviation > 0;
+  state_->fill(array.name, [&](Index i) {
+    return parameter.initial_mean + (varies ? parameter.initial_deviation * rng.normal(i) : 0);
+  });
 }
 
 void Trainer::initialise() {

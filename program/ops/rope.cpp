@@ -1,20 +1,48 @@
 #include "program/ops/rope.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "kernels/rope.h"
 #include "program/ops/builder.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
 namespace {
 
+constexpr const char* kFactor = "factor";
+constexpr const char* kLow = "low_freq_factor";
+constexpr const char* kHigh = "high_freq_factor";
+constexpr const char* kOriginal = "original_positions";
+
+std::map<std::string, double> constants_of(double theta, const std::optional<kernels::RopeScaling>& scaling) {
+  std::map<std::string, double> constants = {{"theta", theta}, {"sign", 1}};
+  if (scaling) {
+    constants.insert({{kFactor, scaling->factor},
+                      {kLow, scaling->low_freq_factor},
+                      {kHigh, scaling->high_freq_factor},
+                      {kOriginal, scaling->original_positions}});
+  }
+  return constants;
+}
+
+std::optional<kernels::RopeScaling> scaling_of(const PhaseBlock& block) {
+  if (!block.operation.constants.contains(kFactor)) return std::nullopt;
+  return kernels::RopeScaling{.factor = block.constant(kFactor),
+                              .low_freq_factor = block.constant(kLow),
+                              .high_freq_factor = block.constant(kHigh),
+                              .original_positions = block.constant(kOriginal)};
+}
+
 kernels::RopeOptions options_of(const PhaseBlock& block) {
   const std::vector<std::string>& indices = block.operation.indices;
   const Subscripts& dims = block.phase.operand_subscripts[0];
   const auto dim = std::find_if(dims.begin(), dims.end(),
                                 [&](int index) { return indices[static_cast<std::size_t>(index)] == "T"; });
-  return {dim - dims.begin(), block.range("T"), block.constant("theta"), static_cast<int>(block.constant("sign"))};
+  return {.time_dim = dim - dims.begin(),
+          .positions = block.range("T"),
+          .theta = block.constant("theta"),
+          .sign = static_cast<int>(block.constant("sign")),
+          .scaling = scaling_of(block)};
 }
 
 constexpr Kernel kRope{
@@ -28,18 +56,21 @@ constexpr Kernel kRope{
 };
 
 /// Turns `x` into `y`: forward for sign 1, back for sign -1.
-void append_rope(Program& program, const std::string& kind, ArrayId x, ArrayId y, double theta, double sign) {
+void append_rope(Program& program, const std::string& kind, ArrayId x, ArrayId y,
+                 std::map<std::string, double> constants) {
   Builder(program, kind)
       .phase(kRope, {x}, {y})
       .whole({"H"})
       .linear_in({x})
-      .constants({{"theta", theta}, {"sign", sign}})
+      .constants(std::move(constants))
       .append({x}, {y});
 }
 
 void differentiate_rope(Gradients& gradients, const Operation& forward, ArrayId dy) {
   const ArrayId dx = gradients.contribution(forward.operands[0]);
-  append_rope(gradients.program(), "rope_grad", dy, dx, forward.constants.at("theta"), -forward.constants.at("sign"));
+  std::map<std::string, double> constants = forward.constants;
+  constants["sign"] = -constants.at("sign");
+  append_rope(gradients.program(), "rope_grad", dy, dx, std::move(constants));
   gradients.give(forward.operands[0], dx);
 }
 
@@ -49,9 +80,10 @@ ArrayId sample_rope(Program& program) {
 
 }  // namespace
 
-ArrayId rope(Program& program, const std::string& name, ArrayId x, double theta) {
+ArrayId rope(Program& program, const std::string& name, ArrayId x, double theta,
+             const std::optional<kernels::RopeScaling>& scaling) {
   const ArrayId y = add_like(program, name, x);
-  append_rope(program, "rope", x, y, theta, 1);
+  append_rope(program, "rope", x, y, constants_of(theta, scaling));
   return y;
 }
 

@@ -4,6 +4,7 @@
 
 #include "program/ops/adamw.h"
 #include "program/ops/add.h"
+#include "program/ops/add_bias.h"
 #include "program/ops/attention.h"
 #include "program/ops/cast.h"
 #include "program/ops/cross_entropy.h"
@@ -23,9 +24,9 @@ namespace shardline {
 
 const std::vector<OperationKind>& operation_kinds() {
   static const std::vector<OperationKind> kinds{
-      einsum_kind(),      add_kind(),   silu_mul_kind(),  gelu_kind(),          gelu_mul_kind(),
-      rms_norm_kind(),    rope_kind(),  attention_kind(), embed_kind(),         cross_entropy_kind(),
-      sum_squares_kind(), adamw_kind(), cast_kind(),      squared_error_kind(), descent_kind(),
+      einsum_kind(),   add_kind(),  add_bias_kind(),      silu_mul_kind(), gelu_kind(),          gelu_mul_kind(),
+      rms_norm_kind(), rope_kind(), attention_kind(),     embed_kind(),    cross_entropy_kind(), sum_squares_kind(),
+      adamw_kind(),    cast_kind(), squared_error_kind(), descent_kind(),
   };
   return kinds;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/adamw.h"
+#include "kernels/bias.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/einsum/einsum.h"
 #include "kernels/elementwise.h"
@@ -206,13 +207,29 @@ TEST(BFloat16Kernels, Elementwise) {
   for (const auto* sums : {&loss, &squares}) sums->expect_close();
 }
 
+TEST(BFloat16Kernels, Bias) {
+  const Stored x("x", {2, 50, 3, 11});
+  const Stored b("b", {3, 11});
+  Result<BFloat16> y(x.shape);
+  Result<BFloat16> db(b.shape);
+  add_bias(x.bf16(), b.bf16(), y.mine());
+  add_bias(x.f64(), b.f64(), y.f64());
+  bias_grad(x.bf16(), db.mine());
+  bias_grad(x.f64(), db.f64());
+  y.expect_close();
+  db.expect_close();
+}
+
 TEST(BFloat16Kernels, Rope) {
   const Stored x("x", {2, 5, 3, 10});
   Result<BFloat16> y({2, 5, 3, 10});
-  const RopeOptions options{.time_dim = 1, .positions = {20, 25}};
-  rope(x.bf16(), options, y.mine());
-  rope(x.f64(), options, y.f64());
-  y.expect_close();
+  for (const bool scaled : {false, true}) {
+    RopeOptions options{.time_dim = 1, .positions = {20, 25}};
+    if (scaled) options.scaling = RopeScaling{.factor = 8, .original_positions = 100};
+    rope(x.bf16(), options, y.mine());
+    rope(x.f64(), options, y.f64());
+    y.expect_close();
+  }
 }
 
 /// An einsum of `operands`, with index letters, into a result of type R; `window` as in einsum().

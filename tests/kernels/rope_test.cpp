@@ -20,17 +20,31 @@ template <class T>
 class RopeTest : public ::testing::Test {};
 TYPED_TEST_SUITE(RopeTest, testing::FloatTypes);
 
+/// The frequency of a pair as `_compute_llama3_parameters` of Hugging Face computes it, by wavelengths.
+double llama3_frequency(double frequency, const RopeScaling& scaling) {
+  const double wavelength = 2 * 3.14159265358979323846 / frequency;
+  const double longest = scaling.original_positions / scaling.low_freq_factor;
+  const double shortest = scaling.original_positions / scaling.high_freq_factor;
+  if (wavelength < shortest) return frequency;
+  if (wavelength > longest) return frequency / scaling.factor;
+  const double smooth = (scaling.original_positions / wavelength - scaling.low_freq_factor) /
+                        (scaling.high_freq_factor - scaling.low_freq_factor);
+  return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
+}
+
 /// x cos(angle) + rotate_half(x) sin(angle) as in Hugging Face, for x [B, T, N, H].
 template <class T>
-Array<double> rope_plainly(const Array<T>& x, Index first_position, double theta) {
+Array<double> rope_plainly(const Array<T>& x, Index first_position, double theta,
+                           const std::optional<RopeScaling>& scaling = {}) {
   Array<double> y(x.shape);
   const Index head = x.shape[3];
   for (Index i = 0; i < x.size(); ++i) {
     const Index h = i % head;
     const Index t = i / (head * x.shape[2]) % x.shape[1];
     const Index pair = h % (head / 2);
-    const double angle = static_cast<double>(first_position + t) *
-                         std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(head));
+    const double plain = std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(head));
+    const double angle =
+        static_cast<double>(first_position + t) * (scaling ? llama3_frequency(plain, *scaling) : plain);
     const double rotated = h < head / 2 ? -static_cast<double>(x[i + head / 2]) : static_cast<double>(x[i - head / 2]);
     y[i] = static_cast<double>(x[i]) * std::cos(angle) + rotated * std::sin(angle);
   }
@@ -45,6 +59,43 @@ TYPED_TEST(RopeTest, EqualsItsDefinition) {
     rope<T>(x.view(), {.time_dim = 1, .positions = {0, shape[1]}, .theta = 500}, y.view());
     expect_close(y, rope_plainly(x, 0, 500));
   }
+}
+
+/// That of LLaMA 3.1: 29 pairs keep their frequency, 6 get one between, 29 an eighth.
+constexpr RopeScaling kLlama31{.factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_positions = 8192};
+
+TYPED_TEST(RopeTest, ScalesAsLlama3Does) {
+  using T = TypeParam;
+  constexpr RopeScaling kSmall{.factor = 5, .low_freq_factor = 0.5, .high_freq_factor = 3, .original_positions = 40};
+  for (const RopeScaling& scaling : {kLlama31, kSmall}) {
+    for (const Index first : {Index{0}, Index{1000}}) {
+      const auto x = random_array<T>("x", {2, 5, 3, 128});
+      auto y = unwritten<T>(x.shape);
+      RopeOptions options{.positions = {first, first + 5}, .theta = 500000, .scaling = scaling};
+      rope<T>(x.view(), options, y.view());
+      expect_close(y, rope_plainly(x, first, 500000, scaling), std::max(kTolerance<T>, 1e-12));
+      options.sign = -1;
+      rope<T>(std::as_const(y).view(), options, y.view());
+      expect_close(y, x);
+    }
+  }
+}
+
+TEST(RopeFrequencyTest, KeepsInterpolatesAndDivides) {
+  const std::vector<double> plain = rope_frequencies(64, 500000);
+  const std::vector<double> scaled = rope_frequencies(64, 500000, kLlama31);
+  int kept = 0, divided = 0;
+  for (std::size_t i = 0; i < 64; ++i) {
+    EXPECT_NEAR(scaled[i] / llama3_frequency(plain[i], kLlama31), 1, 1e-14) << i;
+    kept += scaled[i] == plain[i] ? 1 : 0;
+    divided += scaled[i] == plain[i] / 8 ? 1 : 0;
+    EXPECT_LE(scaled[i], plain[i]);
+    EXPECT_GE(scaled[i], plain[i] / 8);
+  }
+  EXPECT_EQ(kept, 29);
+  EXPECT_EQ(divided, 29);
+  EXPECT_EQ(plain[0], 1);
+  EXPECT_NEAR(plain[32] * std::sqrt(500000.0), 1, 1e-14);
 }
 
 TYPED_TEST(RopeTest, TakesEmptyArrays) {
@@ -124,6 +175,10 @@ TEST(RopeErrorTest, RefusesWhatItCannotTurn) {
   EXPECT_THROW(rope<float>(even.view(), {.time_dim = 1, .positions = {0, 2}}, even.view()), Error);
   EXPECT_THROW(rope<float>(even.view(), {.time_dim = 0, .positions = {0, 3}}, even.view()), Error);
   EXPECT_THROW(rope<float>(even.view(), {.time_dim = 0, .positions = {0, 2}, .sign = 2}, even.view()), Error);
+  EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.factor = 0.5}), Error);
+  EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.low_freq_factor = 4, .high_freq_factor = 4}), Error);
+  EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.low_freq_factor = 0}), Error);
+  EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.original_positions = 0}), Error);
 }
 
 TEST(RopeCostTest, CountsAReadAndAWrite) {

@@ -22,6 +22,7 @@ TEST(Accounting, CountsTheParametersOfKnownModels) {
   EXPECT_EQ(parameter_count(sizes_of_model("llama2-13b")), 13015864320);
   EXPECT_EQ(parameter_count(sizes_of_model("llama3-70b")), 70553706496);
   EXPECT_EQ(parameter_count(sizes_of_model("llama3-405b")), 405853388800);
+  EXPECT_EQ(parameter_count(sizes_of_model("qwen2.5-7b")), 7615616512);
   EXPECT_EQ(parameter_count(sizes_of_model("gemma-7b")), 8537680896);
   EXPECT_NEAR(static_cast<double>(parameter_count(sizes_of_model("gpt3"))), 174.6e9, 0.1e9);
 }
@@ -41,6 +42,7 @@ TEST(Accounting, CountsWhatTheProgramHolds) {
       TransformerConfig config{11, 6, 3, 4, 2, 2, 10};
       config.tied = tied;
       config.mlp = mlp;
+      config.qkv_biases = tied;
       const Model model = make_evaluation(config, {2, 3});
       Index elements = 0;
       for (const ModelParameter& parameter : model.parameters) {

@@ -153,8 +153,7 @@ TEST(Config, CountsArePublishedCounts) {
       {R"("model_type": "qwen2", "vocab_size": 152064, "hidden_size": 3584, "num_hidden_layers": 28,
           "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944,
           "use_sliding_window": false, "sliding_window": 131072)",
-       7615616512, Index{28} * (3584 + 512 + 512),
-       "file.json: not counted: biases of queries, keys and values of qwen2"},
+       7615616512, 0, nullptr},
       {R"("model_type": "mistral", "vocab_size": 32000, "hidden_size": 4096, "num_hidden_layers": 32,
           "num_attention_heads": 32, "intermediate_size": 14336, "sliding_window": 4096)",
        7241732096, 0, "file.json: not counted: sliding_window"},
@@ -236,6 +235,62 @@ TEST(Config, PlansNameWhatTheyDoNotKnow) {
   EXPECT_EQ(sizes_with({{"mup_scale", "0.5"}}).remarks, std::vector<std::string>{"file.json: not known: mup_scale"});
 }
 
+/// The values that LLaMA 3.1 has, with changes. An empty value removes the key.
+std::string llama3(const Keys& changes) {
+  Keys keys = {{"rope_type", "\"llama3\""},
+               {"factor", "8.0"},
+               {"low_freq_factor", "1.0"},
+               {"high_freq_factor", "4.0"},
+               {"original_max_position_embeddings", "8192"}};
+  for (const auto& [key, value] : changes) keys[key] = value;
+  std::string text;
+  for (const auto& [key, value] : keys) {
+    if (!value.empty()) text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", key, value);
+  }
+  return "{" + text + "}";
+}
+
+TEST(Config, ReadsTheScalingOfLlama3InBothSpellings) {
+  const kernels::RopeScaling wanted{
+      .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_positions = 8192};
+  const Keys old_type = {{"rope_type", ""}, {"type", "\"llama3\""}};
+  for (const std::string& object : {llama3({}), llama3(old_type), llama3({{"type", "\"llama3\""}})}) {
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+      const TransformerConfig config = parse_with({{key, object}, {"original_max_position_embeddings", "8192"}});
+      EXPECT_EQ(config.rope_scaling, wanted) << key;
+      EXPECT_EQ(config.rope_theta, 500000);
+      EXPECT_EQ(parse_config(to_json(config), "again").config, config);
+    }
+  }
+  const TransformerConfig inside =
+      parse_with({{"rope_theta", ""}, {"rope_parameters", llama3({{"rope_theta", "7e3"}})}});
+  EXPECT_EQ(inside.rope_theta, 7000);
+  EXPECT_EQ(inside.rope_scaling, wanted);
+  // rope_scaling goes before.
+  EXPECT_FALSE(parse_with({{"rope_scaling", R"({"type": "default"})"}, {"rope_parameters", llama3({})}}).rope_scaling);
+  EXPECT_EQ(parse_with({{"rope_scaling", "{}"}, {"rope_parameters", llama3({})}}).rope_scaling, wanted);
+  EXPECT_FALSE(parse_with({}).rope_scaling);
+  EXPECT_TRUE(sizes_with({{"rope_scaling", llama3({})}}).remarks.empty());
+  EXPECT_EQ(sizes_with({{"rope_scaling", R"({"rope_type": "yarn", "factor": 4.0})"}}).remarks,
+            std::vector<std::string>{"file.json: not counted: rope_scaling.rope_type"});
+}
+
+TEST(Config, Qwen2HasBiasesAndAWindowOnlyBySwitch) {
+  const Keys qwen2 = {{"model_type", "\"qwen2\""}, {"max_window_layers", "28"}};
+  const auto with = [&](Keys keys) {
+    keys.insert(qwen2.begin(), qwen2.end());
+    return parse_with(keys);
+  };
+  EXPECT_TRUE(with({}).qkv_biases);
+  EXPECT_EQ(with({{"sliding_window", "4096"}}), with({}));
+  EXPECT_EQ(with({{"sliding_window", "4096"}, {"use_sliding_window", "false"}}), with({}));
+  const std::string written = to_json(with({{"tie_word_embeddings", "true"}}));
+  EXPECT_EQ(parse_config(written, "again").config, with({{"tie_word_embeddings", "true"}}));
+  EXPECT_NE(written.find(R"("Qwen2ForCausalLM")"), std::string::npos);
+  EXPECT_FALSE(parse_with({}).qkv_biases);
+  EXPECT_EQ(first_difference(with({}), parse_with({})), R"(model_type is "qwen2" there and "llama" here)");
+}
+
 struct Refusal {
   Keys changes;
   std::vector<std::string> words;  ///< the message must contain all of them and the file's name
@@ -243,10 +298,33 @@ struct Refusal {
 
 TEST(Config, RefusesWithFileKeyAndValue) {
   const std::vector<Refusal> refusals = {
-      {{{"rope_scaling", R"({"type": "linear"})"}}, {"rope_scaling.type is \"linear\"", "default"}},
+      {{{"rope_scaling", R"({"type": "linear", "factor": 2.0})"}},
+       {"rope_scaling.type is \"linear\"; only \"default\" and \"llama3\" are implemented"}},
+      {{{"rope_scaling", R"({"rope_type": "dynamic", "factor": 2.0})"}}, {"rope_scaling.rope_type is \"dynamic\""}},
+      {{{"rope_scaling", R"({"type": "yarn", "factor": 4.0})"}}, {"rope_scaling.type is \"yarn\""}},
+      {{{"rope_parameters", R"({"rope_type": "longrope", "long_factor": [1.0]})"}},
+       {"rope_parameters.rope_type is \"longrope\"", "llama3"}},
+      {{{"rope_scaling", R"({"rope_type": null})"}}, {"rope_scaling.rope_type is null", "llama3"}},
       {{{"rope_scaling", R"({"type": "default", "factor": 2.0})"}}, {"rope_scaling.factor is 2.0"}},
       {{{"rope_scaling", "2"}}, {"rope_scaling is 2", "object"}},
-      {{{"rope_parameters", R"({"rope_type": "llama3"})"}}, {"rope_parameters.rope_type is \"llama3\"", "default"}},
+      {{{"rope_parameters", R"({"rope_type": "llama3"})"}},
+       {"rope_parameters.factor is missing; rope_type \"llama3\" needs factor, low_freq_factor, high_freq_factor, "
+        "original_max_position_embeddings"}},
+      {{{"rope_scaling", llama3({{"low_freq_factor", ""}})}}, {"rope_scaling.low_freq_factor is missing"}},
+      {{{"rope_scaling", llama3({{"original_max_position_embeddings", ""}})}},
+       {"rope_scaling.original_max_position_embeddings is missing"}},
+      {{{"rope_scaling", llama3({{"factor", "0.5"}})}}, {"rope_scaling.factor is 0.5", "from 1 to 1e+09"}},
+      {{{"rope_scaling", llama3({{"factor", "\"8\""}})}}, {"rope_scaling.factor is \"8\"", "a number"}},
+      {{{"rope_scaling", llama3({{"low_freq_factor", "0"}})}}, {"rope_scaling.low_freq_factor is 0"}},
+      {{{"rope_scaling", llama3({{"high_freq_factor", "1.0"}})}},
+       {"rope_scaling.high_freq_factor is 1.0; it must be larger than low_freq_factor, which is 1.0"}},
+      {{{"rope_scaling", llama3({{"original_max_position_embeddings", "8192.5"}})}},
+       {"original_max_position_embeddings is 8192.5", "whole number"}},
+      {{{"rope_scaling", llama3({})}, {"original_max_position_embeddings", "4096"}},
+       {"rope_scaling.original_max_position_embeddings is 8192; outside of rope_scaling it is 4096"}},
+      {{{"rope_scaling", llama3({{"type", "\"default\""}})}},
+       {"rope_scaling.type is \"default\"; rope_type is \"llama3\""}},
+      {{{"rope_scaling", llama3({{"attention_factor", "1.0"}})}}, {"rope_scaling.attention_factor is 1.0"}},
       {{{"rope_parameters", R"({"partial_rotary_factor": 0.5})"}}, {"rope_parameters.partial_rotary_factor is 0.5"}},
       {{{"rope_parameters", R"({"full_attention": {"rope_type": "linear", "factor": 2}})"}},
        {"rope_parameters.full_attention is", "linear"}},
@@ -270,8 +348,13 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {{{"resid_pdrop", "0.2"}}, {"resid_pdrop", "0.2"}},
       {{{"quantization_config", R"({"bits": 4})"}}, {"quantization_config", "4"}},
       {{{"hidden_act", "\"gelu\""}}, {"hidden_act", "gelu", "only \"silu\" or \"gelu_pytorch_tanh\" is implemented"}},
-      {{{"model_type", "\"qwen2\""}}, {"model_type", "qwen2", "biases", "implemented are llama, mistral"}},
-      {{{"model_type", "\"qwen3\""}}, {"model_type", "qwen3", "norms of queries", "llama, mistral"}},
+      {{{"model_type", "\"qwen2\""}, {"use_sliding_window", "true"}},
+       {"use_sliding_window is true; only false is implemented"}},
+      {{{"model_type", "\"qwen2\""}, {"use_sliding_window", "true"}, {"sliding_window", "4096"}},
+       {"use_sliding_window is true; only false is implemented"}},
+      {{{"model_type", "\"qwen2\""}, {"attention_bias", "true"}}, {"attention_bias", "true", "false"}},
+      {{{"use_sliding_window", "3"}}, {"use_sliding_window is 3; it must be true or false"}},
+      {{{"model_type", "\"qwen3\""}}, {"model_type", "qwen3", "norms of queries", "llama, mistral, qwen2"}},
       {{{"model_type", "\"gpt2\""}}, {"model_type is \"gpt2\"; implemented are llama, mistral"}},
       {{{"model_type", ""}}, {"model_type is missing; implemented are llama, mistral"}},
       {{{"model_type", "null"}}, {"model_type is null"}},

@@ -82,6 +82,7 @@ TEST(ParityLayout, ChoicesChangeTheLayout) {
       return std::find(layout.choices.begin(), layout.choices.end(), name) != layout.choices.end();
     };
     EXPECT_EQ(layout.tied, has("tied"));
+    EXPECT_EQ(layout.biases, has("biases"));
     EXPECT_EQ(layout.by_price, has("by-price"));
     EXPECT_EQ(layout.shared_memory, !has("messages"));
     EXPECT_EQ(layout.policy.parameters == Reuse::keep, has("keep-parameters"));

@@ -17,15 +17,15 @@ namespace {
 
 class Parity : public testing::Test {
  protected:
-  static const ParityRun& reference(bool tied) {
-    static const std::map<bool, ParityRun> kRuns = {{false, parity_reference(false)}, {true, parity_reference(true)}};
-    return kRuns.at(tied);
+  static const ParityReferences& references() {
+    static const ParityReferences kReferences;
+    return kReferences;
   }
 
   /// Collective over all ranks. Only the ranks of the layout's mesh call `expect`.
   template <class Expect>
   void with_difference(const ParityLayout& layout, const Fault* fault, Expect expect) {
-    const ParityRun& wanted = reference(layout.tied);
+    const ParityRun& wanted = references().of(layout);
     on_first(world_, static_cast<int>(layout.mesh.ranks()), [&](const mpi::Communicator& part) {
       SCOPED_TRACE(layout.mesh.to_string() + " " + to_string(layout));
       expect(compare_with_reference(part, layout, wanted, fault));
@@ -43,8 +43,7 @@ double largest(const Tensor& array) {
 
 /// The reference must learn something. A model that does nothing would agree with itself on every mesh.
 TEST_F(Parity, TheReferenceMoves) {
-  for (const bool tied : {false, true}) {
-    const ParityRun& run = reference(tied);
+  for (const auto& [model, run] : references().all()) {
     EXPECT_LT(run.steps.back().loss, run.steps.front().loss);
     for (const auto& [name, array] : run.state) EXPECT_GT(largest(array), 0) << name;
   }

@@ -74,8 +74,16 @@ class Declared : public ::testing::Test {
     }
   }
 
-  const Program program_ =
-      make_training_step({12, 8, 1, 4, 2, 4, 10, 1e-6, 10000, 0.02, false}, {4, 6}, {}).model.program;
+  const Program program_ = make_training_step({.vocab = 12,
+                                               .d_model = 8,
+                                               .layers = 1,
+                                               .heads = 4,
+                                               .kv_heads = 2,
+                                               .head_dim = 4,
+                                               .d_ff = 10,
+                                               .qkv_biases = true},
+                                              {4, 6}, {})
+                               .model.program;
 };
 
 /// The other axis is plain data parallel. Tokens, stream and work are sharded B_Y, after the tested axis if
@@ -113,6 +121,16 @@ TEST_F(Declared, TensorParallelWithASplitSequence) {
 TEST_F(Declared, TensorParallelOverTheQueriesOfAHead) {
   expect_layouts("dp=X,tp_g=Y", {"W_q1[D, K, G_Y, H]", "W_k1[D, K, H]", "W_v1[D, K, H]", "W_o1[K, G_Y, H, D]",
                                  "dW_k1[D, K, H]", "W_gate1[D, F_Y]", "E[V_Y, D]", "x1[B_X, T_Y, D]"});
+}
+
+/// Biases lie as the heads of their weights. They have no D, which fsdp and the ZeRO roles split.
+TEST_F(Declared, BiasesLieAsTheirHeads) {
+  expect_layouts("dp=X,tp=Y", {"b_q1[K_Y, G, H]", "b_k1[K_Y, H]", "db_v1[K_Y, H]", "m.b_q1[K_Y, G, H]"});
+  expect_layouts("dp=X,tp_seq=Y", {"b_q1[K_Y, G, H]", "b_k1[K_Y, H]", "db_v1[K_Y, H]"});
+  expect_layouts("dp=X,tp_g=Y", {"b_q1[K, G_Y, H]", "b_k1[K, H]", "db_q1[K, G_Y, H]", "v.b_v1[K, H]"});
+  for (const char* strategy : {"fsdp=X,dp=Y", "zero1=X,zero2=Y"}) {
+    expect_layouts(strategy, {"b_q1[K, G, H]", "b_v1[K, H]", "db_k1[K, H]", "m.b_k1[K, H]"});
+  }
 }
 
 TEST_F(Declared, AxesOnOneDimComposeInMeshOrder) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "program/ops/add.h"
+#include "program/ops/add_bias.h"
 #include "program/ops/einsum.h"
 #include "program/ops/gelu.h"
 #include "program/ops/gelu_mul.h"
@@ -64,6 +65,10 @@ class Chain {
     return chosen;
   }
 
+  Dims some_last(const Dims& all) {
+    return {all.begin() + dice_.between(0, static_cast<Index>(all.size())), all.end()};
+  }
+
   void declare_at_random(ArrayId a, bool may_owe) {
     made_.declaration.layouts[a] = random_sharding(dice_, mesh_, dims(a).size(), may_owe);
   }
@@ -84,7 +89,7 @@ class Chain {
     program().region = {Pass::forward, static_cast<int>(dice_.between(0, 2))};
     const ArrayId x = dice_.one_of(known_);
     const Dims of_x = dims(x);
-    switch (dice_.between(1, 9)) {
+    switch (dice_.between(1, 10)) {
       case 1:
         known_.push_back(add(program(), next_name(), {x, input(of_x)}));
         return;
@@ -93,6 +98,9 @@ class Chain {
         return;
       case 9:
         known_.push_back(gelu_mul(program(), next_name(), x, input(of_x)));
+        return;
+      case 10:
+        known_.push_back(add_bias(program(), next_name(), x, input(some_last(of_x))));
         return;
       case 3:
         known_.push_back(gelu(program(), next_name(), x));
@@ -184,6 +192,7 @@ TransformerConfig random_config(Dice& dice) {
   config.head_dim = 2 * dice.between(1, 2);
   config.d_ff = dice.between(1, 9);
   config.tied = dice.once_in(2);
+  config.qkv_biases = dice.once_in(2);
   return config;
 }
 

@@ -42,9 +42,9 @@ upper nothing overlapped, scheduled what the schedule makes of it. Axis Z makes 
 timetables are simulated, with several numbers of micro-batches. What does not fit in memory is computed again
 (--remat), or the batch is cut (--micro-batches); the times count it.
 
-Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, gemma-7b, gpt3 or a config.json. --mesh X=2048:2,Y=4:1
-plans for one mesh, X over two torus axes and Y over one; --torus 16x20x28 for meshes of whole axes of that torus. No MPI
-is started and nothing is run.)";
+Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b, gpt3 or a config.json.
+--mesh X=2048:2,Y=4:1 plans for one mesh, X over two torus axes and Y over one; --torus 16x20x28 for meshes of whole axes
+of that torus. No MPI is started and nothing is run.)";
 
 void add_machine(CLI::App& command, PlanOptions& options) {
   add_machine_options(command, options.common.machine)

@@ -17,10 +17,19 @@ std::string describe(const roofline::Hardware& hardware) {
 
 namespace {
 
+/// What not every model has.
+std::string further(const TransformerConfig& config) {
+  std::string text = config.tied ? ", tied" : "";
+  if (config.qkv_biases) text += ", biases of queries, keys and values";
+  if (config.rope_scaling)
+    text += fmt::format(", rotary positions of llama3 (factor {:g})", config.rope_scaling->factor);
+  return text;
+}
+
 std::string model_text(const TransformerConfig& config) {
   return fmt::format("{} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}{}",
                      config.layers, config.d_model, config.d_ff, config.heads, config.head_dim, config.kv_heads,
-                     config.vocab, config.tied ? ", tied" : "");
+                     config.vocab, further(config));
 }
 
 std::string model_text(const MlpConfig& config) {

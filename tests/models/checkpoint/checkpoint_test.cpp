@@ -15,6 +15,9 @@
 namespace shardline {
 namespace {
 
+/// The tied one has biases too.
+TransformerConfig model_of(bool tied) { return parity_config(tied, tied); }
+
 /// A model on the ranks of a job: a state under a layout, not yet filled.
 struct Placed {
   Placed(const mpi::Communicator& comm, const std::string& axes, const std::string& strategy, DType dtype, bool tied)
@@ -26,7 +29,7 @@ struct Placed {
   static TrainingPlan planned(const AbstractMesh& mesh, const std::string& strategy, DType dtype, bool tied) {
     TrainingOptions options = parity_options(dtype, 1);
     options.prices = any_hardware(mesh);
-    return plan_training({parity_config(tied), options, parse_strategy(strategy, mesh)}, mesh);
+    return plan_training({model_of(tied), options, parse_strategy(strategy, mesh)}, mesh);
   }
   const Model& model() const { return plan.step_model.model; }
   std::string hash() const { return weights_hash(state, model(), mesh.comm()); }
@@ -88,8 +91,7 @@ TEST_F(Checkpoints, ComeBackInEveryLayout) {
       for (std::size_t p = 0; p < parameters.size(); ++p) {
         saved.state.fill(saved.name(parameters[p]), [p](Index i) { return element(p, i); });
       }
-      save_checkpoint(saved.state, folder(), parity_config(tied), saved.model(), kNotes,
-                      saved.state.engine().mesh().comm());
+      save_checkpoint(saved.state, folder(), model_of(tied), saved.model(), kNotes, saved.state.engine().mesh().comm());
       const Checkpoint checkpoint = open_checkpoint(world_, folder());
       EXPECT_EQ(checkpoint.sequence, kNotes.sequence);
       for (const auto& [other_axes, other_strategy] : layouts()) {
@@ -137,8 +139,7 @@ TEST_F(Checkpoints, WhatCannotBeHeldIsRefusedOnEveryRank) {
     const ModelParameter& last = saved.model().parameters.back();
     const Index end = element_count(saved.model().program.array(last.array).shape) - 1;
     saved.state.fill(saved.name(last), [&](Index i) { return i == end ? value : 0; });
-    save_checkpoint(saved.state, folder(), parity_config(false), saved.model(), kNotes,
-                    saved.state.engine().mesh().comm());
+    save_checkpoint(saved.state, folder(), model_of(false), saved.model(), kNotes, saved.state.engine().mesh().comm());
     const Checkpoint checkpoint = open_checkpoint(world_, folder());
     Placed loaded(world_, axes, strategy, dtype, false);
     try {

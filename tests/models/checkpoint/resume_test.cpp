@@ -38,12 +38,12 @@ const std::vector<Layout>& layouts() {
   return kLayouts;
 }
 
-/// The same run under a layout.
+/// The same run under a layout. The tied model has biases too.
 TrainingRun run_of(const Layout& layout, const AbstractMesh& mesh, bool tied, DType dtype) {
   TrainingOptions options = parity_options(dtype, kSteps);
   options.prices = any_hardware(mesh);
   options.form = layout.form;
-  return {parity_config(tied), options, parse_strategy(layout.strategy, mesh)};
+  return {parity_config(tied, tied), options, parse_strategy(layout.strategy, mesh)};
 }
 
 /// A trainer on the first ranks of a job.

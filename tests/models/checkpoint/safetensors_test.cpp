@@ -76,6 +76,24 @@ TEST(Safetensors, ReadsTheBytesOfTheFormat) {
   EXPECT_NE(usage_error_of([&] { file.read("m"); }).find("tensor m: there is none"), std::string::npos);
 }
 
+/// 1, -2, the smallest subnormal number, the largest number, infinity and -0, as f32: the whole and blocks of it.
+TEST(Safetensors, ReadsF16AsF32) {
+  const TemporaryFolder folder;
+  const std::string header = R"({"i":{"dtype":"I32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("h":{"dtype":"F16","shape":[2,3],"data_offsets":[4,16]}})";
+  const std::string data("\1\0\0\0\0\x3c\0\xc0\1\0\xff\x7b\0\x7c\0\x80", 16);
+  const SafetensorsFile file(folder.write("f", file_of(header, data)));
+  EXPECT_EQ(file.info("h").dtype, "F16");
+  EXPECT_EQ(file.dtype("h"), DType::f32);
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor whole = tensor_of<float>({2, 3}, {1, -2, 0x1p-24F, 65504, infinity, -0.0F});
+  expect_same_bits(file.read("h"), whole);
+  const std::vector<Range> last_two = {{0, 2}, {1, 3}};
+  file.expect_block("h", {2, 3}, last_two);
+  expect_same_bits(file.read_block("h", {2, 3}, last_two), whole.slice(last_two));
+  expect_same_bits(file.read_block("h", {6}, {{3, 5}}), tensor_of<float>({2}, {65504, infinity}));
+}
+
 /// Every block of a small array, in its own dims and in other dims, compared with a slice of the whole.
 TEST(Safetensors, ReadsABlockAlone) {
   const TemporaryFolder folder;

@@ -96,7 +96,9 @@ TEST(WeightFiles, RefuseTensorsThatAreNotUsed) {
   EXPECT_EQ(fault_of(with(llama_tensors(2, true), "lm_head.weight", filled({6, 4}, 2)), small_config(true)),
             start + "1 not used: lm_head.weight (tie_word_embeddings is true, and it is not the embedding)");
   EXPECT_EQ(fault_of(with(all, "model.layers.0.self_attn.q_proj.bias", filled({4})), config),
-            start + "1 not used: model.layers.0.self_attn.q_proj.bias (biases are not implemented)");
+            start +
+                "1 not used: model.layers.0.self_attn.q_proj.bias (the model_type has no biases; those of qwen2 are "
+                "implemented)");
   EXPECT_EQ(fault_of(with(all, "model.layers.0.self_attn.q_norm.weight", filled({2})), config),
             start + "1 not used: model.layers.0.self_attn.q_norm.weight");
   EXPECT_EQ(fault_of(without(all, "lm_head.weight"), config), start + "1 missing: lm_head.weight");
@@ -104,6 +106,26 @@ TEST(WeightFiles, RefuseTensorsThatAreNotUsed) {
             start +
                 "21 missing: lm_head.weight, model.embed_tokens.weight, model.layers.0.input_layernorm.weight and 18 "
                 "more; 1 not used: embed.weight");
+}
+
+TEST(WeightFiles, HoldTheBiasesOfQwen2AndNoOthers) {
+  TransformerConfig config = small_config(false);
+  config.qkv_biases = true;
+  const std::string start = "not the tensors of the configuration: ";
+  EXPECT_EQ(fault_of(llama_tensors(2, false), config),
+            start +
+                "6 missing: model.layers.0.self_attn.k_proj.bias, model.layers.0.self_attn.q_proj.bias, "
+                "model.layers.0.self_attn.v_proj.bias and 3 more");
+  Tensors all = llama_tensors(2, false);
+  for (const char* layer : {"0", "1"}) {
+    for (const char* which : {"q", "k", "v"}) {
+      const std::string name = fmt::format("model.layers.{}.self_attn.{}_proj.bias", layer, which);
+      all.emplace_back(name, filled({which == std::string("q") ? 4 : 2}));
+    }
+  }
+  EXPECT_EQ(fault_of(all, config), "");
+  EXPECT_EQ(fault_of(with(all, "model.layers.1.self_attn.o_proj.bias", filled({4})), config),
+            start + "1 not used: model.layers.1.self_attn.o_proj.bias (only q_proj, k_proj and v_proj have biases)");
 }
 
 TEST(WeightFiles, WeightsAreFloatingPointFiniteAndOfTheirShape) {

@@ -22,7 +22,7 @@ struct RunOnMesh {
   std::function<void(collectives::Engine&)> prepare = {};  ///< called before the trainer is made
 };
 
-/// How a model is laid out and computed. `tied`: of parity_config().
+/// How a model is laid out and computed. `tied`: of parity_config(); this model has biases too.
 struct Layout {
   std::string mesh = "X=1";
   std::string strategy = "dp=X";
@@ -42,7 +42,7 @@ inline RunOnMesh laid_out(const Layout& layout, const ModelConfig& config, const
 
 /// The model of parity under `layout`.
 inline RunOnMesh parity_run(const Layout& layout, DType dtype, Index steps) {
-  return laid_out(layout, parity_config(layout.tied), parity_options(dtype, steps));
+  return laid_out(layout, parity_config(layout.tied, layout.tied), parity_options(dtype, steps));
 }
 
 /// What a run leaves on a rank.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "program/ops/add.h"
+#include "program/ops/add_bias.h"
 #include "program/ops/attention.h"
 #include "program/ops/cross_entropy.h"
 #include "program/ops/einsum.h"
@@ -140,6 +141,21 @@ TEST(Differentiate, RmsNorm) {
 TEST(Differentiate, Rope) {
   Program p = sized();
   expect_gradients(p, rope(p, "y", p.add_input("x", {"B", "T", "K", "H"}, Role::activation), 100));
+  Program scaled = sized();
+  const ArrayId x = scaled.add_input("x", {"B", "T", "K", "H"}, Role::activation);
+  expect_gradients(scaled, rope(scaled, "y", x, 100, kernels::RopeScaling{.factor = 8, .original_positions = 20}));
+}
+
+TEST(Differentiate, AddBias) {
+  for (const Dims& dims : {Dims{"B", "T", "K", "H"}, {"K", "H"}, {"H"}, {}}) {
+    Program p = sized();
+    const ArrayId x = p.add_input("x", {"B", "T", "K", "H"}, Role::activation);
+    expect_gradients(p, add_bias(p, "y", x, p.add_input("b", dims, Role::parameter)));
+  }
+  Program p = sized();
+  const ArrayId x = p.add_input("x", {"B", "T", "H"}, Role::activation);
+  EXPECT_THROW(add_bias(p, "y", x, p.add_input("b", {"B", "T"}, Role::parameter)), UsageError);
+  EXPECT_THROW(add_bias(p, "y", p.add_input("short", {"H"}, Role::activation), x), UsageError);
 }
 
 TEST(Differentiate, Attention) {

@@ -9,6 +9,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/half.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
 #include "runtime/base/shape.h"
@@ -55,6 +56,25 @@ TEST(BFloat16, RoundsToNearestTiesToEven) {
 TEST(BFloat16, OverflowGoesToInfinityAndNanStays) {
   EXPECT_EQ(static_cast<float>(BFloat16(std::numeric_limits<float>::max())), std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+/// The definition of f16, by powers of two: (1 + fraction / 1024) 2^(exponent - 15); without the one, and with exponent
+/// 1, below the normal numbers.
+TEST(Half, EveryNumberIsConvertedExactly) {
+  for (int bits = 0; bits < 1 << 16; ++bits) {
+    const float got = from_half(static_cast<std::uint16_t>(bits));
+    const int exponent = bits >> 10 & 31;
+    const int fraction = bits & 1023;
+    EXPECT_EQ(std::signbit(got), bits >> 15 != 0) << bits;
+    if (exponent == 31 && fraction > 0) {
+      EXPECT_TRUE(std::isnan(got)) << bits;
+      continue;
+    }
+    const double magnitude = exponent == 31  ? std::numeric_limits<double>::infinity()
+                             : exponent == 0 ? std::ldexp(fraction, -24)
+                                             : std::ldexp(1024 + fraction, exponent - 25);
+    EXPECT_EQ(std::abs(static_cast<double>(got)), magnitude) << bits;
+  }
 }
 
 TEST(DType, SizesAndNames) {

@@ -60,7 +60,7 @@ for more in "--hardware v5e --chips 256" "--hardware h100 --chips 8" "--hardware
   expect_code 0
   "$check" "$record" || complain "the record is not right"
 done
-for model in tiny llama2-13b llama3-405b gemma-7b gpt3; do
+for model in tiny llama2-13b llama3-405b qwen2.5-7b gemma-7b gpt3; do
   alone plan --model $model --chips 512 --batch-tokens 1M --price-per-hour 2.5 --json "$record"
   expect_code 0
   "$check" "$record" || complain "the record of $model is not right"

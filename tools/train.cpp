@@ -216,7 +216,7 @@ int finish(Job& job, Trainer& trainer, const TrainData& data, const TrainOptions
   Json json = job.header("shardline.train/1", "train");
   add_model_keys(json, record);
   job.write_json(json);
-  if (!options.save.empty()) save(job, trainer, options.save);
+  if (!options.save.empty()) save(job, trainer, options);
   return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <csignal>
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
@@ -44,6 +45,20 @@ SetThreads set_threads_function() {
 
 void set_openmp_threads(int threads) {
   if (const SetThreads set = set_threads_function()) set(threads);
+}
+
+using Team = void (*)(void (*)(void*), void*, unsigned, unsigned);
+
+/// Starts the threads of oneDNN with all signals blocked. A handler must not run on them: code of oneDNN may use the
+/// register of the stack for other things, so that the handler would destroy memory.
+void start_without_signals(int threads) {
+  static const auto run_team = reinterpret_cast<Team>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+  if (run_team == nullptr || threads == 1) return;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  run_team([](void*) {}, nullptr, static_cast<unsigned>(threads), 0);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 /// The one processor, and the products made so far. It starts with one thread: OpenMP itself would start one for each
@@ -165,6 +180,7 @@ std::string onednn_description() {
 void set_onednn_threads(int threads) {
   onednn();  // its start sets one thread
   set_openmp_threads(threads);
+  start_without_signals(threads);
 }
 
 template <class S, class T>

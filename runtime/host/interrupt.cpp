@@ -5,8 +5,11 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/check.h"
 
@@ -23,6 +26,8 @@ std::atomic<bool> saving_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::array<struct sigaction, kSignals.size()> previous;
+std::vector<char> stack_memory;
+stack_t previous_stack;
 std::function<void()> when_overdue;
 bool installed = false;
 
@@ -46,6 +51,16 @@ extern "C" void shardline_take_signal(int signal) {
   std::raise(signal);
 }
 
+/// Gives the handlers of this thread a stack.
+void take_stack() {
+  constexpr std::size_t kRoom = 64 << 10;  // the registers alone are 11 KiB with AMX
+  stack_memory.resize(kRoom);
+  stack_t stack{};
+  stack.ss_sp = stack_memory.data();
+  stack.ss_size = stack_memory.size();
+  SHARDLINE_CHECK(sigaltstack(&stack, &previous_stack) == 0, "sigaltstack failed: {}", std::strerror(errno));
+}
+
 }  // namespace
 
 Interruption::Interruption(std::function<void()> overdue) {
@@ -54,15 +69,17 @@ Interruption::Interruption(std::function<void()> overdue) {
   asked_at = 0;
   saving_asked = false;
   when_overdue = std::move(overdue);
+  take_stack();
   struct sigaction action {};
   action.sa_handler = shardline_take_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous[i]);
 }
 
 Interruption::~Interruption() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
+  sigaltstack(&previous_stack, nullptr);
   when_overdue = nullptr;
   installed = false;
 }

@@ -1,11 +1,18 @@
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
 
 #include "kernels/einsum/einsum.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/onednn.h"
 #include "runtime/base/check.h"
+#include "runtime/host/interrupt.h"
 #include "tests/kernels/support.h"
 
 namespace shardline::kernels {
@@ -215,6 +222,63 @@ TEST(GemmLibraryTest, OneDnnHasOneThreadUntilMoreAreSet) {
   set_blas_threads(2);
   EXPECT_EQ(threads(), 2);
   set_blas_threads(1);
+}
+
+/// Sends SIGUSR1 to this process all the time while it lives.
+class SignalStorm {
+ public:
+  SignalStorm() : thread_([this] { send(); }) {}
+  SignalStorm(const SignalStorm&) = delete;
+  SignalStorm& operator=(const SignalStorm&) = delete;
+  ~SignalStorm() {
+    ends_ = true;
+    thread_.join();
+  }
+
+ private:
+  void send() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);  // the signals are for the threads that multiply
+    while (!ends_) {
+      kill(getpid(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+/// Products by each library, with one thread and two, while signals come: they have the bits of those before.
+template <class S>
+void multiply_in_a_storm(DType dtype) {
+  const GemmShape shape{.m = 96, .n = 256, .k = 128, .lda = 128, .ldb = 256, .ldc = 256};
+  const std::vector<S> a = made<S>("a", 96 * 128), b = made<S>("b", 128 * 256);
+  for (const GemmLibrary library : libraries_for(dtype)) {
+    const UsedLibrary used(dtype, library);
+    for (const int threads : {1, 2}) {
+      set_blas_threads(threads);
+      for (const bool shares_a : {false, true}) {
+        std::vector<S> want(96 * 256), got(96 * 256);
+        gemm<S, S>(shape, a.data(), b.data(), want.data(), {.shares_a = shares_a});
+        const Interruption interruption;
+        const SignalStorm storm;
+        for (int i = 0; i < 1000; ++i) {
+          gemm<S, S>(shape, a.data(), b.data(), got.data(), {.shares_a = shares_a});
+          ASSERT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(S)), 0) << name_of(library) << i;
+        }
+        EXPECT_TRUE(Interruption::save_asked());
+      }
+    }
+  }
+  set_blas_threads(1);
+}
+
+/// The heap is in order if the test comes to its end.
+TEST(GemmLibraryTest, SignalsDuringProductsDestroyNothing) {
+  multiply_in_a_storm<float>(DType::f32);
+  multiply_in_a_storm<BFloat16>(DType::bf16);
 }
 
 }  // namespace

@@ -52,6 +52,23 @@ TEST(Interruption, AskingToSaveDoesNotAskToStop) {
   EXPECT_FALSE(Interruption::save_asked());
 }
 
+TEST(Interruption, HandlersHaveAStackOfTheirOwn) {
+  stack_t before{}, during{}, after{};
+  sigaltstack(nullptr, &before);
+  {
+    const Interruption interruption;
+    sigaltstack(nullptr, &during);
+    EXPECT_EQ(during.ss_flags & SS_DISABLE, 0);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) {
+      struct sigaction action {};
+      sigaction(signal, nullptr, &action);
+      EXPECT_NE(action.sa_flags & SA_ONSTACK, 0) << signal;
+    }
+  }
+  sigaltstack(nullptr, &after);
+  EXPECT_EQ(after.ss_sp, before.ss_sp);
+}
+
 TEST(Interruption, OneAtATime) {
   const Interruption interruption;
   EXPECT_THROW(Interruption(), Error);

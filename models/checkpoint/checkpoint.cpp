@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSequenceKey = "shardline_sequence";
 constexpr const char* kMachineKey = "shardline_machine";
 constexpr const char* kTextKey = "shardline_text";
-constexpr const char* kBytes = "bytes";
+constexpr const char* kReadsBytes = "bytes";
 
 std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
@@ -54,7 +54,7 @@ std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string
   });
   std::map<std::string, std::string> metadata{{"format", "pt"}, {kSequenceKey, std::to_string(notes.sequence)}};
   if (!notes.machine_hash.empty()) metadata[kMachineKey] = notes.machine_hash;
-  if (notes.reads_bytes) metadata[kTextKey] = kBytes;
+  if (notes.reads_bytes) metadata[kTextKey] = kReadsBytes;
   std::vector<std::uint64_t> digests = write_arrays(state, parameters_of(model), weights_path(folder), metadata, comm);
   mpi::on_root(comm, 0, [&] {
     write_whole_file(config_path(folder), to_json(config));
@@ -82,7 +82,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
     checkpoint.files->require_tensors_of(checkpoint.config, model);
     for (const FileArray& array : parameters_of(model)) checkpoint.files->require_weight(array.name, array.in_file);
     checkpoint.sequence = parse_sequence(*checkpoint.files);
-    checkpoint.reads_bytes = checkpoint.files->metadata(kTextKey) == kBytes;
+    checkpoint.reads_bytes = checkpoint.files->metadata(kTextKey) == kReadsBytes;
   });
   return checkpoint;
 }

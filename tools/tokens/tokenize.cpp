@@ -35,7 +35,7 @@ struct TokenizeOptions {
 };
 
 /// What was done.
-struct Tally {
+struct TokenizeTally {
   Index documents = 0;
   Index bytes = 0;
   Index tokens = 0;
@@ -54,9 +54,9 @@ std::optional<std::int32_t> end_token_of(const TokenizeOptions& options, const T
 }
 
 /// Collective over all ranks: encodes all texts into the file.
-Tally write_tokens(Job& job, TextSeries& series, const std::string& path, std::size_t width) {
+TokenizeTally write_tokens(Job& job, TextSeries& series, const std::string& path, std::size_t width) {
   const Seconds begin = now();
-  Tally tally{.bytes = series.bytes()};
+  TokenizeTally tally{.bytes = series.bytes()};
   TokenOutput output(job.world(), path, width);
   {
     ProgressLine progress(series.size(), job.root());
@@ -74,7 +74,7 @@ Tally write_tokens(Job& job, TextSeries& series, const std::string& path, std::s
   return tally;
 }
 
-Json record_of(const Job& job, const Tally& tally, const TextEncoder& encoder, std::size_t width) {
+Json tokenize_record(const Job& job, const TokenizeTally& tally, const TextEncoder& encoder, std::size_t width) {
   Json record = job.header("shardline.tokenize/1", "tokenize");
   record["documents"] = tally.documents;
   record["bytes"] = tally.bytes;
@@ -105,12 +105,12 @@ int tokenize(const TokenizeOptions& options) {
                          options.tokenizer));
   }
   job.other_work().begin();
-  const Tally tally = write_tokens(job, *series, options.out, width);
+  const TokenizeTally tally = write_tokens(job, *series, options.out, width);
   job.other_work().end();
   job.print(fmt::format("{} document{}, {} bytes, {} tokens of {} bytes: {:.3f} bytes per token\n{} in {}, {}\n",
                         tally.documents, tally.documents == 1 ? "" : "s", tally.bytes, tally.tokens, width,
                         tally.bytes_per_token(), options.out, to_string(tally.time), to_string(tally.rate())));
-  job.write_json(record_of(job, tally, encoder, width));
+  job.write_json(tokenize_record(job, tally, encoder, width));
   return 0;
 }
 

@@ -83,6 +83,20 @@ SH
     [[ -z $(compgen -G 'gone.bin*') ]] || complain "$fault: something is left: $(compgen -G 'gone.bin*')"
   done
   unset FAILING_CALL FAILING_RANK
+
+  # A rank that sees no file, or another one.
+  mkdir elsewhere
+  cat >one_rank_elsewhere.sh <<'SH'
+#!/usr/bin/env bash
+rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}
+((rank == 1)) && cd elsewhere
+exec "$@"
+SH
+  chmod +x one_rank_elsewhere.sh
+  program=$folder/one_rank_elsewhere.sh
+  refused "rank 1: mixed.txt: no such file" "$shardline" "${makes[@]}" --out gone.bin
+  printf x >elsewhere/mixed.txt
+  refused "--data: rank 1 sees 1 bytes of text, rank 0 sees" "$shardline" "${makes[@]}" --out gone.bin
   program=$shardline
 fi
 

@@ -46,9 +46,10 @@ prepare_open_mpi() {
   fi
   local cores
   cores=$(nproc)
-  # A run with checkpoints gets time to save after SIGTERM. Open MPI waits that long whenever a job fails.
+  # A run with checkpoints gets time to save after SIGTERM. Open MPI waits that long before it hands SIGTERM on, and as
+  # long again before it kills; also whenever a job fails.
   if [[ " $* " == *" --save-every"* ]]; then
-    mca odls_base_sigkill_timeout 10
+    mca odls_base_sigkill_timeout 5
   fi
   if ((ranks > cores)); then
     # A waiting rank must give its core to the rank that it waits for.

@@ -14,10 +14,10 @@ usage: scripts/setup.sh [--command] [--mpich] [--peers] [--check]
 TEXT
 }
 
-# For building and running the command.
-packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libdnnl-dev libeigen3-dev
-  libcli11-dev nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev)
-headers=(cblas.h:openblas oneapi/dnnl/dnnl.hpp:dnnl Eigen/Dense:eigen3 CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt
+# For building and running the command. The CMake files of oneDNN ask for OpenCL.
+packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libopenblas-dev libdnnl-dev
+  ocl-icd-opencl-dev libeigen3-dev libcli11-dev nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev)
+headers=(cblas.h:openblas oneapi/dnnl/dnnl.hpp:dnnl CL/cl.h:OpenCL Eigen/Dense:eigen3 CLI/CLI.hpp:CLI11 nlohmann/json.hpp:nlohmann_json fmt/format.h:fmt
   pcre2.h:libpcre2-8 utf8proc.h:libutf8proc)
 # For benchmarks and tests.
 test_packages=(libbenchmark-dev libgtest-dev iproute2)

@@ -44,13 +44,12 @@ Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp, each on one m
 prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
 cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
 its program is printed line by line with the times of every line. Other models read text as bytes, or files of tokens
-(.bin), and the last tenth of each file is held out for the loss at the end. There is no dropout.)";
+(.bin). With --tokenizer text becomes tokens at the start. The last tenth of each file is held out for the loss at the end. There is no dropout.)";
 
-/// The median over the steps whose spans are kept: those after the warm-up, or all steps of a run that ended before.
-Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
-  const std::size_t warmup = warmup_of(planned_steps);
+/// The median over the last `kept` steps, those whose spans are kept.
+Seconds median_time(const std::vector<StepResult>& steps, std::size_t kept) {
   std::vector<Seconds> times;
-  for (std::size_t i = steps.size() > warmup ? warmup : 0; i < steps.size(); ++i) times.push_back(steps[i].time);
+  for (std::size_t i = steps.size() - kept; i < steps.size(); ++i) times.push_back(steps[i].time);
   return median(std::move(times));
 }
 
@@ -141,16 +140,24 @@ Overlap overlap_of_stages(const Job& job, const Trainer& trainer) {
           .hidden = world.min(own.hidden)};
 }
 
-/// Collective over all ranks: the record of the run, after its last step.
-TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Progress& progress) {
-  TrainRecord record;
+/// Collective over all ranks: what a record says of the run and its model, and the loss if the run came to its end.
+void add_model(const Job& job, Trainer& trainer, const TrainData& data, TrainRecord& record) {
   record.strategy = trainer.run().strategy;
   record.tokens_per_step = trainer.options().tokens();
   record.sample_name = sample_name(trainer.run());
   record.options = trainer.options();
+  record.begin = trainer.run().begin.steps;
+  if (!record.interrupted) evaluate(trainer, data, record);
+  record.parameters = trainer.run().parameters();
+  record.weights_hash = weights_hash(trainer.state(), trainer.model(), job.world());
+}
+
+/// Collective over all ranks: the record of the run, after its last step.
+TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Progress& progress) {
+  TrainRecord record;
   record.steps = progress.steps;
   record.held_out = progress.held_out;
-  record.begin = trainer.run().begin.steps;
+  record.slower = progress.slower;
   record.interrupted = progress.interrupted;
   record.measured_memory = Bytes(job.world().max(static_cast<double>(tensor_memory().peak)));
   record.predicted_memory = Bytes(job.world().max(trainer.predicted_memory().value));
@@ -163,17 +170,16 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
                        .runs = runs_of(trace),
                        .ranks = job.mesh().ranks() / stages,
                        .stages = stages,
-                       .measured = median_time(progress.steps, trainer.options().steps - record.begin),
+                       .measured = median_time(progress.steps, static_cast<std::size_t>(runs_of(trace))),
                        .predicted = trainer.predicted_step(),
                        .warnings = job.machine_warnings(),
                        .busiest = job.other_work().busiest()};
   record.pipeline = pipeline_record(
-      job, trainer, median_step(progress.steps, static_cast<std::size_t>(record.comparison.runs), record.begin));
+      job, trainer,
+      median_step(progress.steps, static_cast<std::size_t>(record.comparison.runs), trainer.run().begin.steps));
   record.overlap = overlap_of_stages(job, trainer);
   record.needs_the_cores = moving_needs_the_cores(job.mesh().axes(), trainer.options().prices);
-  if (!progress.interrupted) evaluate(trainer, data, record);
-  record.parameters = trainer.run().parameters();
-  record.weights_hash = weights_hash(trainer.state(), trainer.model(), job.world());
+  add_model(job, trainer, data, record);
   record.program = lines_of_programs(trainer.plan());
   record.flops_per_step = trainer.run().flops_of_step();
   const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
@@ -182,11 +188,10 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
 }
 
 /// Saves the trained model.
-void save(const Job& job, const Trainer& trainer, const std::string& folder) {
-  const TrainingNotes notes{trainer.options().batch.tokens, job.given_machine() ? job.given_machine()->hash : ""};
-  save_checkpoint(trainer.state(), folder, std::get<TransformerConfig>(trainer.run().config), trainer.model(), notes,
-                  job.world());
-  job.print(fmt::format("saved to {}\n", folder));
+void save(const Job& job, const Trainer& trainer, const TrainOptions& options) {
+  save_checkpoint(trainer.state(), options.save, std::get<TransformerConfig>(trainer.run().config), trainer.model(),
+                  notes_of(job, trainer, options.checkpoints), job.world());
+  job.print(fmt::format("saved to {}\n", options.save));
 }
 
 /// Collective over all ranks: prints the result, and writes record, plot and page.
@@ -201,6 +206,20 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const T
   job.write_file(options.report, to_html(page_of(job, record, timeline)));
 }
 
+/// Collective over all ranks, for a run that was ended after its last checkpoint: what comes after the last step. No
+/// times are in the record, and there is no trace, plot or page.
+int finish(Job& job, Trainer& trainer, const TrainData& data, const TrainOptions& options) {
+  job.print(fmt::format("all {} steps of this run are done\n", trainer.options().steps));
+  TrainRecord record;
+  add_model(job, trainer, data, record);
+  job.print(loss_text(record) + "\n");
+  Json json = job.header("shardline.train/1", "train");
+  add_model_keys(json, record);
+  job.write_json(json);
+  if (!options.save.empty()) save(job, trainer, options);
+  return 0;
+}
+
 int train(Job& job, const TrainOptions& options) {
   ChosenPlan planned = plan_that_fits(job, options);
   const TrainData data = train_data(job, options);
@@ -212,6 +231,7 @@ int train(Job& job, const TrainOptions& options) {
   const std::string choice = choice_text(job, planned);
   Trainer trainer(job.engine(), std::move(planned.plan), hardware);
   job.print(choice);
+  job.print(data.encoded);
   job.print(describe_training(job, trainer.run(), data.description, hardware));
   if (options.shows_schedule) {
     job.print(schedule_text(*trainer.plan().pipeline, trainer.options().prices, source_of_prices(job)));
@@ -219,6 +239,7 @@ int train(Job& job, const TrainOptions& options) {
   if (!trainer.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", trainer.arena_obstacle()));
   }
+  if (trainer.run().begin.steps == trainer.options().steps) return finish(job, trainer, data, options);
   reset_tensor_peak();
   RunCheckpoints checkpoints(job, trainer, options.checkpoints, settings);
   const bool goes_on = !options.checkpoints.resume.empty();
@@ -228,7 +249,7 @@ int train(Job& job, const TrainOptions& options) {
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
   report(job, record, trainer, options);
-  if (!options.save.empty()) save(job, trainer, options.save);
+  if (!options.save.empty()) save(job, trainer, options);
   return !traced ? 1 : progress.interrupted ? kInterrupted : 0;
 }
 

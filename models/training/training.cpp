@@ -12,6 +12,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/hash.h"
 #include "runtime/host/interrupt.h"
+#include "runtime/host/resident_memory.h"
 #include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
 
@@ -109,6 +110,7 @@ Index Trainer::samples_before(Index step) const {
 
 StepResult Trainer::step(const SampleSource& data, Index step) {
   const Axes& all = engine_.mesh().axes().axes();
+  const Seconds reading = now();
   Index first = samples_before(step);
   for (const std::map<ArrayId, ArrayId>& own : programs().samples) {
     std::vector<ArrayId> inputs;
@@ -119,17 +121,22 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
   set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
   const ArrayId count = plan_.step_model.arrays.step;
   if (count >= 0) set_scalar(count, static_cast<double>(step + 1));
+  StepResult result;
+  result.own_data = now() - reading;
   // The engine handles interruptions while it waits. MPI does not.
-  collectives::max_over(engine_, all, {0});
+  result.data = Seconds(collectives::max_over(engine_, all, {result.own_data.value})[0]);
   const Seconds begin = now();
   step_->run();
-  StepResult result;
+  const Seconds time = now() - begin;
+  result.own_time = time - step_->trace().waited_in_last_run();
   const double asked = Interruption::asked() ? 1 : 0;
   const double save_asked = Interruption::save_asked() ? 1 : 0;
-  const std::vector<double> most = collectives::max_over(engine_, all, {(now() - begin).value, asked, save_asked});
+  const std::vector<double> most =
+      collectives::max_over(engine_, all, {time.value, asked, save_asked, resident_memory().value});
   result.time = Seconds(most[0]);
   result.stop = most[1] > 0;
   result.save = most[2] > 0;
+  result.memory = Bytes(most[3]);
   result.loss = step_->get_scalar(model().loss);
   result.grad_norm = std::sqrt(step_->get_scalar(plan_.step_model.arrays.norm_squared));
   return result;

@@ -25,6 +25,10 @@ struct StepResult {
   double loss = 0;       ///< mean over the tokens of the step, before its update
   double grad_norm = 0;  ///< before clipping
   Seconds time;          ///< of the slowest rank
+  Seconds data;          ///< for the samples of the step, on the rank that took longest; not part of `time`
+  Seconds own_time;      ///< of `time`, what this rank did not wait for others; differs between ranks
+  Seconds own_data;      ///< as `data`, on this rank; differs between ranks
+  Bytes memory;          ///< resident memory of the rank with the most, after the step
   bool stop = false;     ///< some rank was asked to stop (see Interruption); equal on all ranks
   bool save = false;     ///< some rank was asked to save, in the same way
 };
@@ -64,6 +68,8 @@ class Trainer {
   State& state() { return *state_; }
   const Executor& executor() const { return *step_; }
   void forget_times() { step_->forget_times(); }
+  /// Forgets the times of all steps but the last `steps`, so that a long run needs no more memory than a short one.
+  void keep_times(std::size_t steps) { step_->keep_times(steps); }
   /// Collective over the mesh: see Executor::align().
   void align() { step_->align(); }
   /// For steps, not for evaluation: see Executor::set_recording().

@@ -67,6 +67,8 @@ class Executor {
   /// the last time is known.
   void align() { trace_.align(compare_clocks(stages_ != nullptr ? stages_->all() : engine_.mesh())); }
   void forget_times() { trace_.clear_spans(); }
+  /// Forgets the times of all runs but the last `runs`.
+  void keep_times(std::size_t runs) { trace_.keep_last(runs * trace_.labels().size()); }
   /// Notes the details of every run from now on in `recording`, which must outlive the executor.
   /// Null stops it.
   void set_recording(Recording* recording) { recording_ = recording; }

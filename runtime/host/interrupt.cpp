@@ -13,7 +13,7 @@
 namespace shardline {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR2, SIGUSR1};
 
 /// Time of the first signal, by CLOCK_MONOTONIC in ns; 0: none. The handler sets it, and may do
 /// little else.

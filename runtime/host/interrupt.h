@@ -4,8 +4,8 @@
 
 namespace shardline {
 
-/// While an Interruption lives, SIGINT and SIGTERM only ask this process to stop; it stops at a
-/// safe point. SIGUSR1 asks it to save and go on. A second signal within kPatience counts as the same one, because
+/// While an Interruption lives, SIGINT, SIGTERM and SIGUSR2 only ask this process to stop; it stops at a
+/// safe point. Launchers of MPI hand on SIGUSR2 at once, but end the job by themselves at the others. SIGUSR1 asks it to save and go on. A second signal within kPatience counts as the same one, because
 /// launcher and terminal may both send it. A later signal acts as if there were no handler. Only one Interruption at a
 /// time.
 class Interruption {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +53,17 @@ class Trace {
   const std::vector<Span>& spans() const { return spans_; }
   /// Forgets the spans and keeps the labels.
   void clear_spans() { spans_.clear(); }
+  /// Forgets the oldest spans, so that at most `count` are left.
+  void keep_last(std::size_t count) {
+    if (spans_.size() > count) spans_.erase(spans_.begin(), spans_.end() - static_cast<std::ptrdiff_t>(count));
+  }
+  /// The time that the rank waited in the last run, whose spans are one for each label.
+  Seconds waited_in_last_run() const {
+    Seconds waited{};
+    const std::size_t count = std::min(labels_.size(), spans_.size());
+    for (std::size_t i = spans_.size() - count; i < spans_.size(); ++i) waited += spans_[i].exposed;
+    return waited;
+  }
 
   void align(const ClockReading& reading) { clock_.add(reading); }
   /// The clock of the spans.

@@ -16,27 +16,38 @@ struct DataFlags {
   std::vector<std::string> files;
   std::string weights;
   std::vector<std::string> held_out;
+  std::string tokenizer;
 };
 
-/// The same, checked: text or token files. A model that reads no text has neither.
+/// The same, checked: text that is read as bytes, or tokens. A model that reads no text has neither.
 struct DataOptions {
   std::vector<std::string> texts;
-  std::vector<TokenGroup> tokens;     ///< files that end with .bin
-  std::vector<std::string> held_out;  ///< token files
+  std::vector<TokenGroup> tokens;
+  std::vector<std::string> held_out;
+  /// `tokens` and `held_out` are texts, which a tokenizer encodes at the start. Otherwise they are token files (.bin).
+  bool encodes = false;
 };
 
 /// Adds the options. `flags` must outlive the parsing.
 void add_data_options(CLI::App& command, DataFlags& flags);
 
 /// Collective over all ranks; rank 0 looks for the files that match patterns. Without --data: the project's own sources
-/// and documentation. Throws UsageError.
-DataOptions data_options(const DataFlags& flags);
+/// and documentation. `tokenizer`: there is one, so text is not read as bytes. Throws UsageError.
+DataOptions data_options(const DataFlags& flags, bool tokenizer);
+
+/// Collective over all ranks; rank 0 looks. The files that the items of an option name; an item may be a pattern.
+/// Throws UsageError if no file matches.
+std::vector<std::string> files_named(const std::string& option, const std::vector<std::string>& items);
+
+/// The texts that a tokenizer encodes, each once.
+std::vector<std::string> encoded_files(const DataOptions& options);
 
 /// The files, as inputs of the command.
 void add_data_files(CommandFiles& files, const DataOptions& options);
 
 /// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
-/// needs two more. Token files are mapped and take none that the system could not take back.
+/// needs two more. Of text that is encoded only the tokens stay; two bytes or more become one token of two bytes, or
+/// four one of four. Token files are mapped and take none that the system could not take back.
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options);
 
 }  // namespace shardline::tools

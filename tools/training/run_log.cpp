@@ -33,12 +33,7 @@ std::string lines_until(const std::string& path, Index last) {
   return kept;
 }
 
-void cut_after(const std::string& path, Index last) {
-  const std::string kept = lines_until(path, last);
-  WholeFile file(path);
-  file.write(kept.data(), kept.size());
-  file.commit();
-}
+void cut_after(const std::string& path, Index last) { write_whole_file(path, lines_until(path, last)); }
 
 int open_log(const std::string& path, std::optional<Index> begin) {
   std::error_code failure;
@@ -67,10 +62,16 @@ void RunLog::add(Index step, const StepResult& result, double tokens) {
             {"loss", result.loss},
             {"grad_norm", result.grad_norm},
             {"step_s", result.time.value},
-            {"tokens_per_s", tokens / result.time.value}});
+            {"data_s", result.data.value},
+            {"tokens_per_s", tokens / (result.time + result.data).value},
+            {"memory_bytes", result.memory.value}});
 }
 
 void RunLog::add_held_out(Index step, double loss) { add_line({{"step", step}, {"val_loss", loss}}); }
+
+void RunLog::add_slower(Index step, Index since, const std::string& text) {
+  add_line({{"step", step}, {"slower_since", since}, {"text", text}});
+}
 
 void RunLog::add_line(const Json& line) {
   if (descriptor_ < 0) return;

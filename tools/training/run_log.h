@@ -23,6 +23,8 @@ class RunLog {
   /// `step` counts from 1. Throws ResultError on rank 0 if the line cannot be written.
   void add(Index step, const StepResult& result, double tokens);
   void add_held_out(Index step, double loss);
+  /// After step `step`: steps are slower since an earlier one.
+  void add_slower(Index step, Index since, const std::string& text);
 
  private:
   void add_line(const Json& line);

@@ -5,6 +5,7 @@
 
 #include "runtime/base/result_error.h"
 #include "runtime/base/statistics.h"
+#include "tools/training/slowdown.h"
 
 namespace shardline::tools {
 namespace {
@@ -15,11 +16,16 @@ void require_finite(Index step, const StepResult& result) {
                                 loss_number(result.grad_norm), kDiverged));
 }
 
+/// The time of a step with the reading of its samples.
+Seconds whole_time(const StepResult& step) { return step.time + step.data; }
+
 /// The median of the last steps.
 Seconds usual_time(const std::vector<StepResult>& done) {
   constexpr std::size_t kLast = 20;
   std::vector<Seconds> times;
-  for (std::size_t i = done.size() - std::min(kLast, done.size()); i < done.size(); ++i) times.push_back(done[i].time);
+  for (std::size_t i = done.size() - std::min(kLast, done.size()); i < done.size(); ++i) {
+    times.push_back(whole_time(done[i]));
+  }
   return median(std::move(times));
 }
 
@@ -36,10 +42,10 @@ void print_step(Job& job, const Trainer& trainer, Index step, const std::vector<
   const StepResult& result = done.back();
   const FlopsPerSecond peak = job.predictions().matmul * static_cast<double>(job.mesh().ranks());
   const Index left = trainer.options().steps - step - 1;
-  std::string text =
-      fmt::format("step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} {}/s  {}  MFU {:.0f}%", step + 1, result.loss,
-                  result.grad_norm, trainer.options().tokens() / result.time.value, sample_name(trainer.run()),
-                  to_string(result.time), 100 * (trainer.run().flops_of_step() / result.time / peak));
+  std::string text = fmt::format(
+      "step {:>5}  loss {:.4f}  grad_norm {:7.4f}  {:>8.0f} {}/s  {}  MFU {:.0f}%  {}", step + 1, result.loss,
+      result.grad_norm, trainer.options().tokens() / whole_time(result).value, sample_name(trainer.run()),
+      to_string(result.time), 100 * (trainer.run().flops_of_step() / result.time / peak), to_string(result.memory));
   if (left > 0) text += fmt::format("  {} left", rounded_time(static_cast<double>(left) * usual_time(done).value));
   job.print(text + "\n");
 }
@@ -50,6 +56,20 @@ HeldOutLoss evaluate(const Job& job, Trainer& trainer, const SampleSource& data,
   job.print(fmt::format("step {:>5}  held-out loss {:.4f}\n", step + 1, loss));
   log.add_held_out(step + 1, loss);
   return {step + 1, loss};
+}
+
+/// Collective over all ranks if the steps have become slower, which all ranks see after the same step. `step` counts
+/// from 0.
+void watch(const Job& job, SlowdownWatch& seen, Index step, const RunOutputs& outputs, Progress& progress) {
+  const StepResult& result = progress.steps.back();
+  const std::optional<Slowdown> slower =
+      seen.add({.all = whole_time(result), .work = result.own_time, .data = result.own_data});
+  if (!slower) return;
+  const std::vector<RankSlowdown> ranks = slowdown_of_ranks(job, *slower);
+  const Index since = step + 1 - (seen.steps() - 1 - slower->since);
+  progress.slower.push_back({since, slowdown_text(since, ranks)});
+  job.note(progress.slower.back().text);
+  outputs.log.add_slower(step + 1, since, progress.slower.back().text);
 }
 
 }  // namespace
@@ -69,6 +89,7 @@ Progress run_steps(Job& job, Trainer& trainer, const SampleSource& data, const R
   const Index begin = trainer.run().begin.steps;
   const Index end = trainer.options().steps;
   const Index shown_every = end <= 50 ? 1 : end / 50;
+  SlowdownWatch seen;
   for (Index step = begin; step < end && !progress.interrupted; ++step) {
     const StepResult result = trainer.step(data, step);
     const bool last = step + 1 == end;
@@ -79,6 +100,8 @@ Progress run_steps(Job& job, Trainer& trainer, const SampleSource& data, const R
     require_finite(step, result);
     if (step % shown_every == 0 || last || progress.interrupted) print_step(job, trainer, step, progress.steps);
     outputs.log.add(step + 1, result, trainer.options().tokens());
+    if (progress.steps.size() > warmup_of(end - begin)) watch(job, seen, step, outputs, progress);
+    if (progress.steps.size() % kTimedSteps == 0) trainer.keep_times(kTimedSteps);
     const Index every = outputs.evaluate_every;
     if (every > 0 && (step + 1) % every == 0 && !progress.interrupted) {
       progress.held_out.push_back(evaluate(job, trainer, data, step, outputs.log));

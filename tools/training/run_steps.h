@@ -16,16 +16,26 @@ struct HeldOutLoss {
   double loss = 0;
 };
 
+/// A sentence about steps that became slower, and the first of them, from 1.
+struct SlowerSteps {
+  Index since = 0;
+  std::string text;
+};
+
 /// The steps that a run has done, from TrainingRun::begin on.
 struct Progress {
   std::vector<StepResult> steps;
   std::vector<HeldOutLoss> held_out;  ///< of --eval-every
+  std::vector<SlowerSteps> slower;
   bool interrupted = false;
 };
 
 /// The number of first steps that do not count: their caches are cold and their memory is new. 0 in a run that is
 /// planned to be very short.
 std::size_t warmup_of(Index planned_steps);
+
+/// The times of operations are kept of this many last steps, and of up to twice as many.
+inline constexpr std::size_t kTimedSteps = 200;
 
 /// The end of a message about numbers that are not finite.
 inline constexpr const char* kDiverged = ": training diverged; a smaller --lr may help";

@@ -6,6 +6,7 @@
 #include "models/data/made_data.h"
 #include "models/data/token_data.h"
 #include "runtime/base/check.h"
+#include "tools/tokens/encoded_texts.h"
 
 namespace shardline::tools {
 namespace {
@@ -17,30 +18,42 @@ TrainData made_rows(const MlpConfig& config, std::uint64_t seed) {
           .uniform_loss = {}};
 }
 
+std::string text_about(const EncodedTexts& texts, const std::string& tokenizer) {
+  return fmt::format("{} texts, {} bytes, are {} tokens of {} bytes in memory, by {}\n", texts.tokens.size(),
+                     texts.bytes, texts.count, texts.width, tokenizer);
+}
+
 TrainData token_files(const Job& job, const TrainOptions& options) {
   const TrainingRun& run = options.run;
   const Index vocab = std::get<TransformerConfig>(run.config).vocab;
   const int rank = job.world().rank();
+  EncodedTexts texts;
+  if (options.data.encodes) texts = encode_texts(job.world(), encoded_files(options.data), *options.tokenizer);
+  const auto encoded = [&](const std::string& path) { return texts.tokens.at(path); };
   std::unique_ptr<TokenData> tokens;
   mpi::on_all(job.world(), [&] {
     try {
-      tokens = std::make_unique<TokenData>(TokenDataOptions{.groups = options.data.tokens,
-                                                            .held_out = options.data.held_out,
-                                                            .sequence = run.options.batch.tokens,
-                                                            .vocab = vocab,
-                                                            .seed = job.seed()});
+      tokens = std::make_unique<TokenData>(
+          TokenDataOptions{.groups = options.data.tokens,
+                           .held_out = options.data.held_out,
+                           .sequence = run.options.batch.tokens,
+                           .vocab = vocab,
+                           .seed = job.seed(),
+                           .open = options.data.encodes ? TokenOpener(encoded) : TokenOpener{}});
     } catch (const UsageError& error) {
       if (rank == 0) throw;
       usage_error("rank {}: {}", rank, error.what());
     }
   });
-  const std::string mine = tokens->description();
+  std::string mine = tokens->description();
+  if (options.data.encodes) mine += "; " + options.tokenizer->description();
   const std::string first = job.world().broadcast(mine, 0);
   mpi::on_all(job.world(), [&] {
     require(mine == first, "--data: rank {} sees other files than rank 0: \"{}\" and \"{}\"", rank, mine, first);
   });
   return {.samples = std::move(tokens),
           .description = mine,
+          .encoded = options.data.encodes ? text_about(texts, options.tokenizer_path) : "",
           .bigram_loss = {},
           .uniform_loss = std::log(static_cast<double>(vocab))};
 }

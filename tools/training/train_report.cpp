@@ -30,17 +30,6 @@ std::string memory_text(const TrainRecord& record) {
                      to_string(record.predicted_memory));
 }
 
-/// Empty if the run was interrupted.
-std::string loss_text(const TrainRecord& record) {
-  if (!record.val_loss) return "";
-  if (!record.uniform_loss)
-    return fmt::format("held-out loss {:.4f}, {:.4f} in the first step", *record.val_loss, record.steps.front().loss);
-  if (!record.bigram_loss)
-    return fmt::format("held-out loss {:.4f} nats; uniform tokens {:.4f}", *record.val_loss, *record.uniform_loss);
-  return fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}",
-                     *record.val_loss, *record.bigram_loss, *record.uniform_loss);
-}
-
 std::string pass_heading(const Region& region, bool of_several) {
   const std::string pass = region.pass == Pass::forward    ? "forward pass"
                            : region.pass == Pass::backward ? "backward pass"
@@ -83,8 +72,9 @@ Json steps_json(const TrainRecord& record) {
     steps.push_back({{"step", record.begin + static_cast<Index>(i) + 1},
                      {"loss", s.loss},
                      {"grad_norm", s.grad_norm},
-                     {record.sample_name + "_per_s", record.tokens_per_step / s.time.value},
+                     {record.sample_name + "_per_s", record.tokens_per_step / (s.time + s.data).value},
                      {"step_s", s.time.value},
+                     {"data_s", s.data.value},
                      {"predicted_step_s", record.comparison.predicted.value}});
   }
   return steps;
@@ -114,6 +104,16 @@ OperationsView view_of(Job& job, const TrainRecord& record) {
 }
 
 }  // namespace
+
+std::string loss_text(const TrainRecord& record) {
+  if (!record.val_loss) return "";
+  if (!record.uniform_loss)
+    return fmt::format("held-out loss {:.4f}, {:.4f} in the first step", *record.val_loss, record.steps.front().loss);
+  if (!record.bigram_loss)
+    return fmt::format("held-out loss {:.4f} nats; uniform tokens {:.4f}", *record.val_loss, *record.uniform_loss);
+  return fmt::format("held-out loss {:.4f} nats; add-one bigram table on the same bytes {:.4f}; uniform bytes {:.4f}",
+                     *record.val_loss, *record.bigram_loss, *record.uniform_loss);
+}
 
 Plot loss_plot(const TrainRecord& record) {
   constexpr std::size_t kMostPoints = 400;
@@ -153,23 +153,31 @@ std::string result_text(Job& job, const TrainRecord& record) {
                      loss.empty() ? loss : loss + "\n", listing_text(record));
 }
 
-void add_keys(Json& json, Job& job, const TrainRecord& record) {
+void add_model_keys(Json& json, const TrainRecord& record) {
   json["strategy"] = to_string(record.strategy);
   json["micro_batches"] = record.options.form.micro_batches;
   json["optimizer"] = optimizer_json(record.options);
   json["remat"] = name_of(record.options.form.remat);
-  add_stage_keys(json, record.pipeline);
   json["steps"] = steps_json(record);
-  if (!record.held_out.empty()) {
-    json["evaluations"] = Json::array();
-    for (const auto& [step, loss] : record.held_out)
-      json["evaluations"].push_back({{"step", step}, {"val_loss", loss}});
-  }
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
   json["bigram_loss"] = record.bigram_loss ? Json(*record.bigram_loss) : Json();
   json["parameters"] = record.parameters;
   json["weights_hash"] = record.weights_hash;
+}
+
+void add_keys(Json& json, Job& job, const TrainRecord& record) {
+  add_model_keys(json, record);
+  add_stage_keys(json, record.pipeline);
+  if (!record.held_out.empty()) {
+    json["evaluations"] = Json::array();
+    for (const auto& [step, loss] : record.held_out)
+      json["evaluations"].push_back({{"step", step}, {"val_loss", loss}});
+  }
+  if (!record.slower.empty()) {
+    json["slower"] = Json::array();
+    for (const auto& [since, text] : record.slower) json["slower"].push_back({{"since", since}, {"text", text}});
+  }
   json["flops_per_step"] = record.flops_per_step.value;
   json["mfu"] = record.mfu;
   json["peak_memory_bytes"] = {{"predicted", record.predicted_memory.value},
@@ -188,6 +196,7 @@ Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline
                                    record.steps.size(), record.steps.size() == 1 ? "" : "s", record.tokens_per_step,
                                    record.sample_name, job.mesh().axes().to_string()));
   if (record.interrupted) page.warnings.emplace_back("The run was interrupted.");
+  for (const SlowerSteps& slower : record.slower) page.warnings.push_back(sentence(slower.text));
   add_impossible_rates(page, record.comparison, job.predictions());
   const OperationsView view = view_of(job, record);
   Section result{"Result", {Paragraph{diagnosis(record.comparison, job.predictions())}}};

@@ -31,7 +31,8 @@ struct TrainRecord {
   std::string joined;                ///< how the stages were joined; empty without a pipeline
   std::vector<StepResult> steps;
   std::vector<HeldOutLoss> held_out;  ///< of --eval-every
-  Index begin = 0;                    ///< steps done before them, by the run that is resumed
+  std::vector<SlowerSteps> slower;
+  Index begin = 0;  ///< steps done before them, by the run that is resumed
   bool interrupted = false;
   Comparison comparison;  ///< `measured` is the median step
   Overlap overlap;
@@ -51,7 +52,11 @@ struct TrainRecord {
 /// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses;
 /// the listing, if there is one.
 std::string result_text(Job& job, const TrainRecord& record);
-/// Adds the keys of a train record.
+/// The held-out loss and what it compares with. Empty if the run was interrupted.
+std::string loss_text(const TrainRecord& record);
+/// Adds the keys of a record that hold for a run without steps too: what ran, its model, and its losses.
+void add_model_keys(Json& json, const TrainRecord& record);
+/// Adds all keys of a train record.
 void add_keys(Json& json, Job& job, const TrainRecord& record);
 /// The page of --report.
 Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline);

@@ -32,6 +32,9 @@ TEST(Interruption, AsksToStopAndIsOverdueOnce) {
   EXPECT_FALSE(Interruption::asked());
   const Interruption again;
   EXPECT_FALSE(Interruption::asked());
+  std::raise(SIGUSR2);
+  EXPECT_TRUE(Interruption::asked());
+  EXPECT_FALSE(Interruption::save_asked());
 }
 
 TEST(Interruption, AskingToSaveDoesNotAskToStop) {

@@ -137,5 +137,20 @@ TEST(Trace, KeepsSpansInOrderUnderTheirLabels) {
   EXPECT_EQ(trace.labels().size(), 2U);
 }
 
+TEST(Trace, ForgetsTheOldestSpansAndAddsTheWaitsOfTheLastRun) {
+  Trace trace;
+  trace.describe({.name = "first"});
+  trace.describe({.name = "second"});
+  EXPECT_EQ(trace.waited_in_last_run(), Seconds(0));
+  for (int i = 0; i < 6; ++i) trace.record({.label = i % 2, .exposed = Seconds(1 << i)});
+  EXPECT_EQ(trace.waited_in_last_run(), Seconds(16 + 32));
+  trace.keep_last(4);
+  ASSERT_EQ(trace.spans().size(), 4U);
+  EXPECT_EQ(trace.spans().front().exposed, Seconds(4));
+  EXPECT_EQ(trace.spans().back().exposed, Seconds(32));
+  trace.keep_last(9);
+  EXPECT_EQ(trace.spans().size(), 4U);
+}
+
 }  // namespace
 }  // namespace shardline

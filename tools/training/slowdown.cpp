@@ -1,0 +1,87 @@
+#include "tools/training/slowdown.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+#include "runtime/base/statistics.h"
+#include "tools/output/text.h"
+
+namespace shardline::tools {
+
+StepTimes SlowdownWatch::medians(std::size_t begin, std::size_t count) const {
+  std::vector<Seconds> all, work, data;
+  for (std::size_t i = begin; i < begin + count; ++i) {
+    all.push_back(steps_[i].all);
+    work.push_back(steps_[i].work);
+    data.push_back(steps_[i].data);
+  }
+  return {.all = median(std::move(all)), .work = median(std::move(work)), .data = median(std::move(data))};
+}
+
+std::optional<Slowdown> SlowdownWatch::add(const StepTimes& step) {
+  steps_.push_back(step);
+  if (steps_.size() < level_ + kUsual + kLast) return std::nullopt;
+  const StepTimes before = medians(level_, kUsual);
+  const StepTimes now = medians(steps_.size() - kLast, kLast);
+  const double ratio = now.all / before.all;
+  if (ratio < kSlower && ratio > 1 / kSlower) return std::nullopt;
+  // The new level begins where the steps pass the middle of the two times. All last steps must belong to it.
+  const Seconds middle(std::sqrt(before.all.value * now.all.value));
+  const std::size_t oldest = level_ + kUsual;
+  std::size_t since = steps_.size() - kLast;
+  while (since > oldest && (steps_[since - 1].all > middle) == (ratio > 1)) --since;
+  while (since + 1 < steps_.size() && (steps_[since].all > middle) != (ratio > 1)) ++since;
+  if (since + kLast > steps_.size()) return std::nullopt;
+  level_ = since;
+  if (ratio < 1) return std::nullopt;
+  return Slowdown{.since = static_cast<Index>(since), .before = before, .now = now};
+}
+
+std::vector<RankSlowdown> slowdown_of_ranks(const Job& job, const Slowdown& own) {
+  const auto numbers = [](const StepTimes& t) { return Json{t.all.value, t.work.value, t.data.value}; };
+  const auto times = [](const Json& t) { return StepTimes{Seconds(t.at(0)), Seconds(t.at(1)), Seconds(t.at(2))}; };
+  const Json mine{{"host", host_name()}, {"before", numbers(own.before)}, {"now", numbers(own.now)}};
+  std::vector<RankSlowdown> ranks;
+  for (const std::string& text : job.world().all_gather_bytes(mine.dump())) {
+    const Json of = Json::parse(text);
+    ranks.push_back({of.at("host"), times(of.at("before")), times(of.at("now"))});
+  }
+  return ranks;
+}
+
+namespace {
+
+/// "rank 1 (node-a): its own work takes 40 ms, 10 ms before".
+std::string named_rank(std::size_t rank, const RankSlowdown& of, const char* what, Seconds before, Seconds now) {
+  return fmt::format("rank {} ({}) {} {}, {} before", rank, of.host, what, to_string(now), to_string(before));
+}
+
+}  // namespace
+
+std::string slowdown_text(Index step, const std::vector<RankSlowdown>& ranks) {
+  const Seconds grown = ranks.front().now.all - ranks.front().before.all;
+  constexpr double kPart = 1.0 / 3;
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::string> named;
+  std::size_t slow = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const RankSlowdown& of = ranks[rank];
+    const bool works = of.now.work - of.before.work >= kPart * grown;
+    const bool reads = of.now.data - of.before.data >= kPart * grown;
+    slow += works || reads ? 1 : 0;
+    if (named.size() == kMostNamed) continue;
+    if (works) named.push_back(named_rank(rank, of, "works", of.before.work, of.now.work));
+    if (reads) named.push_back(named_rank(rank, of, "reads samples for", of.before.data, of.now.data));
+  }
+  const std::string where =
+      slow == 0 ? "no rank works longer: the time goes to communication, or to other work on the cores"
+      : slow == ranks.size() && ranks.size() > 1 ? fmt::format("all ranks are slower: {}", named.front())
+                                                 : listed(named);
+  return fmt::format("steps are slower since step {}: {}, {} before; {}{}", step, to_string(ranks.front().now.all),
+                     to_string(ranks.front().before.all), where,
+                     slow > 0 && slow < ranks.size() ? "; the others wait" : "");
+}
+
+}  // namespace shardline::tools

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/shape.h"
+#include "runtime/base/units.h"
+#include "tools/job.h"
+
+namespace shardline::tools {
+
+/// The time of a step.
+struct StepTimes {
+  Seconds all;   ///< of the slowest rank, with the reading of samples; equal on all ranks
+  Seconds work;  ///< of this rank, without waiting for others
+  Seconds data;  ///< of this rank, for reading samples
+};
+
+/// Steps that take longer than those before. Times are medians.
+struct Slowdown {
+  Index since = 0;   ///< the first slow step: the number of steps before it that the watch has seen
+  StepTimes before;  ///< of the first steps of the time before
+  StepTimes now;     ///< of the last steps
+};
+
+/// Finds out when the steps of a run become slower. It compares medians, so that single slow steps do not count: of the
+/// first kUsual steps of a level, and of the last kLast steps. Afterwards a new level begins with the first slow step.
+/// A run that becomes faster begins a new level without a word.
+class SlowdownWatch {
+ public:
+  static constexpr std::size_t kUsual = 20;
+  static constexpr std::size_t kLast = 8;
+  static constexpr double kSlower = 1.25;  ///< the ratio of the medians from which it counts
+
+  /// The next step. All ranks get a result after the same step, since they see the same StepTimes::all.
+  std::optional<Slowdown> add(const StepTimes& step);
+
+  /// The number of steps so far.
+  Index steps() const { return static_cast<Index>(steps_.size()); }
+
+ private:
+  StepTimes medians(std::size_t begin, std::size_t count) const;
+
+  std::vector<StepTimes> steps_;
+  std::size_t level_ = 0;  ///< the first step of the level
+};
+
+/// A slowdown on one rank.
+struct RankSlowdown {
+  std::string host;
+  StepTimes before;
+  StepTimes now;
+};
+
+/// Collective over all ranks: the slowdown on each of them.
+std::vector<RankSlowdown> slowdown_of_ranks(const Job& job, const Slowdown& own);
+
+/// A sentence: since when steps are slower, and on which ranks the time goes. A rank is named if its own work, or its
+/// reading of samples, grew by at least a third of what the step grew: delays that come now here, now there, show in
+/// part as waiting. `step` is the number of the first slow step, from
+/// 1. `ranks` are all ranks in their order; there is at least one.
+std::string slowdown_text(Index step, const std::vector<RankSlowdown>& ranks);
+
+}  // namespace shardline::tools

@@ -139,7 +139,7 @@ TEST_F(Declared, AxesOnOneDimComposeInMeshOrder) {
 }
 
 TEST_F(Declared, OtherArraysFollowFromTheOperations) {
-  for (const char* name : {"y1", "q1", "o1", "s1", "logits", "dq1", "dlogits", "loss.max"}) {
+  for (const char* name : {"y1", "q1", "o1", "s1", "logits", "dqb1", "dlogits", "loss.max"}) {
     EXPECT_EQ(layout("fsdp+tp", name), "follows");
   }
 }

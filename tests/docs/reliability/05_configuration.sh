@@ -8,6 +8,10 @@ config llama '"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.
 row "$train partial.json" "silently rotated all of each head, which is other mathematics"
 config llama '"rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 4.0}}' nested.json
 row "$train nested.json" "the same"
+config llama '"rope_scaling": {"type": "yarn", "factor": 4.0}' yarn.json
+row "$train yarn.json" "named \`factor\`, not the type"
+config qwen2 '"num_key_value_heads": 2, "use_sliding_window": true' switch.json
+row "$plan switch.json" "did not say that it leaves out a window" 'switch.json: not counted.*'
 config llama '"text_config": {"hidden_size": 128}' text.json
 row "$train text.json" "silently left out the inner object"
 config mistral '"sliding_window": 4096, "use_sliding_window": false' window.json

@@ -25,7 +25,12 @@ class Stripped {
     length_ = first.size();
     for (const std::vector<Subscripts>* all : {&phase_.operand_subscripts, &phase_.result_subscripts}) {
       for (const Subscripts& each : *all) {
-        if (each.empty() || each[0] != first[0]) continue;
+        if (each.empty() || each[0] != first[0]) {  // has none of the strip dims
+          const auto last = first.begin() + static_cast<std::ptrdiff_t>(length_);
+          const auto shared = std::find_first_of(first.begin(), last, each.begin(), each.end());
+          length_ = static_cast<std::size_t>(shared - first.begin());
+          continue;
+        }
         const auto [end, ignored] =
             std::mismatch(first.begin(), first.begin() + std::min(length_, each.size()), each.begin());
         length_ = static_cast<std::size_t>(end - first.begin());

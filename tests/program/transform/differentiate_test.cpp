@@ -147,7 +147,7 @@ TEST(Differentiate, Rope) {
 }
 
 TEST(Differentiate, AddBias) {
-  for (const Dims& dims : {Dims{"B", "T", "K", "H"}, {"K", "H"}, {"H"}, {}}) {
+  for (const std::vector<std::string>& dims : {std::vector<std::string>{"B", "T", "K", "H"}, {"K", "H"}, {"H"}, {}}) {
     Program p = sized();
     const ArrayId x = p.add_input("x", {"B", "T", "K", "H"}, Role::activation);
     expect_gradients(p, add_bias(p, "y", x, p.add_input("b", dims, Role::parameter)));

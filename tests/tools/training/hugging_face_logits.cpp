@@ -5,6 +5,7 @@
 // Writes FOLDER/logits.f64: for each of the first TOKENS bytes of the file TEXT all logits of the byte that follows, in
 // f64. The weights are split over all ranks by tensor parallelism.
 
+#include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -25,9 +26,11 @@ void write_logits(collectives::Engine& engine, const std::string& folder, const 
       engine,
       InferencePlan(checkpoint.config, parse_strategy("tp=X", mesh), mesh, static_cast<Index>(text.size()), DType::f64),
       checkpoint);
+  std::vector<std::int32_t> ids;
   std::vector<double> all;
-  for (std::size_t length = 1; length <= text.size(); ++length) {
-    const std::vector<double> logits = inference.logits_after(text.substr(0, length));
+  for (const char byte : text) {
+    ids.push_back(static_cast<unsigned char>(byte));
+    const std::vector<double> logits = inference.logits_after(ids);
     all.insert(all.end(), logits.begin(), logits.end());
   }
   mpi::on_root(comm, 0, [&] {

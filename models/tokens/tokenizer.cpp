@@ -33,8 +33,7 @@ Tokenizer::Tokenizer(TokenizerFile file, const std::string& path)
   }
   for (const std::vector<std::int32_t>* ids : {&special_.first_ids, &special_.last_ids}) {
     for (const std::int32_t id : *ids) {
-      require(id < vocabulary_size() && !tokens_[static_cast<std::size_t>(id)].empty(),
-              "{}: post_processor: no token has id {}", path, id);
+      require(has(id), "{}: post_processor: no token has id {}", path, id);
     }
   }
 }
@@ -102,8 +101,7 @@ void Tokenizer::encode_new_word(std::string_view word) {
 std::string Tokenizer::decode(const std::vector<std::int32_t>& ids) const {
   std::string bytes;
   for (const std::int32_t id : ids) {
-    require(id >= 0 && id < vocabulary_size() && !tokens_[static_cast<std::size_t>(id)].empty(),
-            "no token has id {}; the vocabulary has ids from 0 to {}", id, vocabulary_size() - 1);
+    require(id >= 0 && has(id), "no token has id {}; the vocabulary has ids from 0 to {}", id, vocabulary_size() - 1);
     bytes += tokens_[static_cast<std::size_t>(id)];
   }
   return bytes;

@@ -29,6 +29,8 @@ class Tokenizer {
 
   /// One more than the largest id. A model with fewer rows cannot read all texts.
   std::int32_t vocabulary_size() const { return static_cast<std::int32_t>(tokens_.size()); }
+  /// True if some token has the id, which is not negative.
+  bool has(std::int32_t id) const { return id < vocabulary_size() && !tokens_[static_cast<std::size_t>(id)].empty(); }
   /// The id of an added token, such as "<|endoftext|>".
   std::optional<std::int32_t> added_token(const std::string& content) const;
 

@@ -68,16 +68,39 @@ std::vector<std::string> joined(const std::vector<std::vector<std::string>>& ite
   return files;
 }
 
-bool is_token_file(const std::string& path) { return std::filesystem::path(path).extension() == ".bin"; }
+/// What a file holds, by the end of its name.
+enum class FileKind : std::uint8_t { text, tokens, lines };
 
-/// The groups of token files: each item of --data with its weight, or all as one.
-std::vector<TokenGroup> groups_of(const DataFlags& flags, const std::vector<std::vector<std::string>>& items) {
+FileKind kind_of(const std::string& path) {
+  const std::filesystem::path ending = std::filesystem::path(path).extension();
+  return ending == ".bin" ? FileKind::tokens : ending == ".jsonl" ? FileKind::lines : FileKind::text;
+}
+
+constexpr std::string_view name_of_kind(FileKind kind) {
+  return kind == FileKind::tokens  ? "a token file (.bin)"
+         : kind == FileKind::lines ? "a file of prompts and answers (.jsonl)"
+                                   : "text";
+}
+
+/// The kind of all files; text if there are none. Throws UsageError if they are of several kinds.
+FileKind kind_of_all(const std::vector<std::string>& files) {
+  if (files.empty()) return FileKind::text;
+  const FileKind kind = kind_of(files.front());
+  for (const std::string& file : files) {
+    require(kind_of(file) == kind, "--data {} {}: {} and {} cannot be mixed in one run", files.front(), file,
+            name_of_kind(kind), name_of_kind(kind_of(file)));
+  }
+  return kind;
+}
+
+/// The groups of files that are no text: each item of --data with its weight, or all as one.
+std::vector<FileGroup> groups_of(const DataFlags& flags, const std::vector<std::vector<std::string>>& items) {
   if (flags.weights.empty()) return {{joined(items)}};
   const std::vector<Index> weights = whole_weights(flags.weights, "--data-weights");
   require(weights.size() == items.size(),
           "--data-weights {}: {} weights for {} items of --data; a quoted pattern, as in 'a*.bin', is one item",
           flags.weights, weights.size(), items.size());
-  std::vector<TokenGroup> groups;
+  std::vector<FileGroup> groups;
   for (std::size_t i = 0; i < items.size(); ++i) groups.push_back({items[i], weights[i]});
   return groups;
 }
@@ -87,39 +110,45 @@ std::vector<TokenGroup> groups_of(const DataFlags& flags, const std::vector<std:
 void add_data_options(CLI::App& command, DataFlags& flags) {
   command
       .add_option("--data", flags.files,
-                  "Text files, read as bytes, or token files of nanoGPT or llm.c (.bin); a quoted pattern, as in "
-                  "'a*.bin', names all files that match. Default this project's sources and documentation")
+                  "Text files, read as bytes, token files of nanoGPT or llm.c (.bin), or files with a line of JSON for "
+                  "each prompt and its answer (.jsonl); a quoted pattern, as in 'a*.bin', names all files that match. "
+                  "Default this project's sources and documentation")
       ->check(not_empty());
   command
       .add_option("--data-weights", flags.weights,
-                  "Shares of the items of --data in the samples, as in 0.7,0.3; token files only. Default: all files "
-                  "are one")
+                  "Shares of the items of --data in the samples, as in 0.7,0.3; not for text. Default: all files are "
+                  "one")
       ->check(not_empty());
   command
       .add_option("--val-data", flags.held_out,
-                  "Token files to take the held-out loss of. Default: the last tenth of each file of --data")
+                  "Files to take the held-out loss of, of the kind of --data; not for text. Default: the last tenth of "
+                  "each file of --data")
       ->check(not_empty());
+  command.add_flag("--mask-prompt", flags.masks_prompts,
+                   "Only answers and what ends them count in the loss, not prompts; for .jsonl files in --data");
 }
 
 DataOptions data_options(const DataFlags& flags) {
-  DataOptions options;
   std::vector<std::vector<std::string>> items;
   for (const std::string& item : flags.files) items.push_back(files_of_item("--data", item));
   const std::vector<std::string> files = joined(items);
-  const auto token_file = std::find_if(files.begin(), files.end(), is_token_file);
-  const auto text = std::find_if_not(files.begin(), files.end(), is_token_file);
-  if (token_file == files.end()) {
-    require(flags.weights.empty(), "--data-weights {}: only token files (.bin) have weights", flags.weights);
-    require(flags.held_out.empty(), "--val-data {}: only beside token files (.bin) in --data", flags.held_out.front());
+  const FileKind kind = kind_of_all(files);
+  require(!flags.masks_prompts || kind == FileKind::lines,
+          "--mask-prompt: only files of prompts and answers (.jsonl) in --data have prompts{}",
+          files.empty() ? "" : fmt::format("; {} is {}", files.front(), name_of_kind(kind)));
+  DataOptions options;
+  if (kind == FileKind::text) {
+    constexpr const char* kOthers = "token files (.bin) or files of prompts and answers (.jsonl)";
+    require(flags.weights.empty(), "--data-weights {}: only for {} in --data", flags.weights, kOthers);
+    require(flags.held_out.empty(), "--val-data {}: only beside {} in --data", flags.held_out.front(), kOthers);
     options.texts = files.empty() ? own_texts() : files;
     return options;
   }
-  require(text == files.end(), "--data {} {}: text and token files (.bin) cannot be mixed in one run", *text,
-          *token_file);
-  options.tokens = groups_of(flags, items);
+  options.masks_prompts = flags.masks_prompts;
+  (kind == FileKind::tokens ? options.tokens : options.lines) = groups_of(flags, items);
   for (const std::string& item : flags.held_out) {
     for (const std::string& file : files_of_item("--val-data", item)) {
-      require(is_token_file(file), "--val-data {}: must be a token file (.bin), as --data is", file);
+      require(kind_of(file) == kind, "--val-data {}: must be {}, as --data is", file, name_of_kind(kind));
       options.held_out.push_back(file);
     }
   }
@@ -128,21 +157,39 @@ DataOptions data_options(const DataFlags& flags) {
 
 void add_data_files(CommandFiles& files, const DataOptions& options) {
   for (const std::string& text : options.texts) files.inputs.push_back({"--data", "text", text});
-  for (const TokenGroup& group : options.tokens) {
+  for (const FileGroup& group : options.tokens) {
     for (const std::string& path : group.files) files.inputs.push_back({"--data", "tokens", path});
   }
-  for (const std::string& path : options.held_out) files.inputs.push_back({"--val-data", "tokens", path});
+  for (const FileGroup& group : options.lines) {
+    for (const std::string& path : group.files) files.inputs.push_back({"--data", "lines", path});
+  }
+  const char* held_out = options.lines.empty() ? "tokens" : "lines";
+  for (const std::string& path : options.held_out) files.inputs.push_back({"--val-data", held_out, path});
 }
+
+namespace {
+
+/// Files that cannot be looked at count nothing.
+std::uintmax_t bytes_of(const std::vector<std::string>& files) {
+  std::uintmax_t sum = 0;
+  for (const std::string& file : files) {
+    std::error_code failure;
+    const std::uintmax_t size = std::filesystem::file_size(file, failure);
+    if (!failure) sum += size;
+  }
+  return sum;
+}
+
+}  // namespace
 
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options) {
   const std::string bytes = mpi::on_root(world, 0, [&] {
-    std::uintmax_t sum = 0;
-    for (const std::string& file : options.texts) {
-      std::error_code failure;
-      const std::uintmax_t size = std::filesystem::file_size(file, failure);
-      if (!failure) sum += size;
-    }
-    return std::to_string(3 * sum);
+    constexpr std::uintmax_t kOfText = 3;
+    constexpr std::uintmax_t kOfLines = 4 + sizeof(std::int32_t);
+    std::uintmax_t sum = kOfText * bytes_of(options.texts);
+    for (const FileGroup& group : options.lines) sum += kOfLines * bytes_of(group.files);
+    if (!options.lines.empty()) sum += kOfLines * bytes_of(options.held_out);
+    return std::to_string(sum);
   });
   return Bytes(std::stod(bytes));
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/data/token_data.h"
+#include "models/data/file_group.h"
 #include "runtime/base/units.h"
 #include "runtime/mpi/communicator.h"
 #include "tools/options/common_options.h"
@@ -16,13 +16,19 @@ struct DataFlags {
   std::vector<std::string> files;
   std::string weights;
   std::vector<std::string> held_out;
+  bool masks_prompts = false;
 };
 
-/// The same, checked: text or token files. A model that reads no text has neither.
+/// The same, checked: text, token files or files of lines. A model that reads no text has none of them.
 struct DataOptions {
   std::vector<std::string> texts;
-  std::vector<TokenGroup> tokens;     ///< files that end with .bin
-  std::vector<std::string> held_out;  ///< token files
+  std::vector<FileGroup> tokens;      ///< files that end with .bin
+  std::vector<FileGroup> lines;       ///< files that end with .jsonl
+  std::vector<std::string> held_out;  ///< of the same kind as `tokens` or `lines`
+  bool masks_prompts = false;         ///< in `lines`
+
+  /// True if text becomes tokens in this run.
+  bool reads_text() const { return !texts.empty() || !lines.empty(); }
 };
 
 /// Adds the options. `flags` must outlive the parsing.
@@ -35,8 +41,9 @@ DataOptions data_options(const DataFlags& flags);
 /// The files, as inputs of the command.
 void add_data_files(CommandFiles& files, const DataOptions& options);
 
-/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
-/// needs two more. Token files are mapped and take none that the system could not take back.
+/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank. Of text one copy stays, and
+/// reading needs two more. Of lines stays a token for each byte at most, and reading needs four copies. Token files are
+/// mapped and take none that the system could not take back.
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options);
 
 }  // namespace shardline::tools

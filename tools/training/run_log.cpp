@@ -67,7 +67,8 @@ void RunLog::add(Index step, const StepResult& result, double tokens) {
             {"loss", result.loss},
             {"grad_norm", result.grad_norm},
             {"step_s", result.time.value},
-            {"tokens_per_s", tokens / result.time.value}});
+            {"tokens_per_s", tokens / result.time.value},
+            {"labels", result.labels}});
 }
 
 void RunLog::add_held_out(Index step, double loss) { add_line({{"step", step}, {"val_loss", loss}}); }

@@ -100,7 +100,7 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
     read = named_model(flags.model, job);
   }
   for (const std::string& remark : read.remarks) job.note(remark);
-  require(options.data.texts.empty() || read.config.vocab >= 256,
+  require(!options.data.reads_text() || read.config.vocab >= 256,
           "{}: vocab_size {}: text is read as bytes, so at least 256", flags.load.empty() ? flags.model : flags.load,
           read.config.vocab);
   options.run.config = read.config;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,17 +14,24 @@
 
 namespace shardline {
 
+/// What is trained. Each task has a result of its own.
+enum class ParityTask : std::uint8_t {
+  usual,
+  tied,    ///< the output projection is the embedding
+  masked,  ///< only some labels count in the loss
+};
+
 /// One way to lay a training step on ranks and to run it. No way may change the result beyond rounding.
 struct ParityLayout {
   AbstractMesh mesh;
   Strategy strategy;
   Policy policy = {};
   ScheduleOptions schedule = {};
-  bool by_price = false;                  ///< prices assign every operation, not the strategy's table
-  bool shared_memory = true;              ///< false: every collective goes by messages, as between nodes
-  StepForm form = {};                     ///< micro-batches, rematerialisation
-  PipelineOptions pipeline = {};          ///< if the strategy makes stages
-  bool tied = false;                      ///< the output projection is the embedding; the model is another one then
+  bool by_price = false;          ///< prices assign every operation, not the strategy's table
+  bool shared_memory = true;      ///< false: every collective goes by messages, as between nodes
+  StepForm form = {};             ///< micro-batches, rematerialisation
+  PipelineOptions pipeline = {};  ///< if the strategy makes stages
+  ParityTask task = ParityTask::usual;
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };
 
@@ -40,7 +49,7 @@ std::vector<AbstractMesh> parity_meshes(Index ranks);
 /// axes, each two roles, each role with each fusion, and so on. The first has no choice but the usual ones.
 std::vector<ParityLayout> paired_layouts(Index ranks);
 
-/// Every combination of all choices.
-std::vector<ParityLayout> all_layouts(Index ranks);
+/// Calls `visit` with every combination of all choices: millions, even on one rank.
+void for_each_layout(Index ranks, const std::function<void(const ParityLayout&)>& visit);
 
 }  // namespace shardline

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "models/data/byte_data.h"
+#include "models/data/mixture.h"
 #include "runtime/base/check.h"
 #include "tools/output/output.h"
 

@@ -26,6 +26,7 @@
 #include "tools/parity.h"
 #include "tools/plan/plan.h"
 #include "tools/sample.h"
+#include "tools/tokens/tokenize.h"
 #include "tools/train.h"
 #include "tools/version.h"
 
@@ -108,6 +109,7 @@ Request parse(int argc, char** argv) {
   add_plan(app, request.quiet);
   add_train(app, request.run);
   add_sample(app, request.run);
+  add_tokenize(app, request.run);
   add_parity(app, request.run);
   add_bench(app, request.run);
   add_calibrate(app, request.run);

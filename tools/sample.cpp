@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "models/generation/inference.h"
+#include "models/tokens/utf8.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
 #include "tools/job.h"
 #include "tools/options/number_option.h"
+#include "tools/tokens/tokenizer_option.h"
 
 namespace shardline::tools {
 namespace {
@@ -22,6 +25,7 @@ struct SampleOptions {
   CommonOptions common;
   std::string strategy;
   std::string load;
+  std::string tokenizer;
   std::string prompt;
   Index tokens = 400;
   double temperature = 0.7;
@@ -30,42 +34,88 @@ struct SampleOptions {
 constexpr const char* kSampleFooter = R"(Example:
   shardline sample --load build/model --prompt "#include <vector>" --tokens 200
 
-A token is a byte. A temperature of 0 always takes the likeliest one. The model sees as many bytes back as the
-sequences it was trained on.)";
+The prompt becomes tokens by --tokenizer, or by the tokenizer.json in the folder of the model. A model that was trained
+on text without a tokenizer reads bytes, and a token is a byte. Added tokens may stand in the prompt, as <|endoftext|>.
+The model sees as many tokens back as the sequences it was trained on.)";
 
 void check_options(const SampleOptions& options) {
   require(!options.prompt.empty(), "--prompt is empty: give at least one byte to continue");
 }
 
-/// Draws a byte from softmax(logits / temperature). `uniform` is in [0, 1).
-char draw(const std::vector<double>& logits, double temperature, double uniform) {
-  constexpr std::size_t kBytes = 256;
-  const auto end = logits.begin() + static_cast<std::ptrdiff_t>(std::min(kBytes, logits.size()));
-  const auto likeliest = std::max_element(logits.begin(), end);
-  if (temperature == 0) return static_cast<char>(likeliest - logits.begin());
-  std::vector<double> weights;
+/// Draws a token from softmax(logits / temperature), of those that the encoder has. `uniform` is in [0, 1).
+std::int32_t draw(std::vector<double> logits, const TextEncoder& encoder, double temperature, double uniform) {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    if (!encoder.has(static_cast<std::int32_t>(id))) logits[id] = kNever;
+  }
+  const auto place = std::max_element(logits.begin(), logits.end());
+  const auto likeliest = static_cast<std::int32_t>(place - logits.begin());
+  if (temperature == 0) return likeliest;
+  const double most = *place;
   double sum = 0;
-  for (auto logit = logits.begin(); logit != end; ++logit) {
-    weights.push_back(std::exp((*logit - *likeliest) / temperature));
-    sum += weights.back();
+  for (double& logit : logits) {
+    logit = std::exp((logit - most) / temperature);
+    sum += logit;
   }
   double left = uniform * sum;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    left -= weights[i];
-    if (left < 0) return static_cast<char>(i);
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    left -= logits[id];
+    if (left < 0) return static_cast<std::int32_t>(id);
   }
-  return static_cast<char>(likeliest - logits.begin());
+  return likeliest;
 }
+
+/// Collective over all ranks: what makes tokens of the prompt.
+TextEncoder encoder_of(const Job& job, const SampleOptions& options, const Checkpoint& checkpoint) {
+  const Index vocab = checkpoint.config.vocab;
+  const std::string path = options.tokenizer.empty() ? tokenizer_in(job.world(), options.load) : options.tokenizer;
+  if (path.empty()) {
+    constexpr Index kBytes = 256;
+    require(vocab >= kBytes, "{}: vocab_size {}: text is bytes without a tokenizer, so at least {}", options.load,
+            vocab, kBytes);
+    require(vocab == kBytes || checkpoint.reads_bytes,
+            "{}: a model of {} tokens without tokenizer.json; --tokenizer FILE names the one that it was trained with",
+            options.load, vocab);
+    return {};
+  }
+  TextEncoder encoder = read_tokenizer(job.world(), path);
+  require(encoder.vocabulary_size() <= vocab,
+          "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", path,
+          encoder.vocabulary_size(), vocab);
+  return encoder;
+}
+
+/// Prints text as it comes. The first bytes of a character wait for the others.
+class TextStream {
+ public:
+  explicit TextStream(const Job& job) : job_(job) {}
+
+  void add(const std::string& bytes) {
+    held_ += bytes;
+    const std::size_t whole = without_part_of_character(held_);
+    job_.print(held_.substr(0, whole));
+    held_.erase(0, whole);
+  }
+
+  void end() { job_.print(held_ + "\n"); }
+
+ private:
+  const Job& job_;
+  std::string held_;
+};
 
 int sample(const SampleOptions& options) {
   check_options(options);
   CommandFiles files = files_of(options.common);
+  files.inputs.push_back({"--tokenizer", "tokenizer", options.tokenizer});
   files.input_folders.push_back({"--load", "model", options.load});
   Job job(options.common, files);
   const Checkpoint checkpoint = open_checkpoint(job.world(), options.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
-  require(checkpoint.config.vocab >= 256, "{}: vocab_size {}: text is bytes, so at least 256", options.load,
-          checkpoint.config.vocab);
+  TextEncoder encoder = encoder_of(job, options, checkpoint);
+  std::vector<std::int32_t> ids = encoder.encode(options.prompt);
+  require(!ids.empty(), "--prompt: the tokenizer makes no token of it");
+  const std::size_t prompt_tokens = ids.size();
   constexpr Index kDefaultWindow = 128;
   const AbstractMesh& mesh = job.mesh().axes();
   const InferencePlan plan(checkpoint.config, parse_strategy(options.strategy, mesh), mesh,
@@ -76,15 +126,20 @@ int sample(const SampleOptions& options) {
   job.introduce();
   const CounterRng rng(job.seed(), "sampling");
   std::string text = options.prompt;
-  job.print(text);
+  TextStream stream(job);
+  stream.add(text);
   for (Index i = 0; i < options.tokens; ++i) {
-    text.push_back(draw(inference.logits_after(text), options.temperature, rng.uniform(i)));
-    job.print(text.substr(text.size() - 1));
+    ids.push_back(draw(inference.logits_after(ids), encoder, options.temperature, rng.uniform(i)));
+    const std::string bytes = encoder.decode({ids.back()});
+    text += bytes;
+    stream.add(bytes);
   }
-  job.print("\n");
+  stream.end();
   Json record = job.header("shardline.sample/1", "sample");
   record["prompt"] = options.prompt;
   record["text"] = text;
+  record["prompt_tokens"] = prompt_tokens;
+  record["tokens"] = std::vector<std::int32_t>(ids.begin() + static_cast<std::ptrdiff_t>(prompt_tokens), ids.end());
   job.write_json(record);
   return 0;
 }
@@ -99,10 +154,14 @@ void add_sample(CLI::App& app, Command& run) {
   command->add_option("--load", options->load, "Folder of the model: config.json and weights, in one file or several")
       ->required()
       ->check(not_empty());
+  command
+      ->add_option("--tokenizer", options->tokenizer,
+                   "A tokenizer.json (byte-level BPE). Default: that in the folder of the model; without one, bytes")
+      ->check(not_empty());
   command->add_option("--prompt", options->prompt, "Text to continue")->required();
-  add_whole_option(*command, {.name = "--tokens", .help = "Bytes to add", .least = 0, .most = 1000000000},
+  add_whole_option(*command, {.name = "--tokens", .help = "Tokens to add", .least = 0, .most = 1000000000},
                    options->tokens);
-  add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest byte"}, options->temperature);
+  add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest token"}, options->temperature);
   command->add_option("--strategy", options->strategy, "Roles on mesh axes, fsdp=X,tp=Y; default fsdp on the only axis")
       ->check(not_empty());
   command->footer(kSampleFooter);

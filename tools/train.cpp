@@ -44,9 +44,9 @@ constexpr const char* kTrainFooter = R"(Example:
 Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
 prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
 cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
-its program is printed line by line with the times of every line. Other models read text as bytes, files of tokens
-(.bin), or lines {"prompt": "2 + 3 = ", "answer": "5"} (.jsonl), and the last tenth of each file is held out for the loss
-at the end. There is no dropout.)";
+its program is printed line by line with the times of every line. Other models read text as bytes or by --tokenizer,
+files of tokens (.bin), or lines {"prompt": "2 + 3 = ", "answer": "5"} (.jsonl), and the last tenth of each file is held
+out for the loss at the end. There is no dropout.)";
 
 /// The median over the steps whose spans are kept: those after the warm-up, or all steps of a run that ended before.
 Seconds median_time(const std::vector<StepResult>& steps, Index planned_steps) {
@@ -184,11 +184,10 @@ TrainRecord conclude(Job& job, Trainer& trainer, const TrainData& data, const Pr
 }
 
 /// Saves the trained model.
-void save(const Job& job, const Trainer& trainer, const std::string& folder) {
-  const TrainingNotes notes{trainer.options().batch.tokens, job.given_machine() ? job.given_machine()->hash : ""};
-  save_checkpoint(trainer.state(), folder, std::get<TransformerConfig>(trainer.run().config), trainer.model(), notes,
-                  job.world());
-  job.print(fmt::format("saved to {}\n", folder));
+void save(const Job& job, const Trainer& trainer, const TrainOptions& options) {
+  save_checkpoint(trainer.state(), options.save, std::get<TransformerConfig>(trainer.run().config), trainer.model(),
+                  notes_of(job, trainer, options.checkpoints), job.world());
+  job.print(fmt::format("saved to {}\n", options.save));
 }
 
 /// Collective over all ranks: prints the result, and writes record, plot and page.
@@ -214,6 +213,7 @@ int train(Job& job, const TrainOptions& options) {
   const std::string choice = choice_text(job, planned);
   Trainer trainer(job.engine(), std::move(planned.plan), hardware);
   job.print(choice);
+  job.print(data.encoded);
   job.print(describe_training(job, trainer.run(), data.description, hardware));
   if (options.shows_schedule) {
     job.print(schedule_text(*trainer.plan().pipeline, trainer.options().prices, source_of_prices(job)));
@@ -230,7 +230,7 @@ int train(Job& job, const TrainOptions& options) {
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
   report(job, record, trainer, options);
-  if (!options.save.empty()) save(job, trainer, options.save);
+  if (!options.save.empty()) save(job, trainer, options);
   return !traced ? 1 : progress.interrupted ? kInterrupted : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "models/checkpoint/tensor_files.h"
 #include "runtime/base/check.h"
 #include "runtime/base/number.h"
+#include "runtime/base/result_error.h"
 #include "runtime/host/files.h"
 
 namespace shardline {
@@ -16,9 +17,20 @@ namespace {
 
 constexpr const char* kSequenceKey = "shardline_sequence";
 constexpr const char* kMachineKey = "shardline_machine";
+constexpr const char* kTextKey = "shardline_text";
+constexpr const char* kBytes = "bytes";
 
 std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
+
+/// Writes the tokenizer of the model, or removes that of an older one.
+void write_tokenizer(const std::string& folder, const std::string& json) {
+  const std::string path = tokenizer_path(folder);
+  if (!json.empty()) return write_whole_file(path, json);
+  std::error_code failure;
+  std::filesystem::remove(path, failure);
+  if (failure) throw ResultError(fmt::format("{}: cannot be removed: {}", path, failure.message()));
+}
 
 /// Tokens per sequence, from the metadata of the weights; 0 if there is no note.
 Index parse_sequence(const WeightFiles& files) {
@@ -43,18 +55,21 @@ std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string
   });
   std::map<std::string, std::string> metadata{{"format", "pt"}, {kSequenceKey, std::to_string(notes.sequence)}};
   if (!notes.machine_hash.empty()) metadata[kMachineKey] = notes.machine_hash;
+  if (notes.reads_bytes) metadata[kTextKey] = kBytes;
   std::vector<std::uint64_t> digests = write_arrays(state, parameters_of(model), weights_path(folder), metadata, comm);
   mpi::on_root(comm, 0, [&] {
-    WholeFile file(config_path(folder));
-    const std::string text = to_json(config);
-    file.write(text.data(), text.size());
-    file.commit();
+    write_whole_file(config_path(folder), to_json(config));
+    write_tokenizer(folder, notes.tokenizer);
     return std::string();
   });
   return digests;
 }
 
-std::vector<std::string> saved_files(const std::string& folder) { return {weights_path(folder), config_path(folder)}; }
+std::string tokenizer_path(const std::string& folder) { return folder + "/tokenizer.json"; }
+
+std::vector<std::string> saved_files(const std::string& folder) {
+  return {weights_path(folder), config_path(folder), tokenizer_path(folder)};
+}
 
 Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
@@ -71,6 +86,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
                                        stored_shape(model.program.array(parameter.array).shape, parameter.input_dims));
     }
     checkpoint.sequence = parse_sequence(*checkpoint.files);
+    checkpoint.reads_bytes = checkpoint.files->metadata(kTextKey) == kBytes;
   });
   return checkpoint;
 }

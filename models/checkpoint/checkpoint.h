@@ -19,22 +19,29 @@ struct Checkpoint {
   TransformerConfig config;
   std::vector<std::string> remarks;    ///< see ReadConfig
   Index sequence = 0;                  ///< tokens per training sequence
+  bool reads_bytes = false;            ///< it was trained on text as bytes
   std::shared_ptr<WeightFiles> files;  ///< open on every rank
 };
 
 /// Notes on the training of a model. The weight file stores them.
 struct TrainingNotes {
-  Index sequence = 0;        ///< tokens per sequence
-  std::string machine_hash;  ///< of the machine file that decided; empty for built-in values
+  Index sequence = 0;          ///< tokens per sequence
+  std::string machine_hash;    ///< of the machine file that decided; empty for built-in values
+  bool reads_bytes = false;    ///< text was read as bytes
+  std::string tokenizer = {};  ///< the text of its `tokenizer.json`; empty for none
 };
 
 /// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. Every rank
 /// writes its part of the parameters of `model`, so all ranks must see the folder. Throws on every rank: UsageError if
 /// the folder or a file in it cannot be created, ResultError if a file cannot be written. Each file appears whole or
-/// not at all, the weights first. Returns the digests of the parameters (see digests.h).
+/// not at all, the weights first. A tokenizer of an older model goes if this one has none. Returns the digests of the
+/// parameters (see digests.h).
 std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string& folder,
                                            const TransformerConfig& config, const Model& model,
                                            const TrainingNotes& notes, const mpi::Communicator& comm);
+
+/// The tokenizer in the folder of a model, if it has one.
+std::string tokenizer_path(const std::string& folder);
 
 /// The files that save_checkpoint() writes.
 std::vector<std::string> saved_files(const std::string& folder);

@@ -27,12 +27,6 @@ OrderedJson digests_json(const std::vector<FileArray>& arrays, const std::vector
   return json;
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  WholeFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
-
 /// The members of a manifest, each checked when it is read.
 class ManifestReader {
  public:
@@ -93,7 +87,7 @@ void write_step(const State& state, const std::string& partial, const TrainingCh
       digests_json(parameters_of(model), save_checkpoint(state, partial, what.config, model, what.notes, comm));
   manifest["digests"].update(digests_json(moments, write_arrays(state, moments, partial + kMoments, {}, comm)));
   mpi::on_root(comm, 0, [&] {
-    write_text(manifest_path(partial), manifest.dump(1) + "\n");
+    write_whole_file(manifest_path(partial), manifest.dump(1) + "\n");
     return std::string();
   });
 }

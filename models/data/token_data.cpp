@@ -18,9 +18,9 @@ TokenData::TokenData(const TokenDataOptions& options)
       mixture_(weights_of(options.groups)),
       held_out_(options.sequence) {
   require(sequence_ >= 1, "sequences of {} tokens: they must have at least 1", sequence_);
-  for (const FileGroup& group : options.groups) add_group(group, options.held_out.empty());
+  for (const FileGroup& group : options.groups) add_group(group, options);
   for (const std::string& path : options.held_out) {
-    const std::shared_ptr<const TokenFile> file = open(path);
+    const std::shared_ptr<const TokenFile> file = open(path, options);
     held_out_.add(file, {0, TokenWindows::in_file(*file, sequence_)});
   }
   const bool from_groups = options.held_out.empty();
@@ -30,8 +30,9 @@ TokenData::TokenData(const TokenDataOptions& options)
           from_groups ? " of which the last tenth is held out" : "");
 }
 
-std::shared_ptr<const TokenFile> TokenData::open(const std::string& path) {
-  const auto file = std::make_shared<const TokenFile>(path);
+std::shared_ptr<const TokenFile> TokenData::open(const std::string& path, const TokenDataOptions& options) {
+  const std::shared_ptr<const TokenFile> file =
+      options.open ? options.open(path) : std::make_shared<const TokenFile>(path);
   const Index end = file->tokens();
   for (Index i = 0; i < std::min(end, sequence_ + 1); ++i) checked(*file, i);
   for (Index i = std::max<Index>(0, end - sequence_ - 1); i < end; ++i) checked(*file, i);
@@ -39,10 +40,11 @@ std::shared_ptr<const TokenFile> TokenData::open(const std::string& path) {
   return file;
 }
 
-void TokenData::add_group(const FileGroup& group, bool holds_out) {
+void TokenData::add_group(const FileGroup& group, const TokenDataOptions& options) {
+  const bool holds_out = options.held_out.empty();
   TokenWindows windows(sequence_);
   for (const std::string& path : group.files) {
-    const std::shared_ptr<const TokenFile> file = open(path);
+    const std::shared_ptr<const TokenFile> file = open(path, options);
     const Index all = TokenWindows::in_file(*file, sequence_);
     const Index training = all - (holds_out ? all / kHeldOutFraction : 0);
     windows.add(file, {0, training});

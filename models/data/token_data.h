@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,9 @@
 
 namespace shardline {
 
+/// Gives the tokens of a file.
+using TokenOpener = std::function<std::shared_ptr<const TokenFile>(const std::string& path)>;
+
 /// What TokenData is made of.
 struct TokenDataOptions {
   std::vector<FileGroup> groups;
@@ -18,6 +23,7 @@ struct TokenDataOptions {
   Index sequence = 0;  ///< T, tokens of a sample
   Index vocab = 0;     ///< ids of the model are below this
   std::uint64_t seed = 0;
+  TokenOpener open = {};  ///< without it, files are token files, which are mapped
 };
 
 /// Token files, cut into windows (see TokenWindows). A sample is a window.
@@ -52,8 +58,8 @@ class TokenData final : public SampleSource {
   TokenWindows::Place training_window(Index i) const;
   TokenWindows::Place held_out_window(Index i) const;
   std::int32_t checked(const TokenFile& file, Index i) const;
-  std::shared_ptr<const TokenFile> open(const std::string& path);
-  void add_group(const FileGroup& group, bool holds_out);
+  std::shared_ptr<const TokenFile> open(const std::string& path, const TokenDataOptions& options);
+  void add_group(const FileGroup& group, const TokenDataOptions& options);
 
   Index sequence_;
   Index vocab_;

@@ -1,7 +1,6 @@
 #include "models/generation/inference.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "models/checkpoint/file_arrays.h"
@@ -21,8 +20,7 @@ InferencePlan::InferencePlan(const TransformerConfig& config, const Strategy& st
     require(!makes_stages(role.row()),
             "role {} on axis {}: text is generated without stages; other roles split the work", role.name(), axis);
   }
-  SHARDLINE_CHECK(window >= 1, "a window of {} bytes", window);
-  SHARDLINE_CHECK(config.vocab >= 256, "text is bytes, which a vocabulary of {} cannot name", config.vocab);
+  SHARDLINE_CHECK(window >= 1, "a window of {} tokens", window);
   SHARDLINE_CHECK(dtype == DType::f32 || dtype == DType::f64, "inference in {}", name_of(dtype));
   RankProgram program = partition(model_.program, mesh, declare(model_.program, mesh, strategy));
   check(program);
@@ -49,19 +47,20 @@ Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Chec
   load_parameters(checkpoint, state_, plan_.model(), engine.mesh().comm());
 }
 
-std::vector<double> Inference::logits_after(const std::string& text) {
-  SHARDLINE_CHECK(!text.empty(), "no text to continue");
+std::vector<double> Inference::logits_after(const std::vector<std::int32_t>& ids) {
+  SHARDLINE_CHECK(!ids.empty(), "no tokens to continue");
   const Model& model = plan_.model();
   const RankProgram& program = plan_.compiled()->program();
-  const Index seen = std::min<Index>(static_cast<Index>(text.size()), plan_.window());
-  const std::string recent = text.substr(text.size() - static_cast<std::size_t>(seen));
-  Tensor ids = Tensor::zeros(DType::i32, {1, plan_.window()});
-  for (Index i = 0; i < seen; ++i) {
-    ids.view<std::int32_t>()[i] = static_cast<unsigned char>(recent[static_cast<std::size_t>(i)]);
+  const Index seen = std::min<Index>(static_cast<Index>(ids.size()), plan_.window());
+  Tensor window = Tensor::zeros(DType::i32, {1, plan_.window()});
+  std::copy(ids.end() - seen, ids.end(), window.view<std::int32_t>().begin());
+  const Index vocabulary = model.program.array(model.result).shape[2];
+  for (auto id = ids.end() - seen; id != ids.end(); ++id) {
+    SHARDLINE_CHECK(*id >= 0 && *id < vocabulary, "token {} for a vocabulary of {}", *id, vocabulary);
   }
   const Mesh& mesh = engine_.mesh();
   const Sharding& sharding = program.version(program.inputs.at(model.samples[0])).sharding;
-  executor_.set(model.samples[0], ids.slice(box({1, plan_.window()}, sharding, mesh.axes(), mesh.rank())));
+  executor_.set(model.samples[0], window.slice(box({1, plan_.window()}, sharding, mesh.axes(), mesh.rank())));
   executor_.run();
   executor_.forget_times();
 
@@ -74,7 +73,7 @@ std::vector<double> Inference::logits_after(const std::string& text) {
   const Tensor whole = DistTensor::from_local(mesh, spec, executor_.get(model.result)).gather();
   const Tensor last = whole.slice({{0, 1}, {seen - 1, seen}, {0, array.shape[2]}}).as(DType::f64);
   if (!non_finite(last).empty()) {
-    throw ResultError(fmt::format("the logits after {} bytes hold {}: sums overflow in {}{}", text.size(),
+    throw ResultError(fmt::format("the logits after {} tokens hold {}: sums overflow in {}{}", ids.size(),
                                   non_finite(last), name_of(plan_.dtype()),
                                   plan_.dtype() == DType::f64 ? "" : "; --dtype f64 may help"));
   }

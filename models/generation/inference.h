@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "collectives/run/progress.h"
@@ -16,8 +16,8 @@ namespace shardline {
 /// A model that continues texts, compiled for the ranks of a mesh. Pure; does not allocate the arrays.
 class InferencePlan {
  public:
-  /// `window`: bytes that the model sees, at least 1. `dtype`: f32 or f64. Throws Error for other values and
-  /// for a vocabulary of less than 256 entries, UsageError as declare().
+  /// `window`: tokens that the model sees, at least 1. `dtype`: f32 or f64. Throws Error for other values, UsageError
+  /// as declare().
   InferencePlan(const TransformerConfig& config, const Strategy& strategy, const AbstractMesh& mesh, Index window,
                 DType dtype);
 
@@ -41,9 +41,9 @@ class Inference {
   /// load_parameters().
   Inference(collectives::Engine& engine, InferencePlan plan, const Checkpoint& checkpoint);
 
-  /// Collective over the mesh: logits of the byte after the end of `text`, on every rank. Throws ResultError if
-  /// one is not finite, and Error if `text` is empty.
-  std::vector<double> logits_after(const std::string& text);
+  /// Collective over the mesh: logits of the token after the last of `ids`, on every rank. Throws ResultError if one is
+  /// not finite, and Error if there is no id, or one is not in the vocabulary.
+  std::vector<double> logits_after(const std::vector<std::int32_t>& ids);
 
  private:
   collectives::Engine& engine_;

@@ -8,6 +8,7 @@
 namespace shardline {
 
 void AddedTokens::add(AddedToken token) {
+  longest_ = std::max(longest_, token.content.size());
   std::size_t node = 0;
   for (const char byte : token.content) {
     const auto [place, is_new] = tree_[node].next.try_emplace(byte, tree_.size());
@@ -45,12 +46,19 @@ bool AddedTokens::stands_alone(std::string_view text, Match place) {
   return !word_before && !word_after;
 }
 
-void AddedTokens::split(std::string_view valid_text, const std::function<void(std::string_view)>& text,
-                        const std::function<void(std::int32_t)>& token) {
+bool AddedTokens::stand_for_themselves() const {
+  return std::none_of(tokens_.begin(), tokens_.end(), [](const AddedToken& token) {
+    return token.single_word || token.left_strip || token.right_strip;
+  });
+}
+
+void AddedTokens::split(std::string_view valid_text, std::size_t until,
+                        const std::function<void(std::string_view)>& text, const TokenSink& token) {
   std::size_t done = 0;
   std::size_t from = 0;
   while (const std::optional<Found> found = find(valid_text, from)) {
     auto [begin, end] = found->place;
+    if (begin >= until) break;
     from = end;
     if (found->token->single_word && !stands_alone(valid_text, found->place)) continue;
     while (found->token->left_strip && begin > done) {
@@ -62,10 +70,10 @@ void AddedTokens::split(std::string_view valid_text, const std::function<void(st
       end += first_character(valid_text.substr(end)).length;
     }
     if (done < begin) text(valid_text.substr(done, begin - done));
-    token(found->token->id);
+    token(found->token->id, end);
     done = end;
   }
-  if (done < valid_text.size()) text(valid_text.substr(done));
+  if (done < until) text(valid_text.substr(done, until - done));
 }
 
 }  // namespace shardline

@@ -24,7 +24,13 @@ bool starts_other(char byte) { return static_cast<unsigned char>(byte) >= kFirst
 
 }  // namespace
 
-std::string_view Nfc::normalized(std::string_view valid_text) {
+std::size_t Nfc::certain_start(std::string_view valid_start) {
+  const auto found = std::find_if(valid_start.rbegin(), valid_start.rend(), starts_plain);
+  return found == valid_start.rend() ? 0 : static_cast<std::size_t>(valid_start.rend() - found) - 1;
+}
+
+std::string_view Nfc::normalized(std::string_view valid_text, OffsetMap* places) {
+  if (places != nullptr) places->clear();
   const auto* end = valid_text.end();
   const auto* run = std::find_if(valid_text.begin(), end, starts_other);
   if (run == end) return valid_text;
@@ -36,7 +42,14 @@ std::string_view Nfc::normalized(std::string_view valid_text) {
     const auto* start = run == done ? run : run - length_of_character_before(valid_text, offset);
     const auto* stop = std::find_if(run, end, starts_plain);
     text_.append(done, start);
-    append_normalized({start, static_cast<std::size_t>(stop - start)});
+    const std::string_view before(start, static_cast<std::size_t>(stop - start));
+    const std::size_t place = text_.size();
+    append_normalized(before);
+    const std::string_view after = std::string_view(text_).substr(place);
+    if (places != nullptr && after != before) {
+      const auto from = static_cast<std::size_t>(start - valid_text.begin());
+      places->add({{from, from + before.size()}, {place, text_.size()}});
+    }
     done = stop;
     run = std::find_if(stop, end, starts_other);
   }

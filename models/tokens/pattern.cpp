@@ -17,6 +17,25 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text.data());
 }
 
+/// True if an expression has "^" for the start of a line. PCRE2 does not tell.
+bool has_line_start(std::string_view expression) {
+  bool in_class = false;
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const char c = expression[i];
+    if (c == '\\') {
+      ++i;
+    } else if (in_class) {
+      in_class = c != ']';
+    } else if (c == '[') {
+      in_class = true;
+      if (expression.substr(i + 1).starts_with('^')) ++i;
+    } else if (c == '^') {
+      return true;
+    }
+  }
+  return false;
+}
+
 PCRE2_SPTR bytes_of(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 }  // namespace
@@ -46,6 +65,9 @@ Pattern::Pattern(const std::string& text, unsigned options) {
   pcre2_set_newline(settings.get(), PCRE2_NEWLINE_LF);
   code_.reset(pcre2_compile(bytes_of(text), text.size(), options, &error, &place, settings.get()));
   require(code_ != nullptr, "the pattern \"{}\" cannot be compiled: {}", text, message_of(error));
+  std::uint32_t looks_back = 0;
+  pcre2_pattern_info(code_.get(), PCRE2_INFO_MAXLOOKBEHIND, &looks_back);
+  looks_back_ = looks_back > 0 || ((options & PCRE2_LITERAL) == 0 && has_line_start(text));
   data_.reset(pcre2_match_data_create(1, nullptr));
   context_.reset(pcre2_match_context_create(nullptr));
   // Without the compiler to machine code PCRE2 interprets: slower, with the same result.
@@ -59,6 +81,13 @@ Pattern::Pattern(const std::string& text, unsigned options) {
 
 std::optional<Match> Pattern::find(std::string_view valid_text, std::size_t from) { return run(valid_text, from, 0); }
 
+std::optional<Match> Pattern::find_certain(std::string_view valid_start, std::size_t from) {
+  if (!certain_is_compiled_ && stack_ != nullptr) pcre2_jit_compile(code_.get(), PCRE2_JIT_PARTIAL_HARD);
+  certain_is_compiled_ = true;
+  // Then PCRE2 gives no match if it came to the end of the text on its way to one.
+  return run(valid_start, from, PCRE2_PARTIAL_HARD);
+}
+
 bool Pattern::matches_at(std::string_view valid_text, std::size_t at) {
   return run(valid_text, at, PCRE2_ANCHORED).has_value();
 }
@@ -71,7 +100,7 @@ std::optional<Match> Pattern::run(std::string_view valid_text, std::size_t from,
   int result = attempt(0);
   // The interpreter takes its memory from the heap.
   if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = attempt(PCRE2_NO_JIT);
-  if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
+  if (result == PCRE2_ERROR_NOMATCH || result == PCRE2_ERROR_PARTIAL) return std::nullopt;
   SHARDLINE_CHECK(result >= 0, "PCRE2: {}", message_of(result));
   const PCRE2_SIZE* places = pcre2_get_ovector_pointer(data_.get());
   return Match{places[0], places[1]};

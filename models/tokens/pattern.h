@@ -33,6 +33,11 @@ class Pattern {
   /// The first match in `valid_text` (valid UTF-8) that starts at byte `from` or later. Throws Error if PCRE2 reaches
   /// a limit.
   std::optional<Match> find(std::string_view valid_text, std::size_t from);
+  /// The same for the start of a text: the match, if it is the first one whatever follows `valid_start`. Empty if there
+  /// is none, or if more text might change it. Looks back over nothing before `from` unless looks_back().
+  std::optional<Match> find_certain(std::string_view valid_start, std::size_t from);
+  /// False if matches depend only on the text from their search on: no "^", no "(?<=".
+  bool looks_back() const { return looks_back_; }
   /// True if a match starts at byte `at`.
   bool matches_at(std::string_view valid_text, std::size_t at);
 
@@ -50,6 +55,8 @@ class Pattern {
   std::unique_ptr<pcre2_real_match_data_8, Free> data_;
   std::unique_ptr<pcre2_real_match_context_8, Free> context_;
   std::unique_ptr<pcre2_real_jit_stack_8, Free> stack_;
+  bool looks_back_ = false;
+  bool certain_is_compiled_ = false;  ///< to machine code
 };
 
 }  // namespace shardline

@@ -55,6 +55,11 @@ class Joiner {
 
 }  // namespace
 
+bool PreTokenizer::can_cut() const {
+  if (splits_.empty() || prefix_space_at_ == 0 || splits_[0].pattern.looks_back()) return false;
+  return splits_[0].behavior == SplitBehavior::isolated || splits_[0].behavior == SplitBehavior::removed;
+}
+
 void PreTokenizer::cut(std::string_view piece, std::size_t stage, const Sink& word) {
   if (stage == prefix_space_at_ && !piece.starts_with(' ')) {
     prefixed_.assign(1, ' ').append(piece);
@@ -64,7 +69,7 @@ void PreTokenizer::cut(std::string_view piece, std::size_t stage, const Sink& wo
   cut_at_matches(piece, stage, word);
 }
 
-void PreTokenizer::cut_at_matches(std::string_view piece, std::size_t stage, const Sink& word) {
+void PreTokenizer::cut_at_matches(std::string_view piece, std::size_t stage, const Sink& word, const Cuts* cuts) {
   Split& split = splits_[stage];
   const auto next_stage = [&](std::string_view part) { cut(part, stage + 1, word); };
   Joiner joiner(piece, split.behavior, next_stage);
@@ -72,7 +77,8 @@ void PreTokenizer::cut_at_matches(std::string_view piece, std::size_t stage, con
   std::size_t from = 0;
   bool matched = false;
   while (from <= piece.size()) {
-    const std::optional<Match> match = split.pattern.find(piece, from);
+    const std::optional<Match> match = cuts != nullptr && cuts->more_follows ? split.pattern.find_certain(piece, from)
+                                                                             : split.pattern.find(piece, from);
     if (!match) break;
     if (match->begin == match->end && matched && match->end == done) {
       // An empty match right after a match is none.
@@ -83,7 +89,9 @@ void PreTokenizer::cut_at_matches(std::string_view piece, std::size_t stage, con
     joiner.add(*match, !split.invert);
     done = from = match->end;
     matched = true;
+    if (cuts != nullptr) cuts->place(done);
   }
+  if (cuts != nullptr && cuts->more_follows) return;
   if (done < piece.size()) joiner.add({done, piece.size()}, split.invert);
   joiner.flush();
 }

@@ -40,9 +40,22 @@ class PreTokenizer {
   /// returns.
   void words(std::string_view valid_text, const Sink& word) { cut(valid_text, 0, word); }
 
+  /// What the words up to a place of a text, and those after it, are told of each other: nothing.
+  struct Cuts {
+    bool more_follows = false;               ///< the text has only begun
+    std::function<void(std::size_t)> place;  ///< gets each cut, in bytes, when the words before it are given
+  };
+  /// True if texts can be cut: the first split is by a pattern that does not look back.
+  bool can_cut() const;
+  /// As words(), only if can_cut(). The words of the text from a cut on are the words that follow it here. If more
+  /// follows, the words after the last cut are not given, and more text does not change those that are.
+  void words(std::string_view valid_text, const Sink& word, const Cuts& cuts) {
+    cut_at_matches(valid_text, 0, word, &cuts);
+  }
+
  private:
   void cut(std::string_view piece, std::size_t stage, const Sink& word);
-  void cut_at_matches(std::string_view piece, std::size_t stage, const Sink& word);
+  void cut_at_matches(std::string_view piece, std::size_t stage, const Sink& word, const Cuts* cuts = nullptr);
 
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
   std::vector<Split> splits_;

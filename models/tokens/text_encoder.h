@@ -35,7 +35,7 @@ class TextEncoder {
   /// The bytes of the tokens. Throws UsageError for an id without a token.
   std::string decode(const std::vector<std::int32_t>& ids) const;
   /// The tokenizer; none if bytes are tokens.
-  Tokenizer* tokenizer() { return tokenizer_.get(); }
+  Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
  private:
   static constexpr std::int32_t kBytes = 256;

@@ -1,5 +1,6 @@
 #include "models/tokens/tokenizer.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -8,6 +9,26 @@
 #include "runtime/host/files.h"
 
 namespace shardline {
+namespace {
+
+/// Throws UsageError for a text that is too long.
+void require_size(std::string_view text) {
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
+  // U+FFFD has three bytes; the longest text is one that is broken everywhere.
+  require(text.size() <= kMost / 3, "a text of {} bytes cannot be encoded at once; at most {} can", text.size(),
+          kMost / 3);
+}
+
+/// Of the start of a text, so many bytes from which an added token can be told: it ends within the start, however long
+/// it is.
+std::size_t certain_length(const AddedTokens& tokens, std::string_view start) {
+  const std::size_t unsure = tokens.longest() == 0 ? 0 : tokens.longest() - 1;
+  std::size_t length = start.size() - std::min(unsure, start.size());
+  while (length > 0 && length < start.size() && (static_cast<unsigned char>(start[length]) & 0xC0) == 0x80) --length;
+  return length;
+}
+
+}  // namespace
 
 Tokenizer::Tokenizer(const std::string& path) : Tokenizer(read_description(path), path) {}
 
@@ -56,12 +77,68 @@ std::vector<std::int32_t> Tokenizer::encode_with_special_tokens(std::string_view
   return std::exchange(ids_, {});
 }
 
+bool Tokenizer::can_cut() const {
+  return pre_tokenizer_.can_cut() && plain_added_.stand_for_themselves() && normalized_added_.stand_for_themselves();
+}
+
+Tokenizer::TextStart Tokenizer::encode_start(std::string_view start, bool ends) {
+  SHARDLINE_CHECK(can_cut(), "this tokenizer's texts cannot be cut");
+  require_size(start);
+  ids_.clear();
+  TextStart result;
+  if (!ends) start = start.substr(0, without_part_of_character(start));
+  const std::string_view valid = valid_utf8(start, repaired_, &repaired_places_);
+  const auto cut = [&](std::size_t place) {
+    const std::optional<std::size_t> bytes = repaired_places_.original(place);
+    if (bytes && *bytes > 0) result.cuts.push_back({*bytes, ids_.size()});
+  };
+  const std::size_t until = ends ? valid.size() : certain_length(plain_added_, valid);
+  plain_added_.split(
+      valid, until,
+      [&](std::string_view part) {
+        const auto begin = static_cast<std::size_t>(part.data() - valid.data());
+        encode_start_of_part(part, !ends && begin + part.size() == until,
+                             [&](std::size_t place) { cut(begin + place); });
+      },
+      [&](std::int32_t id, std::size_t end) {
+        ids_.push_back(id);
+        cut(end);
+      });
+  if (ends && (result.cuts.empty() || result.cuts.back().bytes < start.size()) && !start.empty()) {
+    result.cuts.push_back({start.size(), ids_.size()});
+  }
+  ids_.resize(result.cuts.empty() ? 0 : result.cuts.back().ids);
+  result.ids = std::exchange(ids_, {});
+  return result;
+}
+
+/// Cuts are places in `part`. It lies between added tokens, or more of it follows.
+void Tokenizer::encode_start_of_part(std::string_view part, bool more_follows,
+                                     const std::function<void(std::size_t place)>& cut) {
+  if (nfc_ && more_follows) part = part.substr(0, Nfc::certain_start(part));
+  const std::string_view normal = nfc_ ? nfc_->normalized(part, &normal_places_) : part;
+  const auto cut_normal = [&](std::size_t place) {
+    const std::optional<std::size_t> bytes = normal_places_.original(place);
+    if (bytes) cut(*bytes);
+  };
+  const std::size_t until = more_follows ? certain_length(normalized_added_, normal) : normal.size();
+  normalized_added_.split(
+      normal, until,
+      [&](std::string_view words) {
+        const auto begin = static_cast<std::size_t>(words.data() - normal.data());
+        pre_tokenizer_.words(words, [this](std::string_view word) { encode_word(word); },
+                             {.more_follows = more_follows && begin + words.size() == until,
+                              .place = [&](std::size_t place) { cut_normal(begin + place); }});
+      },
+      [&](std::int32_t id, std::size_t end) {
+        ids_.push_back(id);
+        cut_normal(end);
+      });
+}
+
 void Tokenizer::encode_text(std::string_view text) {
-  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
-  // U+FFFD has three bytes; the longest text is one that is broken everywhere.
-  require(text.size() <= kMost / 3, "a text of {} bytes cannot be encoded at once; at most {} can", text.size(),
-          kMost / 3);
-  const auto token = [this](std::int32_t id) { ids_.push_back(id); };
+  require_size(text);
+  const auto token = [this](std::int32_t id, std::size_t) { ids_.push_back(id); };
   plain_added_.split(
       valid_utf8(text, repaired_),
       [&](std::string_view part) {

@@ -40,6 +40,25 @@ class Tokenizer {
   /// The same with the special tokens that the file's template sets around a text, if it has one.
   std::vector<std::int32_t> encode_with_special_tokens(std::string_view text);
 
+  /// A place at which a text may be cut: the ids of the text before it, and of the text after it, are those of the
+  /// whole text.
+  struct Cut {
+    std::size_t bytes = 0;
+    std::size_t ids = 0;  ///< so many of the ids are of the bytes before
+  };
+  /// The ids of the first part of a text, up to the last cut.
+  struct TextStart {
+    std::vector<std::int32_t> ids;
+    std::vector<Cut> cuts;  ///< in order, never at 0; may be none
+  };
+  /// True if this tokenizer's texts can be cut within: words depend on nothing before them, and neither do added tokens
+  /// on what stands beside them.
+  bool can_cut() const;
+  /// Encodes the start of a text, only if can_cut(). Whatever the text holds after `start`, its ids begin with those of
+  /// the result, and go on with those of encode() for the text from any cut on. If `ends`, `start` is all of the text;
+  /// then its end is a cut. Otherwise there is no cut if `start` is too short to tell one.
+  TextStart encode_start(std::string_view start, bool ends);
+
   /// The bytes of the tokens, one after the other. They are valid UTF-8 if the ids are whole texts; ids that end within
   /// a character end with a part of it. decode(encode(text)) is `text`, if it is valid and in the form that the
   /// normalizer makes, no split removes a part, no prefix space is added, and no added token strips spaces.
@@ -50,6 +69,8 @@ class Tokenizer {
   Tokenizer(TokenizerFile file, const std::string& path);
   void encode_text(std::string_view text);
   void encode_words(std::string_view text);
+  void encode_start_of_part(std::string_view part, bool more_follows,
+                            const std::function<void(std::size_t place)>& cut);
   void encode_word(std::string_view word);
   void encode_new_word(std::string_view word);
 
@@ -64,6 +85,8 @@ class Tokenizer {
   Template special_;
   WordCache cache_;
   std::string repaired_;
+  OffsetMap repaired_places_;
+  OffsetMap normal_places_;
   std::vector<std::int32_t> ids_;  ///< of the text that is encoded now
 };
 

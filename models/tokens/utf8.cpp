@@ -1,5 +1,6 @@
 #include "models/tokens/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -74,18 +75,36 @@ std::size_t length_of_character_before(std::string_view valid_text, std::size_t 
   return length;
 }
 
-std::string_view valid_utf8(std::string_view text, std::string& repaired) {
+std::string_view valid_utf8(std::string_view text, std::string& repaired, OffsetMap* places) {
+  const char* begin = text.data();
   std::size_t valid = valid_prefix(text);
+  if (places != nullptr) places->clear();
   if (valid == text.size()) return text;
   repaired.clear();
   while (true) {
     repaired.append(text.substr(0, valid));
     text.remove_prefix(valid);
     if (text.empty()) return repaired;
+    const auto place = static_cast<std::size_t>(text.data() - begin);
+    const std::size_t length = first_character(text).length;
+    if (places != nullptr) {
+      places->add({{place, place + length}, {repaired.size(), repaired.size() + kReplacement.size()}});
+    }
     repaired.append(kReplacement);
-    text.remove_prefix(first_character(text).length);
+    text.remove_prefix(length);
     valid = valid_prefix(text);
   }
+}
+
+std::size_t without_part_of_character(std::string_view text) {
+  constexpr std::size_t kMostFollowers = 3;
+  for (std::size_t back = 1; back <= std::min(kMostFollowers, text.size()); ++back) {
+    const std::size_t start = text.size() - back;
+    if ((static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) continue;
+    const Utf8Step step = first_character(text.substr(start));
+    return !step.valid && step.length == back ? start : text.size();
+  }
+  return text.size();
 }
 
 }  // namespace shardline

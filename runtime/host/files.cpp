@@ -165,4 +165,10 @@ void WholeFile::commit() {
   sync_folder_of(path_);
 }
 
+void write_whole_file(const std::string& path, std::string_view bytes) {
+  WholeFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
 }  // namespace shardline

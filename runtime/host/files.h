@@ -56,4 +56,7 @@ class WholeFile {
   int descriptor_ = -1;
 };
 
+/// Writes a file that appears whole or not at all. Throws as WholeFile does.
+void write_whole_file(const std::string& path, std::string_view bytes);
+
 }  // namespace shardline

@@ -59,7 +59,7 @@ const std::vector<Part>& house() {
       {{"models/checkpoint", "models/training", "models/generation"}, true},
       {{"models/parity"}, true},
       {{"tools", "tools/bench", "tools/book", "tools/options", "tools/output", "tools/plan", "tools/product",
-        "tools/report", "tools/trace", "tools/training"},
+        "tools/report", "tools/tokens", "tools/trace", "tools/training"},
        true}};
   return parts;
 }

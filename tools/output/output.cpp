@@ -59,9 +59,7 @@ void write_output(const std::string& path, const std::string& text) {
   if (path.empty()) return;
   if (path == kStandardOutput) return put(stdout, text);
   try {
-    WholeFile file(path);
-    file.write(text.data(), text.size());
-    file.commit();
+    write_whole_file(path, text);
   } catch (const Error& error) {
     note(error.what());
     state().file_lost = true;

@@ -94,7 +94,18 @@ FileKind kind_of_all(const std::vector<std::string>& files) {
   return kind;
 }
 
-/// The groups of files that are no text: each item of --data with its weight, or all as one.
+/// The sizes of files together; those that cannot be seen have none.
+std::uintmax_t bytes_of(const std::vector<std::string>& files) {
+  std::uintmax_t sum = 0;
+  for (const std::string& file : files) {
+    std::error_code failure;
+    const std::uintmax_t size = std::filesystem::file_size(file, failure);
+    if (!failure) sum += size;
+  }
+  return sum;
+}
+
+/// The groups of files: each item of --data with its weight, or all as one.
 std::vector<FileGroup> groups_of(const DataFlags& flags, const std::vector<std::vector<std::string>>& items) {
   if (flags.weights.empty()) return {{joined(items)}};
   const std::vector<Index> weights = whole_weights(flags.weights, "--data-weights");
@@ -110,26 +121,32 @@ std::vector<FileGroup> groups_of(const DataFlags& flags, const std::vector<std::
 
 void add_data_options(CLI::App& command, DataFlags& flags) {
   command
-      .add_option("--data", flags.files,
-                  "Text files, read as bytes, token files of nanoGPT or llm.c (.bin), or files with a line of JSON for "
-                  "each prompt and its answer (.jsonl); a quoted pattern, as in 'a*.bin', names all files that match. "
-                  "Default this project's sources and documentation")
+      .add_option(
+          "--data", flags.files,
+          "Text files, read as bytes or encoded by --tokenizer, token files of nanoGPT or llm.c (.bin), or "
+          "files with a line of JSON for each prompt and its answer (.jsonl); a quoted pattern, as in 'a*.bin', "
+          "names all files that match. Default this project's sources and documentation")
+      ->check(not_empty());
+  command
+      .add_option("--tokenizer", flags.tokenizer,
+                  "A tokenizer.json (byte-level BPE) that encodes the text of --data; saved models take it along. "
+                  "Default: that in the folder of --load or --resume, if there is one")
       ->check(not_empty());
   command
       .add_option("--data-weights", flags.weights,
-                  "Shares of the items of --data in the samples, as in 0.7,0.3; not for text. Default: all files are "
+                  "Shares of the items of --data in the samples, as in 0.7,0.3; not of bytes. Default: all files are "
                   "one")
       ->check(not_empty());
   command
       .add_option("--val-data", flags.held_out,
-                  "Files to take the held-out loss of, of the kind of --data; not for text. Default: the last tenth of "
+                  "Files to take the held-out loss of, of the kind of --data; not of bytes. Default: the last tenth of "
                   "each file of --data")
       ->check(not_empty());
   command.add_flag("--mask-prompt", flags.masks_prompts,
                    "Only answers and what ends them count in the loss, not prompts; for .jsonl files in --data");
 }
 
-DataOptions data_options(const DataFlags& flags) {
+DataOptions data_options(const DataFlags& flags, bool tokenizer) {
   std::vector<std::vector<std::string>> items;
   for (const std::string& item : flags.files) items.push_back(files_of_item("--data", item));
   const std::vector<std::string> files = joined(items);
@@ -138,15 +155,18 @@ DataOptions data_options(const DataFlags& flags) {
           "--mask-prompt: only files of prompts and answers (.jsonl) in --data have prompts{}",
           files.empty() ? "" : fmt::format("; {} is {}", files.front(), name_of_kind(kind)));
   DataOptions options;
-  if (kind == FileKind::text) {
-    constexpr const char* kOthers = "token files (.bin) or files of prompts and answers (.jsonl)";
+  if (kind == FileKind::text && !tokenizer) {
+    constexpr const char* kOthers =
+        "token files (.bin), files of prompts and answers (.jsonl) or text that --tokenizer encodes";
     require(flags.weights.empty(), "--data-weights {}: only for {} in --data", flags.weights, kOthers);
     require(flags.held_out.empty(), "--val-data {}: only beside {} in --data", flags.held_out.front(), kOthers);
     options.texts = files.empty() ? own_texts() : files;
     return options;
   }
+  if (files.empty()) items = {own_texts()};
+  options.encodes = kind == FileKind::text;
   options.masks_prompts = flags.masks_prompts;
-  (kind == FileKind::tokens ? options.tokens : options.lines) = groups_of(flags, items);
+  (kind == FileKind::lines ? options.lines : options.tokens) = groups_of(flags, items);
   for (const std::string& item : flags.held_out) {
     for (const std::string& file : files_of_item("--val-data", item)) {
       require(kind_of(file) == kind, "--val-data {}: must be {}, as --data is", file, name_of_kind(kind));
@@ -156,35 +176,41 @@ DataOptions data_options(const DataFlags& flags) {
   return options;
 }
 
+std::vector<std::string> files_named(const std::string& option, const std::vector<std::string>& items) {
+  std::vector<std::string> files;
+  for (const std::string& item : items) {
+    const std::vector<std::string> found = files_of_item(option, item);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+std::vector<std::string> encoded_files(const DataOptions& options) {
+  std::vector<std::string> files;
+  if (!options.encodes) return files;
+  for (const FileGroup& group : options.tokens) files.insert(files.end(), group.files.begin(), group.files.end());
+  files.insert(files.end(), options.held_out.begin(), options.held_out.end());
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
 void add_data_files(CommandFiles& files, const DataOptions& options) {
   for (const std::string& text : options.texts) files.inputs.push_back({"--data", "text", text});
+  const bool is_text = options.encodes;
   for (const FileGroup& group : options.tokens) {
-    for (const std::string& path : group.files) files.inputs.push_back({"--data", "tokens", path});
+    for (const std::string& path : group.files) files.inputs.push_back({"--data", is_text ? "text" : "tokens", path});
   }
   for (const FileGroup& group : options.lines) {
     for (const std::string& path : group.files) files.inputs.push_back({"--data", "lines", path});
   }
-  const char* held_out = options.lines.empty() ? "tokens" : "lines";
+  const char* held_out = !options.lines.empty() ? "lines" : is_text ? "text" : "tokens";
   for (const std::string& path : options.held_out) files.inputs.push_back({"--val-data", held_out, path});
 }
 
-namespace {
-
-/// Files that cannot be looked at count nothing.
-std::uintmax_t bytes_of(const std::vector<std::string>& files) {
-  std::uintmax_t sum = 0;
-  for (const std::string& file : files) {
-    std::error_code failure;
-    const std::uintmax_t size = std::filesystem::file_size(file, failure);
-    if (!failure) sum += size;
-  }
-  return sum;
-}
-
-}  // namespace
-
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options) {
   const std::string bytes = mpi::on_root(world, 0, [&] {
+    if (options.encodes) return std::to_string(bytes_of(encoded_files(options)));
     constexpr std::uintmax_t kOfText = 3;
     constexpr std::uintmax_t kOfLines = 4 + sizeof(std::int32_t);
     std::uintmax_t sum = kOfText * bytes_of(options.texts);

@@ -16,34 +16,46 @@ struct DataFlags {
   std::vector<std::string> files;
   std::string weights;
   std::vector<std::string> held_out;
+  std::string tokenizer;
   bool masks_prompts = false;
 };
 
-/// The same, checked: text, token files or files of lines. A model that reads no text has none of them.
+/// The same, checked: text that is read as bytes, tokens, or lines of prompt and answer. A model that reads no text has
+/// none of them.
 struct DataOptions {
   std::vector<std::string> texts;
-  std::vector<FileGroup> tokens;      ///< files that end with .bin
+  std::vector<FileGroup> tokens;
   std::vector<FileGroup> lines;       ///< files that end with .jsonl
   std::vector<std::string> held_out;  ///< of the same kind as `tokens` or `lines`
-  bool masks_prompts = false;         ///< in `lines`
+  /// `tokens` and `held_out` are texts, which a tokenizer encodes at the start. Otherwise they are token files (.bin).
+  bool encodes = false;
+  bool masks_prompts = false;  ///< in `lines`
 
-  /// True if text becomes tokens in this run.
-  bool reads_text() const { return !texts.empty() || !lines.empty(); }
+  /// True if the run reads text and takes bytes for tokens. `tokenizer`: it has one.
+  bool reads_bytes(bool tokenizer) const { return !texts.empty() || (!lines.empty() && !tokenizer); }
 };
 
 /// Adds the options. `flags` must outlive the parsing.
 void add_data_options(CLI::App& command, DataFlags& flags);
 
 /// Collective over all ranks; rank 0 looks for the files that match patterns. Without --data: the project's own sources
-/// and documentation. Throws UsageError.
-DataOptions data_options(const DataFlags& flags);
+/// and documentation. `tokenizer`: there is one, so text is not read as bytes. Throws UsageError.
+DataOptions data_options(const DataFlags& flags, bool tokenizer);
+
+/// Collective over all ranks; rank 0 looks. The files that the items of an option name; an item may be a pattern.
+/// Throws UsageError if no file matches.
+std::vector<std::string> files_named(const std::string& option, const std::vector<std::string>& items);
+
+/// The texts that a tokenizer encodes, each once.
+std::vector<std::string> encoded_files(const DataOptions& options);
 
 /// The files, as inputs of the command.
 void add_data_files(CommandFiles& files, const DataOptions& options);
 
-/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank. Of text one copy stays, and
-/// reading needs two more. Of lines stays a token for each byte at most, and reading needs four copies. Token files are
-/// mapped and take none that the system could not take back.
+/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
+/// needs two more. Of text that is encoded only the tokens stay; two bytes or more become one token of two bytes, or
+/// four one of four. Of lines stays a token of four bytes for each byte at most, and reading needs four copies. Token
+/// files are mapped and take none that the system could not take back.
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options);
 
 }  // namespace shardline::tools

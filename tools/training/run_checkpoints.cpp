@@ -59,6 +59,13 @@ void require_same_run(const CheckpointOptions& options, const TrainingRun& run, 
           run.begin.steps, run.options.steps);
 }
 
+TrainingNotes notes_of(const Job& job, const Trainer& trainer, const CheckpointOptions& options) {
+  return {.sequence = trainer.options().batch.tokens,
+          .machine_hash = job.given_machine() ? job.given_machine()->hash : "",
+          .reads_bytes = options.reads_bytes,
+          .tokenizer = options.tokenizer};
+}
+
 RunCheckpoints::RunCheckpoints(const Job& job, const Trainer& trainer, CheckpointOptions options, RunSettings settings)
     : job_(job), trainer_(trainer), options_(std::move(options)), settings_(std::move(settings)) {}
 
@@ -76,11 +83,10 @@ void RunCheckpoints::save(Index steps) {
   const std::string wrong = trainer_.non_finite_parameter();
   if (!wrong.empty()) throw ResultError(fmt::format("after step {}: {}; no checkpoint is saved", steps, wrong));
   const Seconds begin = now();
-  const TrainingCheckpoint what{
-      .config = std::get<TransformerConfig>(trainer_.run().config),
-      .position = {.steps = steps, .samples = trainer_.samples_before(steps)},
-      .settings = settings_,
-      .notes = {trainer_.options().batch.tokens, job_.given_machine() ? job_.given_machine()->hash : ""}};
+  const TrainingCheckpoint what{.config = std::get<TransformerConfig>(trainer_.run().config),
+                                .position = {.steps = steps, .samples = trainer_.samples_before(steps)},
+                                .settings = settings_,
+                                .notes = notes_of(job_, trainer_, options_)};
   save_step(trainer_.state(), options_.folder, what, trainer_.model(), job_.world());
   job_.print(fmt::format("saved {}/step-{} in {}\n", options_.folder.path, steps, to_string(now() - begin)));
 }

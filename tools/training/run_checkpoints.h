@@ -18,10 +18,12 @@ struct CheckpointFlags {
 
 /// The same, checked.
 struct CheckpointOptions {
-  Index every = 0;           ///< steps from one to the next; 0: only when asked
-  CheckpointFolder folder;   ///< empty path: none are saved
-  std::string resume;        ///< folder; empty: the run begins at its first step
-  RunSettings resumed = {};  ///< of the checkpoint that is resumed
+  Index every = 0;             ///< steps from one to the next; 0: only when asked
+  CheckpointFolder folder;     ///< empty path: none are saved
+  std::string resume;          ///< folder; empty: the run begins at its first step
+  RunSettings resumed = {};    ///< of the checkpoint that is resumed
+  bool reads_bytes = false;    ///< the run reads text as bytes
+  std::string tokenizer = {};  ///< the text of the tokenizer.json that goes along; empty: none
 };
 
 /// Adds the options. `flags` must outlive the parsing.
@@ -35,6 +37,9 @@ RunSettings settings_of(const TrainingOptions& options, const std::string& data)
 
 /// Throws UsageError if the run is not the one whose checkpoint is resumed, or has no step left.
 void require_same_run(const CheckpointOptions& options, const TrainingRun& run, const RunSettings& settings);
+
+/// What is noted beside the weights of a run.
+TrainingNotes notes_of(const Job& job, const Trainer& trainer, const CheckpointOptions& options);
 
 /// Saves the checkpoints of a run.
 class RunCheckpoints {

@@ -33,12 +33,7 @@ std::string lines_until(const std::string& path, Index last) {
   return kept;
 }
 
-void cut_after(const std::string& path, Index last) {
-  const std::string kept = lines_until(path, last);
-  WholeFile file(path);
-  file.write(kept.data(), kept.size());
-  file.commit();
-}
+void cut_after(const std::string& path, Index last) { write_whole_file(path, lines_until(path, last)); }
 
 int open_log(const std::string& path, std::optional<Index> begin) {
   std::error_code failure;

@@ -7,6 +7,7 @@
 #include "models/data/prompt_data.h"
 #include "models/data/token_data.h"
 #include "runtime/base/check.h"
+#include "tools/tokens/encoded_texts.h"
 
 namespace shardline::tools {
 namespace {
@@ -23,36 +24,49 @@ std::function<std::string(const std::string&)> reader(const Job& job) {
   return [&job](const std::string& path) { return mpi::on_root(job.world(), 0, [&] { return read_file(path); }); };
 }
 
+std::string text_about(const EncodedTexts& texts, const std::string& tokenizer) {
+  return fmt::format("{} texts, {} bytes, are {} tokens of {} bytes in memory, by {}\n", texts.tokens.size(),
+                     texts.bytes, texts.count, texts.width, tokenizer);
+}
+
 TrainData token_files(const Job& job, const TrainOptions& options) {
   const TrainingRun& run = options.run;
   const Index vocab = std::get<TransformerConfig>(run.config).vocab;
   const int rank = job.world().rank();
+  EncodedTexts texts;
+  if (options.data.encodes) texts = encode_texts(job.world(), encoded_files(options.data), *options.tokenizer);
+  const auto encoded = [&](const std::string& path) { return texts.tokens.at(path); };
   std::unique_ptr<TokenData> tokens;
   mpi::on_all(job.world(), [&] {
     try {
-      tokens = std::make_unique<TokenData>(TokenDataOptions{.groups = options.data.tokens,
-                                                            .held_out = options.data.held_out,
-                                                            .sequence = run.options.batch.tokens,
-                                                            .vocab = vocab,
-                                                            .seed = job.seed()});
+      tokens = std::make_unique<TokenData>(
+          TokenDataOptions{.groups = options.data.tokens,
+                           .held_out = options.data.held_out,
+                           .sequence = run.options.batch.tokens,
+                           .vocab = vocab,
+                           .seed = job.seed(),
+                           .open = options.data.encodes ? TokenOpener(encoded) : TokenOpener{}});
     } catch (const UsageError& error) {
       if (rank == 0) throw;
       usage_error("rank {}: {}", rank, error.what());
     }
   });
-  const std::string mine = tokens->description();
+  std::string mine = tokens->description();
+  if (options.data.encodes) mine += "; " + options.tokenizer->description();
   const std::string first = job.world().broadcast(mine, 0);
   mpi::on_all(job.world(), [&] {
     require(mine == first, "--data: rank {} sees other files than rank 0: \"{}\" and \"{}\"", rank, mine, first);
   });
   return {.samples = std::move(tokens),
           .description = mine,
+          .encoded = options.data.encodes ? text_about(texts, options.tokenizer_path) : "",
           .bigram_loss = {},
           .uniform_loss = std::log(static_cast<double>(vocab))};
 }
 
 TrainData lines_of_prompts(const Job& job, const TrainOptions& options) {
-  TextEncoder encoder;
+  TextEncoder bytes;
+  TextEncoder& encoder = options.tokenizer ? *options.tokenizer : bytes;
   auto lines = std::make_unique<PromptData>(PromptDataOptions{.groups = options.data.lines,
                                                               .held_out = options.data.held_out,
                                                               .sequence = options.run.options.batch.tokens,
@@ -68,6 +82,7 @@ TrainData lines_of_prompts(const Job& job, const TrainOptions& options) {
                          options.data.masks_prompts ? ", as their prompts fill the sequence" : ""));
   }
   std::string description = lines->description();
+  if (!encoder.reads_bytes()) description += "; " + encoder.description();
   return {.samples = std::move(lines),
           .description = std::move(description),
           .bigram_loss = {},

@@ -16,6 +16,7 @@
 #include "runtime/host/files.h"
 #include "tools/options/number_option.h"
 #include "tools/output/output.h"
+#include "tools/tokens/tokenizer_option.h"
 #include "tools/trace/tracing.h"
 #include "tools/training/mlp_options.h"
 
@@ -49,6 +50,17 @@ bool resumes(const TrainFlags& flags, const mpi::Communicator& world) {
   return folder != flags.save || !mpi::on_root(world, 0, [&] { return has_checkpoint(folder) ? "yes" : ""; }).empty();
 }
 
+/// Collective over `world`; rank 0 looks: the tokenizer that is given, or else that of the model that the run starts
+/// from; empty for none.
+std::string tokenizer_of(const TrainFlags& flags, const mpi::Communicator& world) {
+  if (!flags.data.tokenizer.empty()) return flags.data.tokenizer;
+  if (resumes(flags, world)) {
+    const std::string folder = mpi::on_root(world, 0, [&] { return step_folder(flags.checkpoints.resume); });
+    return tokenizer_in(world, folder);
+  }
+  return flags.load.empty() ? "" : tokenizer_in(world, flags.load);
+}
+
 /// Collective over `world`: makes the run go on from the checkpoint of --resume. Its batch and its sequences hold where
 /// the command line names none. Returns the configuration of the model.
 TransformerConfig resume(const TrainFlags& flags, const mpi::Communicator& world, TrainOptions& options) {
@@ -65,9 +77,34 @@ TransformerConfig resume(const TrainFlags& flags, const mpi::Communicator& world
   return opened.what.config;
 }
 
-/// Collective over all ranks: the configuration that --model names.
-ReadConfig named_model(const std::string& model, const Job& job) {
-  if (model == kTiny) return {.config = tiny_config(), .remarks = {}};
+/// Collective over all ranks: the tokenizer of the run. One that lies beside a model, and that no text needs, may be of
+/// another kind: then it is left out.
+std::shared_ptr<TextEncoder> read_tokenizer_of(const Job& job, const TrainOptions& options) {
+  if (options.tokenizer_path.empty()) return nullptr;
+  try {
+    return std::make_shared<TextEncoder>(read_tokenizer(job.world(), options.tokenizer_path));
+  } catch (const UsageError& error) {
+    if (options.tokenizer_given || options.data.encodes || !options.data.lines.empty()) throw;
+    job.note(fmt::format("{}; it is not saved with the model", error.what()));
+    return nullptr;
+  }
+}
+
+/// Throws UsageError if the tokenizer has ids that the model has not. Models may have more: they are often padded.
+void require_vocabulary(const TrainOptions& options, Index vocab) {
+  if (options.tokenizer == nullptr) return;
+  require(options.tokenizer->vocabulary_size() <= vocab,
+          "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", options.tokenizer_path,
+          options.tokenizer->vocabulary_size(), vocab);
+}
+
+/// Collective over all ranks: the configuration that --model names. The tiny model has the vocabulary of the tokenizer.
+ReadConfig named_model(const std::string& model, const Job& job, const TextEncoder* tokenizer) {
+  if (model == kTiny) {
+    TransformerConfig config = tiny_config();
+    if (tokenizer != nullptr) config.vocab = tokenizer->vocabulary_size();
+    return {.config = config, .remarks = {}};
+  }
   const std::string text = mpi::on_root(job.world(), 0, [&] {
     require(std::filesystem::exists(model), "--model {}: no such file; tiny, mlp, or a Hugging Face config.json",
             model);
@@ -77,9 +114,10 @@ ReadConfig named_model(const std::string& model, const Job& job) {
 }
 
 /// Throws UsageError if the command line names another model than that of the checkpoint.
-void require_same_model(const TrainFlags& flags, const Job& job, const TransformerConfig& config) {
+void require_same_model(const TrainFlags& flags, const Job& job, const TransformerConfig& config,
+                        const TextEncoder* tokenizer) {
   if (!flags.model_given) return;
-  const std::string difference = first_difference(config, named_model(flags.model, job).config);
+  const std::string difference = first_difference(config, named_model(flags.model, job, tokenizer).config);
   require(difference.empty(), "--resume {}: the model there is not --model {}: {}", flags.checkpoints.resume,
           flags.model, difference);
 }
@@ -87,9 +125,11 @@ void require_same_model(const TrainFlags& flags, const Job& job, const Transform
 /// Collective over all ranks: the configuration of the model, and where its weights start.
 void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   ReadConfig read;
+  options.tokenizer = read_tokenizer_of(job, options);
+  if (options.tokenizer != nullptr) options.checkpoints.tokenizer = options.tokenizer->json();
   if (resumes(flags, job.world())) {
     read.config = resume(flags, job.world(), options);
-    require_same_model(flags, job, read.config);
+    require_same_model(flags, job, read.config, options.tokenizer.get());
   } else if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
     options.run.start = [checkpoint, &world = job.world()](State& state, const Model& model) {
@@ -97,12 +137,13 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
     };
     read = {.config = checkpoint.config, .remarks = checkpoint.remarks};
   } else {
-    read = named_model(flags.model, job);
+    read = named_model(flags.model, job, options.tokenizer.get());
   }
   for (const std::string& remark : read.remarks) job.note(remark);
-  require(!options.data.reads_text() || read.config.vocab >= 256,
+  require(!options.data.reads_bytes(options.tokenizer != nullptr) || read.config.vocab >= 256,
           "{}: vocab_size {}: text is read as bytes, so at least 256", flags.load.empty() ? flags.model : flags.load,
           read.config.vocab);
+  require_vocabulary(options, read.config.vocab);
   options.run.config = read.config;
 }
 
@@ -252,7 +293,9 @@ TrainOptions typed_options(const TrainFlags& flags) {
   } else {
     options.run.options.batch = text_batch(flags);
     give_rates(flags.optimizer, 3e-3, options.run.options);
-    options.data = data_options(flags.data);
+    options.tokenizer_given = !flags.data.tokenizer.empty();
+    options.tokenizer_path = tokenizer_of(flags, mpi::Communicator::world());
+    options.data = data_options(flags.data, !options.tokenizer_path.empty());
   }
   check_micro_batches(options.run.options, mlp);
   options.chooses = flags.strategy == kAuto;
@@ -262,6 +305,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   options.fits_memory = flags.common.memory_check;
   options.save = flags.save;
   options.checkpoints = checkpoint_options(flags.checkpoints, flags.save);
+  options.checkpoints.reads_bytes = options.data.reads_bytes(!options.tokenizer_path.empty());
   options.log = flags.log;
   options.plot = flags.plot;
   options.evaluate_every = flags.evaluate_every.value_or(0);
@@ -274,6 +318,7 @@ CommandFiles files_of(const TrainFlags& flags, const DataOptions& data) {
   CommandFiles files = files_of(flags.common);
   if (flags.model != kTiny && !trains_mlp(flags)) files.inputs.push_back({"--model", "model", flags.model});
   add_data_files(files, data);
+  files.inputs.push_back({"--tokenizer", "tokenizer", flags.data.tokenizer});
   if (!flags.load.empty()) files.input_folders.push_back({"--load", "model", flags.load});
   add_trace_files(files, flags.trace);
   files.outputs.push_back({"--report", "page", flags.report});

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "models/tokens/text_encoder.h"
 #include "models/training/pipeline_search.h"
 #include "models/training/training.h"
 #include "tools/job.h"
@@ -53,8 +55,11 @@ struct TrainOptions {
   bool chooses_remat = false;    ///< and what the backward pass computes again
   bool fits_memory = true;       ///< the choice must fit the machine
   DataOptions data = {};
-  Bytes text_memory;  ///< memory of the text on a rank, beside its arrays
-  std::string save;   ///< folder; empty for none, as the files below
+  std::string tokenizer_path;                   ///< empty: there is none
+  bool tokenizer_given = false;                 ///< on the command line
+  std::shared_ptr<TextEncoder> tokenizer = {};  ///< null: there is none
+  Bytes text_memory;                            ///< memory of the text on a rank, beside its arrays
+  std::string save;                             ///< folder; empty for none, as the files below
   CheckpointOptions checkpoints = {};
   std::string log;
   std::string plot;

@@ -36,6 +36,27 @@ TEST(TokenFile, ReadsBothKindsOfLlmC) {
   EXPECT_EQ(tokens_of(folder.write("b.bin", header_of(20240801, 7, 4) + bytes_of(large, 4))), large);
 }
 
+TEST(TokenFile, IsWrittenAsItIsRead) {
+  EXPECT_EQ(token_width(65536), 2U);
+  EXPECT_EQ(token_width(65537), 4U);
+  EXPECT_EQ(token_header(3, 2), header_of(20240520, 1, 3));
+  EXPECT_EQ(token_header(kMostTokensOfFile, 4), header_of(20240801, 7, 0xFFFFFFFF));
+  EXPECT_EQ(packed_tokens({50256, 0, 65535}, 2), bytes_of({50256, 0, 65535}, 2));
+  EXPECT_EQ(packed_tokens({128000, 7}, 4), bytes_of({128000, 7}, 4));
+  EXPECT_THROW(token_header(kMostTokensOfFile + 1, 4), Error);
+  EXPECT_THROW(token_header(1, 3), Error);
+}
+
+TEST(TokenFile, TokensOfMemory) {
+  const TokenFile small("a", packed_tokens({50256, 1}, 2), 2);
+  EXPECT_EQ(small.tokens(), 2);
+  EXPECT_EQ(small.token(0), 50256U);
+  EXPECT_EQ(small.token(1), 1U);
+  // No header: the first token is that of a file of llm.c.
+  EXPECT_EQ(TokenFile("b", packed_tokens({20240520, 1}, 4), 4).token(0), 20240520U);
+  EXPECT_THROW(TokenFile("c", "", 2), UsageError);
+}
+
 TEST(TokenFile, TheLastTokenOfALargeFile) {
   const TemporaryFolder folder;
   const std::string path = folder.write("large.bin", "");

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/tokens/added_tokens.h"
 #include "models/tokens/nfc.h"
+#include "models/tokens/offset_map.h"
 #include "models/tokens/pattern_syntax.h"
 #include "models/tokens/pre_tokenizer.h"
 #include "models/tokens/utf8.h"
@@ -100,7 +102,7 @@ std::string cut(AddedTokens& tokens, const std::string& text) {
   std::string result;
   tokens.split(
       text, [&](std::string_view part) { result += part; },
-      [&](std::int32_t id) { result += "[" + std::to_string(id) + "]"; });
+      [&](std::int32_t id, std::size_t) { result += "[" + std::to_string(id) + "]"; });
   return result;
 }
 
@@ -149,6 +151,33 @@ TEST(Utf8, EachErrorIsOneReplacementCharacter) {
   EXPECT_EQ(valid("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), r + r + r + r + "A");
   const std::string long_text(1000, 'x');
   EXPECT_EQ(valid(long_text + "\xFF" + long_text), long_text + r + long_text);
+}
+
+TEST(Utf8, PartsOfCharactersWaitForTheRest) {
+  const auto whole = [](std::string_view text) { return without_part_of_character(text); };
+  EXPECT_EQ(whole(""), 0U);
+  EXPECT_EQ(whole("ab"), 2U);
+  EXPECT_EQ(whole("a\xC3"), 1U);
+  EXPECT_EQ(whole("a\xC3\xA9"), 3U);
+  EXPECT_EQ(whole("a\xE4\xB8"), 1U);
+  EXPECT_EQ(whole("a\xF0\x9F\x98"), 1U);
+  EXPECT_EQ(whole("a\xF0\x9F\x98\x80"), 5U);
+  EXPECT_EQ(whole("a\x80\x80"), 3U);  // no character has them
+  EXPECT_EQ(whole("a\xE4"
+                  "a"),
+            3U);                     // an error before
+  EXPECT_EQ(whole("\xE0\x80"), 2U);  // cannot go on
+  EXPECT_EQ(whole("\x80\x80\x80\x80"), 4U);
+}
+
+TEST(OffsetMap, GivesPlacesOutsideRewrittenParts) {
+  OffsetMap map;
+  EXPECT_EQ(map.original(7), 7U);
+  map.add({.before = {2, 4}, .after = {2, 7}});
+  map.add({.before = {6, 9}, .after = {9, 10}});
+  const std::vector<std::optional<std::size_t>> places{
+      0, 1, 2, std::nullopt, std::nullopt, std::nullopt, std::nullopt, 4, 5, 6, 9, 10};
+  for (std::size_t after = 0; after < places.size(); ++after) EXPECT_EQ(map.original(after), places[after]) << after;
 }
 
 TEST(FormC, OfKnownTexts) {

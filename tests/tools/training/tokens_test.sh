@@ -61,8 +61,8 @@ refused "none.bin: no such file" "${small[@]}" --data "$folder/none.bin"
 refused "none*.bin: no file matches" "${small[@]}" --data "$folder/none*.bin"
 refused "a token file (.bin) and text cannot be mixed in one run" "${small[@]}" --data "$folder/a1.bin" "$folder/text.txt"
 refused "1 weights for 2 items" "${small[@]}" --data "$folder/a1.bin" "$folder/b.bin" --data-weights 1
-refused "--data-weights 1: only for token files (.bin) or files of prompts and answers (.jsonl) in --data" "${small[@]}" --data "$folder/text.txt" --data-weights 1
-refused "only beside token files (.bin) or files of prompts and answers (.jsonl) in --data" "${small[@]}" --data "$folder/text.txt" --val-data "$folder/b.bin"
+refused "--data-weights 1: only for token files (.bin), files of prompts and answers (.jsonl) or text that --tokenizer encodes in --data" "${small[@]}" --data "$folder/text.txt" --data-weights 1
+refused "only beside token files (.bin), files of prompts and answers (.jsonl) or text that --tokenizer encodes in --data" "${small[@]}" --data "$folder/text.txt" --val-data "$folder/b.bin"
 refused "must be a token file (.bin), as --data is" "${small[@]}" --data "$folder/a1.bin" --val-data "$folder/text.txt"
 refused "--json $folder/a1.bin" "${small[@]}" --data "$folder/a*.bin" --json "$folder/a1.bin"
 refused "vocab_size 100: text is read as bytes, so at least 256" "${small[@]}" --data "$folder/text.txt"

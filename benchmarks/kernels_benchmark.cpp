@@ -145,8 +145,11 @@ void cross_entropy_backward(benchmark::State& state) {
 void likelihood(benchmark::State& state) {
   const BenchmarkArray<float> max("max", kTokens), picked("picked", kTokens);
   BenchmarkArray<float> z("z", kTokens), loss("loss", {});
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(element_count(kTokens)), 1);
   std::fill(z.values.begin(), z.values.end(), 3.0F);
-  for (auto _ : state) negative_log_likelihood<float>(z.view(), max.view(), picked.view(), 1, loss.view());
+  for (auto _ : state) {
+    negative_log_likelihood<float>(z.view(), max.view(), picked.view(), {labels.data(), kTokens}, 1, loss.view());
+  }
   report_rates(state, negative_log_likelihood_cost(z.view().size(), kElementSize));
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cross_entropy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,6 +19,8 @@ void check_vocabulary(const char* kernel, Index columns, Range vocabulary) {
 }
 
 bool holds(Range range, Index i) { return i >= range.begin && i < range.end; }
+
+bool label_counts(std::int32_t label) { return label >= 0; }
 
 Cost cost_of(Index operations, Index bytes) {
   return {Flops(static_cast<double>(operations)), Bytes(static_cast<double>(bytes))};
@@ -62,14 +65,16 @@ void pick(View<const S> logits_TV, View<const std::int32_t> labels_T, Range voca
 }
 
 template <class T>
-void negative_log_likelihood(View<const T> z_T, View<const T> max_T, View<const T> picked_T, double scale,
-                             View<T> loss) {
+void negative_log_likelihood(View<const T> z_T, View<const T> max_T, View<const T> picked_T,
+                             View<const std::int32_t> labels_T, double scale, View<T> loss) {
   const Index rows = z_T.size();
   check_elements("negative_log_likelihood", "max", max_T.shape, rows);
   check_elements("negative_log_likelihood", "picked", picked_T.shape, rows);
+  check_elements("negative_log_likelihood", "labels", labels_T.shape, rows);
   check_elements("negative_log_likelihood", "loss", loss.shape, 1);
   double sum = 0;
   for (Index t = 0; t < rows; ++t) {
+    if (!label_counts(labels_T[t])) continue;
     sum += std::log(static_cast<double>(z_T[t])) + static_cast<double>(max_T[t]) - static_cast<double>(picked_T[t]);
   }
   loss[0] = static_cast<T>(scale * sum);
@@ -91,6 +96,10 @@ void cross_entropy_grad(View<const S> logits_TV, View<const std::int32_t> labels
   for (Index t = 0; t < rows; ++t) {
     const S* logits = logits_TV.data + t * columns;
     S* dlogits = dlogits_TV.data + t * columns;
+    if (!label_counts(labels_T[t])) {
+      std::fill_n(dlogits, columns, S(0));
+      continue;
+    }
     const T max = max_T[t];
     const T factor = incoming / z_T[t];
     for_lanes(columns, [&](Index begin, auto count) {
@@ -114,7 +123,7 @@ Cost sum_exp_cost(const Shape& logits, Index element_size) {
 }
 Cost pick_cost(Index rows, Index element_size) { return cost_of(0, rows * (2 * element_size + kLabelSize)); }
 Cost negative_log_likelihood_cost(Index rows, Index element_size) {
-  return cost_of(4 * rows, (3 * rows + 1) * element_size);
+  return cost_of(4 * rows, (3 * rows + 1) * element_size + rows * kLabelSize);
 }
 Cost cross_entropy_grad_cost(const Shape& logits, Index element_size) {
   const auto [rows, columns] = as_rows("cross_entropy_grad", logits);
@@ -130,7 +139,9 @@ Cost cross_entropy_grad_cost(const Shape& logits, Index element_size) {
 SHARDLINE_INSTANTIATE(BFloat16)
 SHARDLINE_INSTANTIATE(float)
 SHARDLINE_INSTANTIATE(double)
-template void negative_log_likelihood(View<const float>, View<const float>, View<const float>, double, View<float>);
-template void negative_log_likelihood(View<const double>, View<const double>, View<const double>, double, View<double>);
+template void negative_log_likelihood(View<const float>, View<const float>, View<const float>, View<const std::int32_t>,
+                                      double, View<float>);
+template void negative_log_likelihood(View<const double>, View<const double>, View<const double>,
+                                      View<const std::int32_t>, double, View<double>);
 
 }  // namespace shardline::kernels

@@ -27,7 +27,7 @@ constexpr const char* kParityFooter = R"(Example:
 
 Trains a tiny Transformer in f64 for three steps under many layouts: meshes that fit the ranks of the job, a role on each
 axis, gather policies, fusions, bundles, strips, panels, micro-batches, shared memory or messages, a tied embedding,
-biases. By default every two choices meet in at least one layout. Loss, gradient norm, moments and weights must equal
+biases, labels that do not count. By default every two choices meet in at least one layout. Loss, gradient norm, moments and weights must equal
 those of one rank to 1e-10.)";
 
 /// A difference without a number is null.
@@ -93,21 +93,26 @@ int parity(const ParityOptions& options) {
   }
   const Fault* fault = options.fault ? &fault_named(*options.fault) : nullptr;
   const Index ranks = job.world().size();
-  const std::vector<ParityLayout> layouts = options.all ? all_layouts(ranks) : paired_layouts(ranks);
+  const std::vector<ParityLayout> paired = options.all ? std::vector<ParityLayout>{} : paired_layouts(ranks);
   job.introduce();
-  job.note(fmt::format("{} layouts of 1 to {} ranks", layouts.size(), ranks));
-  const ParityReferences references;
+  job.note(fmt::format("{} layouts of 1 to {} ranks", options.all ? "all" : std::to_string(paired.size()), ranks));
+  const std::map<ParityTask, ParityRun> references = parity_references();
   Json rows = Json::array();
   Tally tally;
   job.print(head());
-  for (const ParityLayout& layout : layouts) {
-    const ParityDifference difference = run_layout(job, layout, references.of(layout), fault);
+  const auto compare = [&](const ParityLayout& layout) {
+    const ParityDifference difference = run_layout(job, layout, references.at(layout.task), fault);
     job.print(row(layout, difference, fault != nullptr));
     if (job.root()) rows.push_back(layout_json(layout, difference));
     ++tally.layouts;
     tally.differ += difference.passes() ? 0 : 1;
     tally.planted += difference.planted ? 1 : 0;
     tally.missed += difference.planted && difference.passes() ? 1 : 0;
+  };
+  if (options.all) {
+    for_each_layout(ranks, compare);
+  } else {
+    for (const ParityLayout& layout : paired) compare(layout);
   }
   job.print(summary(tally, fault));
   Json record = job.header("shardline.parity/1", "parity");

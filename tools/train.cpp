@@ -38,13 +38,15 @@ namespace {
 constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 4 shardline train --mesh X=2,Y=2 --strategy fsdp=X,tp=Y --save build/model
   mpirun -n 2 shardline train --model config.json --data 'tokens/*.bin' --seq 1024
+  mpirun -n 2 shardline train --load build/model --data sums.jsonl --mask-prompt --seq 32 --lr 1e-4
   mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
 Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
 prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
 cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
-its program is printed line by line with the times of every line. Other models read text as bytes, or files of tokens
-(.bin). With --tokenizer text becomes tokens at the start. The last tenth of each file is held out for the loss at the end. There is no dropout.)";
+its program is printed line by line with the times of every line. Other models read text as bytes or by --tokenizer,
+files of tokens (.bin), or lines {"prompt": "2 + 3 = ", "answer": "5"} (.jsonl), and the last tenth of each file is held
+out for the loss at the end. There is no dropout.)";
 
 /// The median over the last `kept` steps, those whose spans are kept.
 Seconds median_time(const std::vector<StepResult>& steps, std::size_t kept) {

@@ -34,7 +34,9 @@ struct Model {
   /// has In[B,D] and Target[B,D].
   std::vector<ArrayId> samples;
   ArrayId result = -1;  ///< logits[B,T,V], or Out[B,D]
-  ArrayId loss = -1;    ///< mean over the batch; -1 for inference
+  /// Mean over the batch; -1 for inference. A label below 0 adds nothing to the loss of a Transformer, and the mean is
+  /// over all labels nevertheless.
+  ArrayId loss = -1;
 };
 
 }  // namespace shardline

@@ -17,7 +17,7 @@ namespace {
 
 void add_gradients(TrainingStep& step, const std::vector<ArrayId>& also_wanted) {
   Program& p = step.model.program;
-  step.arrays.loss_seed = p.add_input("one", {}, Role::whole);
+  step.arrays.loss_seed = p.add_input("dloss", {}, Role::whole);
   std::vector<ArrayId> wanted = also_wanted;
   for (const ModelParameter& parameter : step.model.parameters) wanted.push_back(parameter.array);
   const std::map<ArrayId, ArrayId> gradients = differentiate(p, {{step.model.loss, step.arrays.loss_seed}}, wanted);

@@ -39,7 +39,8 @@ struct StepForm {
 
 /// The arrays of the update of a training step, besides the gradients.
 struct TrainingArrays {
-  ArrayId loss_seed = -1;      ///< input: one
+  /// Input: the gradient of the loss. 1; where only some labels count, the number of all labels over that of those.
+  ArrayId loss_seed = -1;
   ArrayId learning_rate = -1;  ///< input
   ArrayId step = -1;           ///< input, counts from 1; -1 if the optimizer does not count
   ArrayId norm_squared = -1;   ///< output: of the whole gradient

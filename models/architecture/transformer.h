@@ -12,7 +12,7 @@ namespace shardline {
 /// same holds for make_evaluation().
 Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);
 
-/// Forward pass to the loss, the mean over all tokens.
+/// Forward pass to the loss, see Model::loss.
 Model make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);
 
 /// Forward and backward pass and the update, in one program; see add_training(). The micro-batches must divide the

@@ -15,7 +15,6 @@
 namespace shardline {
 namespace {
 
-constexpr Index kHeldOutFraction = 10;  // one byte in this many
 constexpr std::size_t kBytes = 256;
 
 Index length(std::span<const std::uint8_t> text) { return static_cast<Index>(text.size()); }

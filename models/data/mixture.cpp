@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/lists.h"
 #include "runtime/base/number.h"
+#include "runtime/base/permutation.h"
 
 namespace shardline {
 namespace {
@@ -82,6 +83,10 @@ std::vector<Index> whole_weights(const std::string& text, const std::string& opt
     weights.push_back(*weight);
   }
   return weights;
+}
+
+Index shuffled_in_epochs(Index i, Index size, std::uint64_t seed, std::string_view name) {
+  return Permutation(size, seed, fmt::format("epoch {} of {}", i / size, name)).at(i % size);
 }
 
 }  // namespace shardline

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/shape.h"
@@ -43,5 +44,9 @@ class Mixture {
 /// Whole numbers in the proportion of decimal numbers: 7 and 3 for "0.7,0.3". `option` names them in messages. Throws
 /// UsageError if an item is no positive decimal number (without exponent) or has more than 6 digits after the point.
 std::vector<Index> whole_weights(const std::string& text, const std::string& option);
+
+/// Item `i` >= 0 of a series that goes through `size` items again and again: each epoch has every item once, in an
+/// order of its own. The result is in [0, size) and depends on (i, size, seed, name) alone.
+Index shuffled_in_epochs(Index i, Index size, std::uint64_t seed, std::string_view name);
 
 }  // namespace shardline

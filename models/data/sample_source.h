@@ -12,6 +12,9 @@ namespace shardline {
 /// Which samples: those to train on, or those that the loss at the end is taken of.
 enum class Series : std::uint8_t { training, held_out };
 
+/// One byte, window or line in this many is held out, where no files are named for that.
+inline constexpr Index kHeldOutFraction = 10;
+
 /// Where the inputs of a model come from. Sample i is a pure function of the source and i. It gives a row of every
 /// input in Model::samples. So every mesh sees the same samples for any batch per rank.
 class SampleSource {
@@ -20,6 +23,8 @@ class SampleSource {
   /// A block of an input of shape [samples, columns], in elements of `dtype`. `input` counts from 0 in the order of
   /// Model::samples. Samples count from 0 without an end.
   virtual Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const = 0;
+  /// How many labels of these whole samples count nothing. In a block they are -1.
+  virtual Index masked_labels(Series /*series*/, Range /*samples*/) const { return 0; }
   /// The number of different held-out samples. After them the first comes again.
   virtual Index held_out() const = 0;
 };

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include "runtime/base/check.h"
@@ -11,18 +10,6 @@
 #include "runtime/base/permutation.h"
 
 namespace shardline {
-namespace {
-
-constexpr Index kHeldOutFraction = 10;  // one window in this many
-
-std::vector<Index> weights_of(const std::vector<TokenGroup>& groups) {
-  require(!groups.empty(), "no data file given");
-  std::vector<Index> weights;
-  for (const TokenGroup& group : groups) weights.push_back(group.weight);
-  return weights;
-}
-
-}  // namespace
 
 TokenData::TokenData(const TokenDataOptions& options)
     : sequence_(options.sequence),
@@ -31,7 +18,7 @@ TokenData::TokenData(const TokenDataOptions& options)
       mixture_(weights_of(options.groups)),
       held_out_(options.sequence) {
   require(sequence_ >= 1, "sequences of {} tokens: they must have at least 1", sequence_);
-  for (const TokenGroup& group : options.groups) add_group(group, options);
+  for (const FileGroup& group : options.groups) add_group(group, options);
   for (const std::string& path : options.held_out) {
     const std::shared_ptr<const TokenFile> file = open(path, options);
     held_out_.add(file, {0, TokenWindows::in_file(*file, sequence_)});
@@ -53,7 +40,7 @@ std::shared_ptr<const TokenFile> TokenData::open(const std::string& path, const 
   return file;
 }
 
-void TokenData::add_group(const TokenGroup& group, const TokenDataOptions& options) {
+void TokenData::add_group(const FileGroup& group, const TokenDataOptions& options) {
   const bool holds_out = options.held_out.empty();
   TokenWindows windows(sequence_);
   for (const std::string& path : group.files) {
@@ -85,9 +72,7 @@ std::int32_t TokenData::checked(const TokenFile& file, Index i) const {
 TokenWindows::Place TokenData::training_window(Index i) const {
   const Mixture::Place place = mixture_.at(i);
   const TokenWindows& group = groups_[place.source];
-  const Index epoch = place.sample / group.size();
-  const Permutation order(group.size(), seed_, fmt::format("epoch {} of token files {}", epoch, place.source));
-  return group.at(order.at(place.sample % group.size()));
+  return group.at(shuffled_in_epochs(place.sample, group.size(), seed_, fmt::format("token files {}", place.source)));
 }
 
 TokenWindows::Place TokenData::held_out_window(Index i) const {
@@ -108,19 +93,15 @@ Tensor TokenData::block(Series series, std::size_t input, Range samples, Range c
 }
 
 std::string TokenData::description() const {
-  constexpr std::size_t kMostNames = 4;
   std::string all;  // what the order depends on
   for (const TokenWindows& group : groups_) all += fmt::format("{} ", group.size());
   std::vector<std::string> names;
   for (const auto& file : files_) {
-    names.push_back(std::filesystem::path(file->path()).filename().string());
+    names.push_back(name_of_file(file->path()));
     all += fmt::format("{} {}\n", names.back(), file->tokens());
   }
-  const std::string shown = names.size() <= kMostNames
-                                ? fmt::format("{}", fmt::join(names, ", "))
-                                : fmt::format("{} ... {} ({} files)", names.front(), names.back(), names.size());
   return fmt::format("tokens: {} to train on, {} held out; {}, hash {:016x}{}", training_windows() * sequence_,
-                     held_out() * sequence_, shown, hash_of(all),
+                     held_out() * sequence_, shown_names(names), hash_of(all),
                      groups_.size() > 1 ? fmt::format("; weights {}", fmt::join(mixture_.weights(), ":")) : "");
 }
 

@@ -5,24 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "models/data/file_group.h"
 #include "models/data/mixture.h"
 #include "models/data/sample_source.h"
 #include "models/data/token_windows.h"
 
 namespace shardline {
 
-/// Token files that are mixed with others as one.
-struct TokenGroup {
-  std::vector<std::string> files;
-  Index weight = 1;  ///< its share is that of the sum of all weights
-};
-
 /// Gives the tokens of a file.
 using TokenOpener = std::function<std::shared_ptr<const TokenFile>(const std::string& path)>;
 
 /// What TokenData is made of.
 struct TokenDataOptions {
-  std::vector<TokenGroup> groups;
+  std::vector<FileGroup> groups;
   /// Files to hold out. If there are none, the last tenth of the windows of every file of the groups is held out.
   std::vector<std::string> held_out = {};
   Index sequence = 0;  ///< T, tokens of a sample
@@ -64,7 +59,7 @@ class TokenData final : public SampleSource {
   TokenWindows::Place held_out_window(Index i) const;
   std::int32_t checked(const TokenFile& file, Index i) const;
   std::shared_ptr<const TokenFile> open(const std::string& path, const TokenDataOptions& options);
-  void add_group(const TokenGroup& group, const TokenDataOptions& options);
+  void add_group(const FileGroup& group, const TokenDataOptions& options);
 
   Index sequence_;
   Index vocab_;

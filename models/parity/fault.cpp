@@ -205,6 +205,12 @@ const std::vector<Fault>& faults() {
       {.name = "stale-gather",
        .meaning = "in the second step a gathered weight has a block from before the first",
        .in_state = stale_gather},
+      {.name = "mean-of-means",
+       .meaning = "each rank divides the loss by the labels that count in its own rows, not by those of all rows",
+       .in_samples = mean_of_means},
+      {.name = "mask-shift",
+       .meaning = "the labels that count are those one place before the right ones",
+       .in_samples = mask_shift},
   };
   return kFaults;
 }

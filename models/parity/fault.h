@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "models/parity/masked_text.h"
 #include "program/ir/rank_program.h"
 #include "program/run/state.h"
 
@@ -18,6 +20,8 @@ struct Fault {
   bool (*in_program)(RankProgram& program) = nullptr;
   /// Changes the state of a rank after its first step, given the blocks before it. False as above. Not collective.
   bool (*in_state)(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) = nullptr;
+  /// Stands between a rank and the samples of a layout in which only some labels count. `tokens`: in a sample.
+  std::unique_ptr<FaultySamples> (*in_samples)(const SampleSource& data, Index tokens) = nullptr;
 };
 
 /// The faults that can be planted.

@@ -57,8 +57,9 @@ const std::vector<std::vector<Choice>>& factors() {
        {"timetable=zb_v", [](ParityLayout& l) { l.pipeline.timetable = "zb_v"; }}},
       {{"", usual}, {"by-price", [](ParityLayout& l) { l.by_price = true; }}},
       {{"", usual}, {"messages", [](ParityLayout& l) { l.shared_memory = false; }}},
-      {{"", usual}, {"tied", [](ParityLayout& l) { l.tied = true; }}},
-      {{"", usual}, {"biases", [](ParityLayout& l) { l.biases = true; }}},
+      {{"", usual},
+       {"tied", [](ParityLayout& l) { l.task = ParityTask::tied; }},
+       {"masked", [](ParityLayout& l) { l.task = ParityTask::masked; }}},
   };
   return kFactors;
 }
@@ -272,14 +273,12 @@ std::vector<ParityLayout> paired_layouts(Index ranks) {
   }
 }
 
-std::vector<ParityLayout> all_layouts(Index ranks) {
+void for_each_layout(Index ranks, const std::function<void(const ParityLayout&)>& visit) {
   const Space space(ranks);
-  std::vector<ParityLayout> layouts;
   Case made = usual_case(space);
   do {
-    if (space.stands(made)) layouts.push_back(space.layout(made));
+    if (space.stands(made)) visit(space.layout(made));
   } while (advance(space, made));
-  return layouts;
 }
 
 }  // namespace shardline

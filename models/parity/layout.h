@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +14,14 @@
 
 namespace shardline {
 
+/// What is trained. Each task has a result of its own.
+enum class ParityTask : std::uint8_t {
+  usual,
+  tied,    ///< the output projection is the embedding
+  biases,  ///< queries, keys and values have biases
+  masked,  ///< only some labels count in the loss
+};
+
 /// One way to lay a training step on ranks and to run it. No way may change the result beyond rounding.
 struct ParityLayout {
   AbstractMesh mesh;
@@ -22,9 +32,7 @@ struct ParityLayout {
   bool shared_memory = true;      ///< false: every collective goes by messages, as between nodes
   StepForm form = {};             ///< micro-batches, rematerialisation
   PipelineOptions pipeline = {};  ///< if the strategy makes stages
-  // Another model:
-  bool tied = false;                      ///< the output projection is the embedding
-  bool biases = false;                    ///< queries, keys and values have biases
+  ParityTask task = ParityTask::usual;
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };
 
@@ -42,7 +50,7 @@ std::vector<AbstractMesh> parity_meshes(Index ranks);
 /// axes, each two roles, each role with each fusion, and so on. The first has no choice but the usual ones.
 std::vector<ParityLayout> paired_layouts(Index ranks);
 
-/// Every combination of all choices.
-std::vector<ParityLayout> all_layouts(Index ranks);
+/// Calls `visit` with every combination of all choices: millions, even on one rank.
+void for_each_layout(Index ranks, const std::function<void(const ParityLayout&)>& visit);
 
 }  // namespace shardline

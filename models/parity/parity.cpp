@@ -53,8 +53,9 @@ class Run {
   Run(const mpi::Communicator& comm, const ParityLayout& layout)
       : mesh_(layout.mesh, comm),
         engine_(mesh_),
-        data_(parity_data()),
-        run_{.config = parity_config(layout.tied, layout.biases),
+        masked_(layout.task == ParityTask::masked),
+        data_(masked_ ? masked_data() : plain_data()),
+        run_{.config = parity_config(layout.task == ParityTask::tied, layout.task == ParityTask::biases),
              .options = parity_options(DType::f64, kSteps),
              .strategy = layout.strategy} {
     run_.options.policy = layout.policy;
@@ -81,17 +82,19 @@ class Run {
       }
     }
     trainer_ = std::make_unique<Trainer>(engine_, std::move(plan), run_.options.prices);
+    std::unique_ptr<FaultySamples> faulty;
+    if (fault != nullptr && fault->in_samples != nullptr && masked_) faulty = fault->in_samples(*data_, kTokens);
     for (Index step = 0; step < kSteps; ++step) {
       const std::map<std::string, Tensor> before =
           fault != nullptr && step == 0 ? blocks() : std::map<std::string, Tensor>{};
-      steps_.push_back(trainer_->step(data_, step));
+      steps_.push_back(trainer_->step(faulty ? *faulty : *data_, step));
       if (fault != nullptr && fault->in_state != nullptr && step == 0) {
         planted = fault->in_state(trainer_->program(), trainer_->state(), before);
       }
     }
     Index windows = 0;
-    validation_ = trainer_->evaluate(data_, kEvaluationBatches, windows);
-    return planted;
+    validation_ = trainer_->evaluate(*data_, kEvaluationBatches, windows);
+    return planted || (faulty && faulty->planted());
   }
 
   ParityRun whole() const {
@@ -140,6 +143,9 @@ class Run {
   }
 
  private:
+  static std::unique_ptr<SampleSource> plain_data() { return std::make_unique<ByteData>(parity_data()); }
+  static std::unique_ptr<SampleSource> masked_data() { return std::make_unique<MaskedText>(parity_data()); }
+
   /// Copies of this rank's blocks.
   std::map<std::string, Tensor> blocks() const {
     std::map<std::string, Tensor> copies;
@@ -150,7 +156,8 @@ class Run {
 
   Mesh mesh_;
   collectives::Engine engine_;
-  ByteData data_;
+  bool masked_;
+  std::unique_ptr<SampleSource> data_;
   TrainingRun run_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<StepResult> steps_;
@@ -197,17 +204,17 @@ bool ParityDifference::passes() const {
   return same_bits && std::max({loss, gradient, norm, weight}) <= kParityTolerance;
 }
 
-ParityReferences::ParityReferences() {
+std::map<ParityTask, ParityRun> parity_references() {
   const mpi::Communicator world = mpi::Communicator::world();
   const mpi::Communicator alone = world.split(world.rank(), 0);
   const AbstractMesh mesh = AbstractMesh::parse("X=1");
-  for (const bool tied : {false, true}) {
-    for (const bool biases : {false, true}) {
-      Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .tied = tied, .biases = biases});
-      run.train(nullptr);
-      runs_[{tied, biases}] = run.whole();
-    }
+  std::map<ParityTask, ParityRun> references;
+  for (const ParityTask task : {ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked}) {
+    Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .task = task});
+    run.train(nullptr);
+    references[task] = run.whole();
   }
+  return references;
 }
 
 namespace {

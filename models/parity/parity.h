@@ -31,20 +31,9 @@ struct ParityRun {
   std::map<std::string, Tensor> state;  ///< parameters and both moments, by name: whole arrays
 };
 
-/// The runs of one rank alone that layouts must give.
-class ParityReferences {
- public:
-  /// Collective over all ranks of the job; each makes the runs for itself.
-  ParityReferences();
-
-  /// The run of the model of `layout`.
-  const ParityRun& of(const ParityLayout& layout) const { return runs_.at({layout.tied, layout.biases}); }
-  /// All runs, by `tied` and `biases` of their model.
-  const std::map<std::pair<bool, bool>, ParityRun>& all() const { return runs_; }
-
- private:
-  std::map<std::pair<bool, bool>, ParityRun> runs_;
-};
+/// The runs of one rank alone, which every layout of their task must give. Collective over all ranks of the job; each
+/// makes them for itself.
+std::map<ParityTask, ParityRun> parity_references();
 
 /// The distance of a layout from the reference. Loss and norm are relative to the reference. Arrays are relative to the
 /// largest magnitude of the reference array. Infinity: not a number.
@@ -61,7 +50,7 @@ struct ParityDifference {
 
 /// Collective over `comm`, which has as many ranks as the mesh of `layout`: trains under the layout, with a fault or
 /// none, and compares each rank's blocks with the reference. Its first ranks also train the plain layout, if there is
-/// one, and all compare bits with it. The same on all ranks.
+/// one, and all compare bits with it. `reference` is that of its task. The same on all ranks.
 ParityDifference compare_with_reference(const mpi::Communicator& comm, const ParityLayout& layout,
                                         const ParityRun& reference, const Fault* fault = nullptr);
 

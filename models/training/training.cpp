@@ -17,6 +17,13 @@
 #include "runtime/layout/finite.h"
 
 namespace shardline {
+namespace {
+
+/// The mean over the labels that count, from the sum of their losses divided by the number of all labels. `share`: the
+/// labels that count, divided by the same number.
+double mean_of_counted(double loss, double share) { return share > 0 ? loss / share : 0; }
+
+}  // namespace
 
 double learning_rate(const TrainingOptions& options, Index step) {
   const auto at = static_cast<double>(step);
@@ -84,7 +91,6 @@ void Trainer::initialise() {
       if (state_->contains(name_of(parameter))) fill_by_seed(parameter);
     }
   }
-  set_scalar(plan_.step_model.arrays.loss_seed, 1);
 }
 
 /// Not every stage reads every scalar.
@@ -100,8 +106,18 @@ void Trainer::set_samples(Executor& executor, const SampleSource& data, const Ba
     const Sharding& sharding = program.version(program.inputs.at(batch.inputs[k])).sharding;
     const std::vector<Range> mine = box(array.shape, sharding, program.mesh, state_->engine().mesh().rank());
     const Range samples{batch.first + mine[0].begin, batch.first + mine[0].end};
-    executor.set(batch.inputs[k], data.block(batch.series, k, samples, mine[1], array.dtype));
+    Tensor block = data.block(batch.series, k, samples, mine[1], array.dtype);
+    const bool is_labels = k == 1 && array.dtype == DType::i32;
+    if (is_labels && samples.end > batch.end) {
+      const Index counting = std::clamp<Index>(batch.end - samples.begin, 0, samples.size()) * mine[1].size();
+      std::fill(block.view<std::int32_t>().begin() + counting, block.view<std::int32_t>().end(), -1);
+    }
+    executor.set(batch.inputs[k], std::move(block));
   }
+}
+
+Index Trainer::counted_labels(const SampleSource& data, Series series, Range samples) const {
+  return samples.size() * options().batch.tokens - data.masked_labels(series, samples);
 }
 
 Index Trainer::samples_before(Index step) const {
@@ -111,17 +127,21 @@ Index Trainer::samples_before(Index step) const {
 StepResult Trainer::step(const SampleSource& data, Index step) {
   const Axes& all = engine_.mesh().axes().axes();
   const Seconds reading = now();
-  Index first = samples_before(step);
+  const Range samples{samples_before(step), samples_before(step) + options().batch.sequences};
+  Index first = samples.begin;
   for (const std::map<ArrayId, ArrayId>& own : programs().samples) {
     std::vector<ArrayId> inputs;
     for (const ArrayId input : model().samples) inputs.push_back(own.contains(input) ? own.at(input) : ArrayId{-1});
-    set_samples(*step_, data, {inputs, Series::training, first});
+    set_samples(*step_, data, {inputs, Series::training, first, samples.end});
     first += options().micro_batch().sequences;
   }
+  StepResult result;
+  result.labels = counted_labels(data, Series::training, samples);
+  const double share = static_cast<double>(result.labels) / options().tokens();
+  set_scalar(plan_.step_model.arrays.loss_seed, share > 0 ? 1 / share : 0);
   set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
   const ArrayId count = plan_.step_model.arrays.step;
   if (count >= 0) set_scalar(count, static_cast<double>(step + 1));
-  StepResult result;
   result.own_data = now() - reading;
   // The engine handles interruptions while it waits. MPI does not.
   result.data = Seconds(collectives::max_over(engine_, all, {result.own_data.value})[0]);
@@ -137,7 +157,7 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
   result.stop = most[1] > 0;
   result.save = most[2] > 0;
   result.memory = Bytes(most[3]);
-  result.loss = step_->get_scalar(model().loss);
+  result.loss = mean_of_counted(step_->get_scalar(model().loss), share);
   result.grad_norm = std::sqrt(step_->get_scalar(plan_.step_model.arrays.norm_squared));
   return result;
 }
@@ -145,16 +165,19 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
 double Trainer::evaluate(const SampleSource& data, Index most_batches, Index& read) {
   const Index sequences = options().micro_batch().sequences;
   const Index there = data.held_out();
-  const Index batches = std::max<Index>(1, std::min(most_batches * options().form.micro_batches, there / sequences));
+  const Index enough = there / sequences + (there % sequences > 0 ? 1 : 0);
+  const Index batches = std::min(most_batches * options().form.micro_batches, enough);
+  read = std::min(there, batches * sequences);
   double sum = 0;
   for (Index b = 0; b < batches; ++b) {
-    set_samples(*evaluation_, data, {plan_.evaluation_model.samples, Series::held_out, b * sequences});
+    set_samples(*evaluation_, data, {plan_.evaluation_model.samples, Series::held_out, b * sequences, read});
     evaluation_->run();
     sum += evaluation_->get_scalar(plan_.evaluation_model.loss);
   }
   evaluation_->forget_times();
-  read = std::min(there, batches * sequences);
-  return sum / static_cast<double>(batches);
+  // The program divides by the labels of a whole batch.
+  const double labels = static_cast<double>(counted_labels(data, Series::held_out, {0, read}));
+  return mean_of_counted(sum, labels / (static_cast<double>(sequences) * static_cast<double>(options().batch.tokens)));
 }
 
 std::string Trainer::non_finite_parameter() const {

@@ -22,8 +22,9 @@ double learning_rate(const TrainingOptions& options, Index step);
 
 /// One training step.
 struct StepResult {
-  double loss = 0;       ///< mean over the tokens of the step, before its update
+  double loss = 0;       ///< mean over the labels of the step that count, before its update; 0 if none does
   double grad_norm = 0;  ///< before clipping
+  Index labels = 0;      ///< those that count; of an MLP its rows
   Seconds time;          ///< of the slowest rank
   Seconds data;          ///< for the samples of the step, on the rank that took longest; not part of `time`
   Seconds own_time;      ///< of `time`, what this rank did not wait for others; differs between ranks
@@ -48,9 +49,9 @@ class Trainer {
   /// The number of the first sample of a step: all before it are read when the step begins.
   Index samples_before(Index step) const;
 
-  /// Collective over the mesh: mean loss over whole batches of held-out samples, at most `most_batches` of
-  /// them. If the samples do not fill one batch, it reads them again until the batch is full. Sets `read` to
-  /// the number of different samples read.
+  /// Collective over the mesh: mean loss over the labels that count in the held-out samples, each once, or in those of
+  /// the first `most_batches` batches. 0 if no label counts. Sets `read` to the number of these samples. In the last
+  /// batch, rows that are not needed count nothing.
   double evaluate(const SampleSource& data, Index most_batches, Index& read);
 
   /// Collective over the mesh: a parameter with a non-finite element, by its checkpoint name, and the element:
@@ -94,13 +95,15 @@ class Trainer {
 
  private:
   /// Some inputs of an executor, in the order of Model::samples, and the samples that they hold: from number `first`
-  /// on.
+  /// on. The labels of those from `end` on are -1.
   struct Batch {
     std::vector<ArrayId> inputs;
     Series series;
     Index first;
+    Index end;
   };
   void set_samples(Executor& executor, const SampleSource& data, const Batch& batch) const;
+  Index counted_labels(const SampleSource& data, Series series, Range samples) const;
   void compare_stages() const;
   void initialise();
   void set_scalar(ArrayId input, double value);

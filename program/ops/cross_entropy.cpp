@@ -53,7 +53,8 @@ constexpr Kernel kNegativeLogLikelihood{
     .run =
         [](const PhaseBlock& block, const KernelArrays& arrays) {
           with_elements(arrays, [&](const auto& call) {
-            kernels::negative_log_likelihood(call.in(0), call.in(1), call.in(2), block.constant("scale"), call.out(0));
+            kernels::negative_log_likelihood(call.in(0), call.in(1), call.in(2), call.ids(3), block.constant("scale"),
+                                             call.out(0));
           });
         },
     .cost =
@@ -111,7 +112,7 @@ ArrayId cross_entropy(Program& program, const std::string& name, ArrayId logits,
       .phase(kRowMax, {logits}, {max})
       .phase(kSumExp, {logits, max}, {sum})
       .phase(kPick, {logits, labels}, {picked})
-      .phase(kNegativeLogLikelihood, {sum, max, picked}, {loss})
+      .phase(kNegativeLogLikelihood, {sum, max, picked, labels}, {loss})
       .constants({{"scale", 1.0 / (count * static_cast<double>(parts))}})
       .append({logits, labels}, {loss, max, sum});
   return loss;

@@ -27,12 +27,13 @@ Array<std::int32_t> random_labels(Shape shape, Index vocabulary) {
   return labels;
 }
 
-/// scale sum of -log softmax(logits)[label], in f64.
+/// scale sum of -log softmax(logits)[label] over the rows that count, in f64.
 template <class T>
 double loss_plainly(const Array<T>& logits, const Array<std::int32_t>& labels) {
   const Index columns = logits.shape.back();
   double loss = 0;
   for (Index t = 0; t < labels.size(); ++t) {
+    if (labels[t] < 0) continue;
     double sum = 0;
     for (Index v = 0; v < columns; ++v) sum += std::exp(static_cast<double>(logits[t * columns + v]));
     loss += std::log(sum) - static_cast<double>(logits[t * columns + labels[t]]);
@@ -64,7 +65,7 @@ Outcome<T> run(const Array<T>& logits, const Array<std::int32_t>& labels, const 
     pick<T>(local.view(), labels.view(), block, part.view());
     for (Index t = 0; t < picked.size(); ++t) picked[t] += part[t];
   }
-  negative_log_likelihood<T>(z.view(), max.view(), picked.view(), kScale, loss.view());
+  negative_log_likelihood<T>(z.view(), max.view(), picked.view(), labels.view(), kScale, loss.view());
   Outcome<T> outcome{loss[0], {}};
   for (const Range block : blocks) {
     const auto local = slice(logits, v, block);
@@ -103,6 +104,39 @@ TYPED_TEST(CrossEntropyTest, BlocksOfTheVocabularyGiveTheWhole) {
   const auto parts = run<T>(logits, labels, blocks, T(1));
   EXPECT_NEAR(static_cast<double>(parts.loss), static_cast<double>(whole.loss), 1e-6);
   for (std::size_t i = 0; i < blocks.size(); ++i) expect_close(parts.dlogits[i], slice(whole.dlogits[0], 1, blocks[i]));
+}
+
+/// A row without a label changes nothing, whatever is in it.
+TYPED_TEST(CrossEntropyTest, RowsWithANegativeLabelCountNothing) {
+  using T = TypeParam;
+  auto logits = random_array<T>("logits", {4, 45});
+  auto labels = random_labels({4}, 45);
+  labels[1] = -1;
+  labels[3] = std::numeric_limits<std::int32_t>::min();
+  const double want = loss_plainly(logits, labels);
+  logits[45 + 7] = std::numeric_limits<T>::infinity();
+  logits[3 * 45] = std::numeric_limits<T>::quiet_NaN();
+  const auto outcome = run<T>(logits, labels, {{0, 30}, {30, 45}}, T(1));
+  EXPECT_NEAR(static_cast<double>(outcome.loss), want, 1e-5);
+  for (const auto& block : outcome.dlogits) {
+    const Index columns = block.shape[1];
+    for (Index t = 0; t < 4; ++t) {
+      for (Index v = 0; v < columns; ++v) {
+        const bool counts = t % 2 == 0;
+        EXPECT_TRUE(counts ? std::isfinite(block[t * columns + v]) && block[t * columns + v] != T(0)
+                           : block[t * columns + v] == T(0));
+      }
+    }
+  }
+}
+
+TEST(CrossEntropyGradTest, EqualsFiniteDifferencesWhereLabelsCount) {
+  auto logits = random_array<double>("logits", {3, 37});
+  auto labels = random_labels({3}, 37);
+  labels[1] = -1;
+  const auto outcome = run<double>(logits, labels, {{0, 37}}, 1.5);
+  const auto expected = numeric_gradient(logits, [&] { return 1.5 * loss_plainly(logits, labels); });
+  expect_close(outcome.dlogits[0], expected, kGradientTolerance);
 }
 
 TYPED_TEST(CrossEntropyTest, SurvivesLargeLogits) {
@@ -193,7 +227,7 @@ TEST(CrossEntropyCostTest, CountsEveryArrayOnce) {
   EXPECT_EQ(row_max_cost({2, 3}, 4).bytes, Bytes(4 * (6 + 2)));
   EXPECT_EQ(sum_exp_cost({2, 3}, 4).bytes, Bytes(4 * (6 + 4)));
   EXPECT_EQ(pick_cost(2, 8).bytes, Bytes(2 * (16 + 4)));
-  EXPECT_EQ(negative_log_likelihood_cost(2, 4).bytes, Bytes(4 * 7));
+  EXPECT_EQ(negative_log_likelihood_cost(2, 4).bytes, Bytes(4 * 7 + 2 * 4));
   EXPECT_EQ(cross_entropy_grad_cost({2, 3}, 4).bytes, Bytes(4 * (12 + 4) + 8));
 }
 

@@ -17,15 +17,15 @@ namespace {
 
 class Parity : public testing::Test {
  protected:
-  static const ParityReferences& references() {
-    static const ParityReferences kReferences;
-    return kReferences;
+  static const std::map<ParityTask, ParityRun>& references() {
+    static const std::map<ParityTask, ParityRun> kRuns = parity_references();
+    return kRuns;
   }
 
   /// Collective over all ranks. Only the ranks of the layout's mesh call `expect`.
   template <class Expect>
   void with_difference(const ParityLayout& layout, const Fault* fault, Expect expect) {
-    const ParityRun& wanted = references().of(layout);
+    const ParityRun& wanted = references().at(layout.task);
     on_first(world_, static_cast<int>(layout.mesh.ranks()), [&](const mpi::Communicator& part) {
       SCOPED_TRACE(layout.mesh.to_string() + " " + to_string(layout));
       expect(compare_with_reference(part, layout, wanted, fault));
@@ -43,7 +43,7 @@ double largest(const Tensor& array) {
 
 /// The reference must learn something. A model that does nothing would agree with itself on every mesh.
 TEST_F(Parity, TheReferenceMoves) {
-  for (const auto& [model, run] : references().all()) {
+  for (const auto& [task, run] : references()) {
     EXPECT_LT(run.steps.back().loss, run.steps.front().loss);
     for (const auto& [name, array] : run.state) EXPECT_GT(largest(array), 0) << name;
   }
@@ -80,11 +80,11 @@ TEST_F(Parity, ZeroStagesAgree) {
   for (Index ranks = 1; ranks <= world_.size(); ++ranks) {
     for (const char* role : {"dp", "zero1", "zero2", "fsdp"}) {
       for (const Index micro_batches : {1, 4}) {
-        for (const bool tied : {false, true}) {
+        for (const ParityTask task : {ParityTask::usual, ParityTask::tied}) {
           const ParityLayout layout{.mesh = AbstractMesh({{"X", ranks}}),
                                     .strategy = {{"X", AxisRole::parse(role)}},
                                     .form = {.micro_batches = micro_batches},
-                                    .tied = tied};
+                                    .task = task};
           with_difference(layout, nullptr,
                           [](const ParityDifference& difference) { EXPECT_TRUE(difference.passes()); });
         }
@@ -99,12 +99,12 @@ TEST_F(Parity, ZeroStagesInProducts) {
   for (const char* strategy : {"zero1=X,tp=Y", "zero2=X,tp=Y", "zero2=X,tp_seq=Y", "tp_g=X,zero2=Y", "pp=X,zero1=Y",
                                "pp=X,zero2=Y", "zero2=X,pp=Y", "zero1=X,zero2=Y", "zero2=X,zero2=Y"}) {
     for (const Index micro_batches : {1, 4}) {
-      for (const bool tied : {false, true}) {
+      for (const ParityTask task : {ParityTask::masked, ParityTask::tied}) {
         const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
         const ParityLayout layout{.mesh = mesh,
                                   .strategy = parse_strategy(strategy, mesh),
                                   .form = {.micro_batches = micro_batches},
-                                  .tied = tied};
+                                  .task = task};
         with_difference(layout, nullptr, [](const ParityDifference& difference) {
           EXPECT_TRUE(difference.same_bits);
           EXPECT_TRUE(difference.passes());
@@ -119,13 +119,13 @@ TEST_F(Parity, EveryTimetable) {
   for (Index stages = 1; stages <= world_.size(); ++stages) {
     for (const TimetableRow& row : timetable_rows()) {
       for (const Index micro_batches : {1, 2, 8}) {
-        for (const bool tied : {false, true}) {
+        for (const ParityTask task : {ParityTask::masked, ParityTask::tied}) {
           const AbstractMesh mesh({{"Z", stages}});
           const ParityLayout layout{.mesh = mesh,
                                     .strategy = {{"Z", AxisRole::parse("pp")}},
                                     .form = {.micro_batches = micro_batches},
                                     .pipeline = {.timetable = std::string(row.name)},
-                                    .tied = tied};
+                                    .task = task};
           with_difference(layout, nullptr, [](const ParityDifference& difference) {
             EXPECT_TRUE(difference.same_bits);
             EXPECT_TRUE(difference.passes());
@@ -154,10 +154,11 @@ TEST_F(Parity, EveryFaultIsFound) {
   for (const Fault& fault : faults()) {
     int planted = 0;
     for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y"}) {
-      for (const bool tied : {false, true}) {
+      for (const ParityTask task : {ParityTask::masked, ParityTask::tied}) {
         const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
+        const bool tied = task == ParityTask::tied;
         const StepForm form{.micro_batches = tied ? 1 : 4, .remat = tied ? Remat::none : Remat::stream};
-        const ParityLayout layout{.mesh = mesh, .strategy = parse_strategy(strategy, mesh), .form = form, .tied = tied};
+        const ParityLayout layout{.mesh = mesh, .strategy = parse_strategy(strategy, mesh), .form = form, .task = task};
         with_difference(layout, &fault, [&](const ParityDifference& difference) {
           planted += difference.planted ? 1 : 0;
           EXPECT_NE(difference.passes(), difference.planted) << fault.name;

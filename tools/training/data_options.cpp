@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "models/data/byte_data.h"
+#include "models/data/mixture.h"
 #include "runtime/base/check.h"
 #include "tools/output/output.h"
 
@@ -68,7 +69,30 @@ std::vector<std::string> joined(const std::vector<std::vector<std::string>>& ite
   return files;
 }
 
-bool is_token_file(const std::string& path) { return std::filesystem::path(path).extension() == ".bin"; }
+/// What a file holds, by the end of its name.
+enum class FileKind : std::uint8_t { text, tokens, lines };
+
+FileKind kind_of(const std::string& path) {
+  const std::filesystem::path ending = std::filesystem::path(path).extension();
+  return ending == ".bin" ? FileKind::tokens : ending == ".jsonl" ? FileKind::lines : FileKind::text;
+}
+
+constexpr std::string_view name_of_kind(FileKind kind) {
+  return kind == FileKind::tokens  ? "a token file (.bin)"
+         : kind == FileKind::lines ? "a file of prompts and answers (.jsonl)"
+                                   : "text";
+}
+
+/// The kind of all files; text if there are none. Throws UsageError if they are of several kinds.
+FileKind kind_of_all(const std::vector<std::string>& files) {
+  if (files.empty()) return FileKind::text;
+  const FileKind kind = kind_of(files.front());
+  for (const std::string& file : files) {
+    require(kind_of(file) == kind, "--data {} {}: {} and {} cannot be mixed in one run", files.front(), file,
+            name_of_kind(kind), name_of_kind(kind_of(file)));
+  }
+  return kind;
+}
 
 /// The sizes of files together; those that cannot be seen have none.
 std::uintmax_t bytes_of(const std::vector<std::string>& files) {
@@ -82,13 +106,13 @@ std::uintmax_t bytes_of(const std::vector<std::string>& files) {
 }
 
 /// The groups of files: each item of --data with its weight, or all as one.
-std::vector<TokenGroup> groups_of(const DataFlags& flags, const std::vector<std::vector<std::string>>& items) {
+std::vector<FileGroup> groups_of(const DataFlags& flags, const std::vector<std::vector<std::string>>& items) {
   if (flags.weights.empty()) return {{joined(items)}};
   const std::vector<Index> weights = whole_weights(flags.weights, "--data-weights");
   require(weights.size() == items.size(),
           "--data-weights {}: {} weights for {} items of --data; a quoted pattern, as in 'a*.bin', is one item",
           flags.weights, weights.size(), items.size());
-  std::vector<TokenGroup> groups;
+  std::vector<FileGroup> groups;
   for (std::size_t i = 0; i < items.size(); ++i) groups.push_back({items[i], weights[i]});
   return groups;
 }
@@ -97,10 +121,11 @@ std::vector<TokenGroup> groups_of(const DataFlags& flags, const std::vector<std:
 
 void add_data_options(CLI::App& command, DataFlags& flags) {
   command
-      .add_option("--data", flags.files,
-                  "Text files, read as bytes or encoded by --tokenizer, or token files of nanoGPT or llm.c (.bin); a "
-                  "quoted pattern, as in 'a*.bin', names all files that match. Default this project's sources and "
-                  "documentation")
+      .add_option(
+          "--data", flags.files,
+          "Text files, read as bytes or encoded by --tokenizer, token files of nanoGPT or llm.c (.bin), or "
+          "files with a line of JSON for each prompt and its answer (.jsonl); a quoted pattern, as in 'a*.bin', "
+          "names all files that match. Default this project's sources and documentation")
       ->check(not_empty());
   command
       .add_option("--tokenizer", flags.tokenizer,
@@ -109,45 +134,42 @@ void add_data_options(CLI::App& command, DataFlags& flags) {
       ->check(not_empty());
   command
       .add_option("--data-weights", flags.weights,
-                  "Shares of the items of --data in the samples, as in 0.7,0.3; only of tokens. Default: all files are "
+                  "Shares of the items of --data in the samples, as in 0.7,0.3; not of bytes. Default: all files are "
                   "one")
       ->check(not_empty());
   command
       .add_option("--val-data", flags.held_out,
-                  "Files to take the held-out loss of; only of tokens. Default: the last tenth of each file of --data")
+                  "Files to take the held-out loss of, of the kind of --data; not of bytes. Default: the last tenth of "
+                  "each file of --data")
       ->check(not_empty());
+  command.add_flag("--mask-prompt", flags.masks_prompts,
+                   "Only answers and what ends them count in the loss, not prompts; for .jsonl files in --data");
 }
 
 DataOptions data_options(const DataFlags& flags, bool tokenizer) {
-  DataOptions options;
   std::vector<std::vector<std::string>> items;
   for (const std::string& item : flags.files) items.push_back(files_of_item("--data", item));
   const std::vector<std::string> files = joined(items);
-  if (files.empty() && tokenizer) items = {own_texts()};
-  const auto token_file = std::find_if(files.begin(), files.end(), is_token_file);
-  const auto text = std::find_if_not(files.begin(), files.end(), is_token_file);
-  if (token_file == files.end() && !tokenizer) {
-    require(flags.weights.empty(),
-            "--data-weights {}: only token files (.bin) have weights, and text that --tokenizer encodes",
-            flags.weights);
-    require(flags.held_out.empty(),
-            "--val-data {}: only beside token files (.bin) in --data, or text that --tokenizer encodes",
-            flags.held_out.front());
+  const FileKind kind = kind_of_all(files);
+  require(!flags.masks_prompts || kind == FileKind::lines,
+          "--mask-prompt: only files of prompts and answers (.jsonl) in --data have prompts{}",
+          files.empty() ? "" : fmt::format("; {} is {}", files.front(), name_of_kind(kind)));
+  DataOptions options;
+  if (kind == FileKind::text && !tokenizer) {
+    constexpr const char* kOthers =
+        "token files (.bin), files of prompts and answers (.jsonl) or text that --tokenizer encodes";
+    require(flags.weights.empty(), "--data-weights {}: only for {} in --data", flags.weights, kOthers);
+    require(flags.held_out.empty(), "--val-data {}: only beside {} in --data", flags.held_out.front(), kOthers);
     options.texts = files.empty() ? own_texts() : files;
     return options;
   }
-  options.encodes = token_file == files.end();
-  require(options.encodes || text == files.end(),
-          "--data {} {}: text and token files (.bin) cannot be mixed in one run", *text, *token_file);
-  for (const std::string& file : files) {
-    require(!options.encodes || !file.ends_with(".jsonl"),
-            "--data {}: is no text; shardline tokenize makes a token file (.bin) of its documents", file);
-  }
-  options.tokens = groups_of(flags, items);
+  if (files.empty()) items = {own_texts()};
+  options.encodes = kind == FileKind::text;
+  options.masks_prompts = flags.masks_prompts;
+  (kind == FileKind::lines ? options.lines : options.tokens) = groups_of(flags, items);
   for (const std::string& item : flags.held_out) {
     for (const std::string& file : files_of_item("--val-data", item)) {
-      require(is_token_file(file) != options.encodes, "--val-data {}: must be a {}, as --data is", file,
-              options.encodes ? "text" : "token file (.bin)");
+      require(kind_of(file) == kind, "--val-data {}: must be {}, as --data is", file, name_of_kind(kind));
       options.held_out.push_back(file);
     }
   }
@@ -166,7 +188,7 @@ std::vector<std::string> files_named(const std::string& option, const std::vecto
 std::vector<std::string> encoded_files(const DataOptions& options) {
   std::vector<std::string> files;
   if (!options.encodes) return files;
-  for (const TokenGroup& group : options.tokens) files.insert(files.end(), group.files.begin(), group.files.end());
+  for (const FileGroup& group : options.tokens) files.insert(files.end(), group.files.begin(), group.files.end());
   files.insert(files.end(), options.held_out.begin(), options.held_out.end());
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
@@ -175,19 +197,26 @@ std::vector<std::string> encoded_files(const DataOptions& options) {
 
 void add_data_files(CommandFiles& files, const DataOptions& options) {
   for (const std::string& text : options.texts) files.inputs.push_back({"--data", "text", text});
-  for (const TokenGroup& group : options.tokens) {
-    for (const std::string& path : group.files) {
-      files.inputs.push_back({"--data", options.encodes ? "text" : "tokens", path});
-    }
+  const bool is_text = options.encodes;
+  for (const FileGroup& group : options.tokens) {
+    for (const std::string& path : group.files) files.inputs.push_back({"--data", is_text ? "text" : "tokens", path});
   }
-  for (const std::string& path : options.held_out) {
-    files.inputs.push_back({"--val-data", options.encodes ? "text" : "tokens", path});
+  for (const FileGroup& group : options.lines) {
+    for (const std::string& path : group.files) files.inputs.push_back({"--data", "lines", path});
   }
+  const char* held_out = !options.lines.empty() ? "lines" : is_text ? "text" : "tokens";
+  for (const std::string& path : options.held_out) files.inputs.push_back({"--val-data", held_out, path});
 }
 
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options) {
   const std::string bytes = mpi::on_root(world, 0, [&] {
-    return std::to_string(options.encodes ? bytes_of(encoded_files(options)) : 3 * bytes_of(options.texts));
+    if (options.encodes) return std::to_string(bytes_of(encoded_files(options)));
+    constexpr std::uintmax_t kOfText = 3;
+    constexpr std::uintmax_t kOfLines = 4 + sizeof(std::int32_t);
+    std::uintmax_t sum = kOfText * bytes_of(options.texts);
+    for (const FileGroup& group : options.lines) sum += kOfLines * bytes_of(group.files);
+    if (!options.lines.empty()) sum += kOfLines * bytes_of(options.held_out);
+    return std::to_string(sum);
   });
   return Bytes(std::stod(bytes));
 }

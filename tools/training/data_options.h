@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/data/token_data.h"
+#include "models/data/file_group.h"
 #include "runtime/base/units.h"
 #include "runtime/mpi/communicator.h"
 #include "tools/options/common_options.h"
@@ -17,15 +17,22 @@ struct DataFlags {
   std::string weights;
   std::vector<std::string> held_out;
   std::string tokenizer;
+  bool masks_prompts = false;
 };
 
-/// The same, checked: text that is read as bytes, or tokens. A model that reads no text has neither.
+/// The same, checked: text that is read as bytes, tokens, or lines of prompt and answer. A model that reads no text has
+/// none of them.
 struct DataOptions {
   std::vector<std::string> texts;
-  std::vector<TokenGroup> tokens;
-  std::vector<std::string> held_out;
+  std::vector<FileGroup> tokens;
+  std::vector<FileGroup> lines;       ///< files that end with .jsonl
+  std::vector<std::string> held_out;  ///< of the same kind as `tokens` or `lines`
   /// `tokens` and `held_out` are texts, which a tokenizer encodes at the start. Otherwise they are token files (.bin).
   bool encodes = false;
+  bool masks_prompts = false;  ///< in `lines`
+
+  /// True if the run reads text and takes bytes for tokens. `tokenizer`: it has one.
+  bool reads_bytes(bool tokenizer) const { return !texts.empty() || (!lines.empty() && !tokenizer); }
 };
 
 /// Adds the options. `flags` must outlive the parsing.
@@ -47,7 +54,8 @@ void add_data_files(CommandFiles& files, const DataOptions& options);
 
 /// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
 /// needs two more. Of text that is encoded only the tokens stay; two bytes or more become one token of two bytes, or
-/// four one of four. Token files are mapped and take none that the system could not take back.
+/// four one of four. Of lines stays a token of four bytes for each byte at most, and reading needs four copies. Token
+/// files are mapped and take none that the system could not take back.
 Bytes text_memory(const mpi::Communicator& world, const DataOptions& options);
 
 }  // namespace shardline::tools

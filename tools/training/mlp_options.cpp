@@ -48,6 +48,7 @@ void refuse_options_of_text(const TrainFlags& flags) {
   refuse(!flags.data.files.empty(), "--data", "makes its own rows, by --seed; leave the option out");
   refuse(!flags.data.weights.empty(), "--data-weights", "makes its own rows, by --seed; leave the option out");
   refuse(!flags.data.held_out.empty(), "--val-data", "makes its own rows, by --seed; leave the option out");
+  refuse(flags.data.masks_prompts, "--mask-prompt", "makes its own rows, which have no prompts");
   refuse(!flags.data.tokenizer.empty(), "--tokenizer", "reads no text; leave the option out");
   refuse(flags.batch.has_value(), "--batch", "has its rows in --size, as in B=512");
   refuse(flags.sequence.has_value(), "--seq", "has no sequences; its rows are B of --size");

@@ -64,7 +64,8 @@ void RunLog::add(Index step, const StepResult& result, double tokens) {
             {"step_s", result.time.value},
             {"data_s", result.data.value},
             {"tokens_per_s", tokens / (result.time + result.data).value},
-            {"memory_bytes", result.memory.value}});
+            {"memory_bytes", result.memory.value},
+            {"labels", result.labels}});
 }
 
 void RunLog::add_held_out(Index step, double loss) { add_line({{"step", step}, {"val_loss", loss}}); }

@@ -4,6 +4,7 @@
 
 #include "models/data/byte_data.h"
 #include "models/data/made_data.h"
+#include "models/data/prompt_data.h"
 #include "models/data/token_data.h"
 #include "runtime/base/check.h"
 #include "tools/tokens/encoded_texts.h"
@@ -16,6 +17,11 @@ TrainData made_rows(const MlpConfig& config, std::uint64_t seed) {
           .description = fmt::format("rows: made by seed {}; the target is a fixed linear map of the input", seed),
           .bigram_loss = {},
           .uniform_loss = {}};
+}
+
+/// Rank 0 reads for all. Collective over all ranks in each call.
+std::function<std::string(const std::string&)> reader(const Job& job) {
+  return [&job](const std::string& path) { return mpi::on_root(job.world(), 0, [&] { return read_file(path); }); };
 }
 
 std::string text_about(const EncodedTexts& texts, const std::string& tokenizer) {
@@ -58,15 +64,39 @@ TrainData token_files(const Job& job, const TrainOptions& options) {
           .uniform_loss = std::log(static_cast<double>(vocab))};
 }
 
+TrainData lines_of_prompts(const Job& job, const TrainOptions& options) {
+  TextEncoder bytes;
+  TextEncoder& encoder = options.tokenizer ? *options.tokenizer : bytes;
+  auto lines = std::make_unique<PromptData>(PromptDataOptions{.groups = options.data.lines,
+                                                              .held_out = options.data.held_out,
+                                                              .sequence = options.run.options.batch.tokens,
+                                                              .seed = job.seed(),
+                                                              .masks_prompts = options.data.masks_prompts},
+                                            encoder, reader(job));
+  if (lines->cut() > 0) {
+    job.note(fmt::format("{} lines of --data are longer than --seq {} and one more token, and are cut at the end",
+                         lines->cut(), options.run.options.batch.tokens));
+  }
+  if (lines->left_out() > 0) {
+    job.note(fmt::format("{} lines of --data are left out: no token of them counts{}", lines->left_out(),
+                         options.data.masks_prompts ? ", as their prompts fill the sequence" : ""));
+  }
+  std::string description = lines->description();
+  if (!encoder.reads_bytes()) description += "; " + encoder.description();
+  return {.samples = std::move(lines),
+          .description = std::move(description),
+          .bigram_loss = {},
+          .uniform_loss = std::log(static_cast<double>(encoder.vocabulary_size()))};
+}
+
 }  // namespace
 
 TrainData train_data(const Job& job, const TrainOptions& options) {
   const TrainingRun& run = options.run;
   if (const auto* mlp = std::get_if<MlpConfig>(&run.config)) return made_rows(*mlp, job.seed());
   if (!options.data.tokens.empty()) return token_files(job, options);
-  auto text = std::make_unique<ByteData>(
-      options.data.texts, run.options.batch.tokens, job.seed(),
-      [&](const std::string& path) { return mpi::on_root(job.world(), 0, [&] { return read_file(path); }); });
+  if (!options.data.lines.empty()) return lines_of_prompts(job, options);
+  auto text = std::make_unique<ByteData>(options.data.texts, run.options.batch.tokens, job.seed(), reader(job));
   const ByteData& bytes = *text;
   return {.samples = std::move(text),
           .description = fmt::format("text: {} bytes to train on, {} held out", bytes.training_text().size(),

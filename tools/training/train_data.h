@@ -21,9 +21,9 @@ struct TrainData {
   std::optional<double> uniform_loss;
 };
 
-/// Collective over all ranks: reads or encodes the text, maps the token files, or gets ready to make rows. Rank 0 reads
-/// text for all; every rank maps the token files itself. Throws UsageError as ByteData and TokenData, with the rank if
-/// it is not rank 0; also if a rank sees other token files than rank 0.
+/// Collective over all ranks: reads or encodes text or lines, maps the token files, or gets ready to make rows. Rank 0
+/// reads text and lines for all; every rank maps the token files itself. Throws UsageError as ByteData, PromptData and
+/// TokenData, with the rank if it is not rank 0; also if a rank sees other token files than rank 0.
 TrainData train_data(const Job& job, const TrainOptions& options);
 
 }  // namespace shardline::tools

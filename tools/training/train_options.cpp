@@ -84,7 +84,7 @@ std::shared_ptr<TextEncoder> read_tokenizer_of(const Job& job, const TrainOption
   try {
     return std::make_shared<TextEncoder>(read_tokenizer(job.world(), options.tokenizer_path));
   } catch (const UsageError& error) {
-    if (options.tokenizer_given || options.data.encodes) throw;
+    if (options.tokenizer_given || options.data.encodes || !options.data.lines.empty()) throw;
     job.note(fmt::format("{}; it is not saved with the model", error.what()));
     return nullptr;
   }
@@ -140,7 +140,7 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
     read = named_model(flags.model, job, options.tokenizer.get());
   }
   for (const std::string& remark : read.remarks) job.note(remark);
-  require(options.data.texts.empty() || read.config.vocab >= 256,
+  require(!options.data.reads_bytes(options.tokenizer != nullptr) || read.config.vocab >= 256,
           "{}: vocab_size {}: text is read as bytes, so at least 256", flags.load.empty() ? flags.model : flags.load,
           read.config.vocab);
   require_vocabulary(options, read.config.vocab);
@@ -305,7 +305,7 @@ TrainOptions typed_options(const TrainFlags& flags) {
   options.fits_memory = flags.common.memory_check;
   options.save = flags.save;
   options.checkpoints = checkpoint_options(flags.checkpoints, flags.save);
-  options.checkpoints.reads_bytes = !options.data.texts.empty();
+  options.checkpoints.reads_bytes = options.data.reads_bytes(!options.tokenizer_path.empty());
   options.log = flags.log;
   options.plot = flags.plot;
   options.evaluate_every = flags.evaluate_every.value_or(0);

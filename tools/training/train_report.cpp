@@ -72,6 +72,7 @@ Json steps_json(const TrainRecord& record) {
     steps.push_back({{"step", record.begin + static_cast<Index>(i) + 1},
                      {"loss", s.loss},
                      {"grad_norm", s.grad_norm},
+                     {"labels", s.labels},
                      {record.sample_name + "_per_s", record.tokens_per_step / (s.time + s.data).value},
                      {"step_s", s.time.value},
                      {"data_s", s.data.value},

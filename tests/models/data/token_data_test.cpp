@@ -100,8 +100,8 @@ TEST(TokenData, ASampleDependsOnSeedAndNumberAlone) {
 
 TEST(TokenData, MixturesGoThroughEachGroupInItsOwnEpochs) {
   const TemporaryFolder folder;
-  const TokenGroup large{{file(folder, "a.bin", 0, 401)}, 7};                                     // 90 windows
-  const TokenGroup small{{file(folder, "b.bin", 1000, 41), file(folder, "c.bin", 2000, 41)}, 3};  // 9 + 9
+  const FileGroup large{{file(folder, "a.bin", 0, 401)}, 7};                                     // 90 windows
+  const FileGroup small{{file(folder, "b.bin", 1000, 41), file(folder, "c.bin", 2000, 41)}, 3};  // 9 + 9
   const TokenData data({.groups = {large, small}, .sequence = 4, .vocab = kVocab, .seed = 5});
   std::vector<std::int32_t> from_large;
   std::vector<std::int32_t> from_small;
@@ -177,7 +177,7 @@ TEST(TokenData, TheDescriptionNamesWhatDecidesTheOrder) {
   const std::string a = file(folder, "a.bin", 0, 401);
   const std::string b = file(folder, "b.bin", 0, 401);
   const std::string longer = file(folder, "longer/b.bin", 0, 801);
-  const auto text = [](const std::vector<TokenGroup>& groups) {
+  const auto text = [](const std::vector<FileGroup>& groups) {
     return TokenData({.groups = groups, .sequence = 4, .vocab = kVocab}).description();
   };
   const std::string both = text({{{a}, 70}, {{b}, 30}});

@@ -154,7 +154,7 @@ if ((ranks == 1)); then
   refused "empty.txt: gives no token" train --tokenizer t.json --data mixed.txt empty.txt
   refused "text and token files (.bin) cannot be mixed" train --tokenizer t.json --data mixed.txt mixed.bin
   refused "--val-data mixed.bin: must be a text, as --data is" train --tokenizer t.json --data mixed.txt --val-data mixed.bin
-  refused "lines.jsonl: is no text; shardline tokenize" train --tokenizer t.json --data lines.jsonl
+  refused "lines.jsonl: line 1: unknown key \"text\"; a line has the keys \"prompt\" and \"answer\"" train --tokenizer t.json --data lines.jsonl
   refused "--tokenizer: --model mlp reads no text" train --model mlp --tokenizer t.json
   cp t.json model/own.json
   refused "tokenizer.json: the tokenizer of --tokenizer is read from there" train --tokenizer model/tokenizer.json --data mixed.txt --save model

@@ -59,11 +59,11 @@ refused "odd.bin: has 601 bytes, an odd number" "${small[@]}" --data "$folder/od
 refused "first.bin: the token at position 0 is 100, but the model has a vocabulary of 100" "${small[@]}" --data "$folder/first.bin"
 refused "none.bin: no such file" "${small[@]}" --data "$folder/none.bin"
 refused "none*.bin: no file matches" "${small[@]}" --data "$folder/none*.bin"
-refused "text and token files (.bin) cannot be mixed" "${small[@]}" --data "$folder/a1.bin" "$folder/text.txt"
+refused "a token file (.bin) and text cannot be mixed in one run" "${small[@]}" --data "$folder/a1.bin" "$folder/text.txt"
 refused "1 weights for 2 items" "${small[@]}" --data "$folder/a1.bin" "$folder/b.bin" --data-weights 1
-refused "only token files (.bin) have weights" "${small[@]}" --data "$folder/text.txt" --data-weights 1
-refused "only beside token files" "${small[@]}" --data "$folder/text.txt" --val-data "$folder/b.bin"
-refused "must be a token file" "${small[@]}" --data "$folder/a1.bin" --val-data "$folder/text.txt"
+refused "--data-weights 1: only for token files (.bin), files of prompts and answers (.jsonl) or text that --tokenizer encodes in --data" "${small[@]}" --data "$folder/text.txt" --data-weights 1
+refused "only beside token files (.bin), files of prompts and answers (.jsonl) or text that --tokenizer encodes in --data" "${small[@]}" --data "$folder/text.txt" --val-data "$folder/b.bin"
+refused "must be a token file (.bin), as --data is" "${small[@]}" --data "$folder/a1.bin" --val-data "$folder/text.txt"
 refused "--json $folder/a1.bin" "${small[@]}" --data "$folder/a*.bin" --json "$folder/a1.bin"
 refused "vocab_size 100: text is read as bytes, so at least 256" "${small[@]}" --data "$folder/text.txt"
 refused "makes its own rows" train --model mlp --data-weights 1

@@ -26,7 +26,7 @@ TokenData::TokenData(const TokenDataOptions& options)
   const bool from_groups = options.held_out.empty();
   require(held_out_.size() > 0, "{}: no sequence is held out; that takes {} tokens in one file, for sequences of {}{}",
           from_groups ? options.groups.front().files.front() : options.held_out.front(),
-          (from_groups ? kWindowsOfOneHeldOut : 1) * sequence_ + 1, sequence_,
+          (from_groups ? kHeldOutFraction : 1) * sequence_ + 1, sequence_,
           from_groups ? " of which the last tenth is held out" : "");
 }
 
@@ -46,7 +46,7 @@ void TokenData::add_group(const FileGroup& group, const TokenDataOptions& option
   for (const std::string& path : group.files) {
     const std::shared_ptr<const TokenFile> file = open(path, options);
     const Index all = TokenWindows::in_file(*file, sequence_);
-    const Index training = all - (holds_out ? all / kWindowsOfOneHeldOut : 0);
+    const Index training = all - (holds_out ? all / kHeldOutFraction : 0);
     windows.add(file, {0, training});
     held_out_.add(file, {training, all});
   }

@@ -10,9 +10,9 @@
 
 namespace shardline::tools {
 
-StepTimes SlowdownWatch::medians(std::size_t begin, std::size_t count) const {
+StepTimes SlowdownWatch::medians(std::size_t begin, std::size_t end) const {
   std::vector<Seconds> all, work, data;
-  for (std::size_t i = begin; i < begin + count; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     all.push_back(steps_[i].all);
     work.push_back(steps_[i].work);
     data.push_back(steps_[i].data);
@@ -20,20 +20,34 @@ StepTimes SlowdownWatch::medians(std::size_t begin, std::size_t count) const {
   return {.all = median(std::move(all)), .work = median(std::move(work)), .data = median(std::move(data))};
 }
 
+/// One after the last step that tells the usual time of the level; one more than there are if it is not known yet.
+std::size_t SlowdownWatch::end_of_usual() const {
+  Seconds time{};
+  std::size_t end = level_;
+  while (end < steps_.size() && (end < level_ + kUsual || time < kLeastTime)) time += steps_[end++].all;
+  return end < level_ + kUsual || time < kLeastTime ? steps_.size() + 1 : end;
+}
+
+std::size_t SlowdownWatch::begin_of_last() const {
+  Seconds time{};
+  std::size_t begin = steps_.size();
+  while (begin > level_ && (begin + kLast > steps_.size() || time < kLeastTime)) time += steps_[--begin].all;
+  return begin;
+}
+
 std::optional<Slowdown> SlowdownWatch::add(const StepTimes& step) {
   steps_.push_back(step);
-  if (steps_.size() < level_ + kUsual + kLast) return std::nullopt;
-  const StepTimes before = medians(level_, kUsual);
-  const StepTimes now = medians(steps_.size() - kLast, kLast);
+  const std::size_t usual = end_of_usual(), last = begin_of_last();
+  if (last < usual) return std::nullopt;
+  const StepTimes before = medians(level_, usual), now = medians(last, steps_.size());
   const double ratio = now.all / before.all;
   if (ratio < kSlower && ratio > 1 / kSlower) return std::nullopt;
   // The new level begins where the steps pass the middle of the two times. All last steps must belong to it.
   const Seconds middle(std::sqrt(before.all.value * now.all.value));
-  const std::size_t oldest = level_ + kUsual;
-  std::size_t since = steps_.size() - kLast;
-  while (since > oldest && (steps_[since - 1].all > middle) == (ratio > 1)) --since;
-  while (since + 1 < steps_.size() && (steps_[since].all > middle) != (ratio > 1)) ++since;
-  if (since + kLast > steps_.size()) return std::nullopt;
+  const auto belongs = [&](std::size_t i) { return (steps_[i].all > middle) == (ratio > 1); };
+  if (!belongs(last)) return std::nullopt;
+  std::size_t since = last;
+  while (since > usual && belongs(since - 1)) --since;
   level_ = since;
   if (ratio < 1) return std::nullopt;
   return Slowdown{.since = static_cast<Index>(since), .before = before, .now = now};

@@ -25,12 +25,13 @@ struct Slowdown {
 };
 
 /// Finds out when the steps of a run become slower. It compares medians, so that single slow steps do not count: of the
-/// first kUsual steps of a level, and of the last kLast steps. Afterwards a new level begins with the first slow step.
-/// A run that becomes faster begins a new level without a word.
+/// first kUsual steps of a level, and of the last kLast steps, or more steps if these take less than kLeastTime.
+/// Afterwards a new level begins with the first slow step. A run that becomes faster begins a new level without a word.
 class SlowdownWatch {
  public:
   static constexpr std::size_t kUsual = 20;
   static constexpr std::size_t kLast = 8;
+  static constexpr Seconds kLeastTime{3};
   static constexpr double kSlower = 1.25;  ///< the ratio of the medians from which it counts
 
   /// The next step. All ranks get a result after the same step, since they see the same StepTimes::all.
@@ -40,7 +41,9 @@ class SlowdownWatch {
   Index steps() const { return static_cast<Index>(steps_.size()); }
 
  private:
-  StepTimes medians(std::size_t begin, std::size_t count) const;
+  StepTimes medians(std::size_t begin, std::size_t end) const;
+  std::size_t end_of_usual() const;
+  std::size_t begin_of_last() const;
 
   std::vector<StepTimes> steps_;
   std::size_t level_ = 0;  ///< the first step of the level

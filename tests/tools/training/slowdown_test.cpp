@@ -43,6 +43,17 @@ TEST(Slowdown, LessThanAQuarterMoreDoesNotCount) {
   EXPECT_EQ(add(watch, 200, step(1.26)).size(), 1U);  // beside the first time, not beside the last
 }
 
+TEST(Slowdown, ShortStepsAreSeenForThreeSeconds) {
+  SlowdownWatch watch;
+  EXPECT_TRUE(add(watch, 1000, step(0.0625)).empty());
+  EXPECT_TRUE(add(watch, 20, step(0.125)).empty());  // 2.5 s
+  EXPECT_TRUE(add(watch, 100, step(0.0625)).empty());
+  const auto found = add(watch, 100, step(0.125));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].first, 23);
+  EXPECT_EQ(found[0].second.since, 1120);
+}
+
 TEST(Slowdown, SlowGrowthIsFound) {
   SlowdownWatch watch;
   int found = 0;

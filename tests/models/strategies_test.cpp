@@ -91,7 +91,7 @@ class Declared : public ::testing::Test {
 TEST_F(Declared, DataParallel) {
   expect_layouts("dp=X,dp=Y", {"ids[B_XY, T]", "labels[B_XY, T]", "E[V, D]", "W_q1[D, K, G, H]", "W_gate1[D, F]",
                                "w_attn1[D]", "dW_gate1[D, F]", "m.W_gate1[D, F]", "x0[B_XY, T, D]", "x1[B_XY, T, D]",
-                               "dx0[B_XY, T, D]", "loss[]", "norm.squares[]", "one[]", "step[]"});
+                               "dx0[B_XY, T, D]", "loss[]", "norm.squares[]", "dloss[]", "step[]"});
 }
 
 TEST_F(Declared, Zero1ShardsGradientsAndState) {

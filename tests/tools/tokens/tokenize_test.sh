@@ -148,12 +148,22 @@ grep -q '"vocab_size": 263' tiny/config.json || complain "the model has another 
 cmp -s t.json tiny/tokenizer.json || complain "the tokenizer is not saved with the model"
 
 if ((ranks == 1)); then
+  # Prompts and answers become tokens by the tokenizer too.
+  for i in {1..20}; do echo '{"prompt": "the in", "answer": " the then"}'; done >pairs.jsonl
+  run train --model config.json --tokenizer t.json --data pairs.jsonl --mask-prompt --batch 2 --seq 16 --steps 1 --save tuned --log log
+  expect_code 0
+  expect_lines out 1 "lines: 18 to train on, 2 held out, prompts masked; pairs.jsonl, hash "
+  expect_lines out 1 "; tokenizer of 263 tokens, hash "
+  # Bytes would be 10 labels and the end for each answer.
+  (($(grep -o '"labels":[0-9]*' log | cut -d: -f2) < 20)) || complain "the answers are bytes"
+  cmp -s t.json tuned/tokenizer.json || complain "the tokenizer is not saved with the tuned model"
+
   sed 's/270/262/' config.json >narrow.json
   refused "t.json: the tokenizer has 263 ids, but the model has a vocabulary of 262" train --model narrow.json --tokenizer t.json --data mixed.txt
   refused "unigram.json: model: Unigram is not implemented" train --tokenizer unigram.json --data mixed.txt
   refused "empty.txt: gives no token" train --tokenizer t.json --data mixed.txt empty.txt
-  refused "text and token files (.bin) cannot be mixed" train --tokenizer t.json --data mixed.txt mixed.bin
-  refused "--val-data mixed.bin: must be a text, as --data is" train --tokenizer t.json --data mixed.txt --val-data mixed.bin
+  refused "text and a token file (.bin) cannot be mixed in one run" train --tokenizer t.json --data mixed.txt mixed.bin
+  refused "--val-data mixed.bin: must be text, as --data is" train --tokenizer t.json --data mixed.txt --val-data mixed.bin
   refused "lines.jsonl: line 1: unknown key \"text\"; a line has the keys \"prompt\" and \"answer\"" train --tokenizer t.json --data lines.jsonl
   refused "--tokenizer: --model mlp reads no text" train --model mlp --tokenizer t.json
   cp t.json model/own.json

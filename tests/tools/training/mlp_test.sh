@@ -36,7 +36,7 @@ Out[B_X, D] = Tmp[B_X, F] *_F W_out[F, D]
 loss[]{U_X} = squared_error(Out[B_X, D], Target[B_X, D])
 loss[] = AllReduce_X(loss[]{U_X})
 backward pass:
-dOut[B_X, D] = squared_error_grad(Out[B_X, D], Target[B_X, D], one[])
+dOut[B_X, D] = squared_error_grad(Out[B_X, D], Target[B_X, D], dloss[])
 dW_out[F, D]{U_X} = Tmp[B_X, F] *_B dOut[B_X, D]
 dW_out[F, D] = AllReduce_X(dW_out[F, D]{U_X})
 dTmp[B_X, F] = dOut[B_X, D] *_D W_out[F, D]
@@ -53,7 +53,7 @@ Out[B_X, D] = Tmp[B_X, F] *_F W_out[F, D]
 loss[]{U_X} = squared_error(Out[B_X, D], Target[B_X, D])
 loss[] = AllReduce_X(loss[]{U_X})
 backward pass:
-dOut[B_X, D] = squared_error_grad(Out[B_X, D], Target[B_X, D], one[])
+dOut[B_X, D] = squared_error_grad(Out[B_X, D], Target[B_X, D], dloss[])
 dW_out[F, D]{U_X} = Tmp[B_X, F] *_B dOut[B_X, D]
 dW_out[F, D_X] = ReduceScatter_X(dW_out[F, D]{U_X})
 W_out[F, D] = AllGather_X(W_out[F, D_X])
@@ -72,7 +72,7 @@ Out[B, D_Y] = ReduceScatter_Y(Out[B, D]{U_Y})
 loss[]{U_Y} = squared_error(Out[B, D_Y], Target[B, D_Y])
 loss[] = AllReduce_Y(loss[]{U_Y})
 backward pass:
-dOut[B, D_Y] = squared_error_grad(Out[B, D_Y], Target[B, D_Y], one[])
+dOut[B, D_Y] = squared_error_grad(Out[B, D_Y], Target[B, D_Y], dloss[])
 dOut[B, D] = AllGather_Y(dOut[B, D_Y])
 dW_out[F_Y, D] = Tmp[B, F_Y] *_B dOut[B, D]
 dTmp[B, F_Y] = dOut[B, D] *_D W_out[F_Y, D]
@@ -94,7 +94,7 @@ Out[B_X, D_Y] = ReduceScatter_Y(Out[B_X, D]{U_Y})
 loss[]{U_XY} = squared_error(Out[B_X, D_Y], Target[B_X, D_Y])
 loss[] = AllReduce_XY(loss[]{U_XY})
 backward pass:
-dOut[B_X, D_Y] = squared_error_grad(Out[B_X, D_Y], Target[B_X, D_Y], one[])
+dOut[B_X, D_Y] = squared_error_grad(Out[B_X, D_Y], Target[B_X, D_Y], dloss[])
 dOut[B_X, D] = AllGather_Y(dOut[B_X, D_Y])
 dW_out[F_Y, D]{U_X} = Tmp[B_X, F_Y] *_B dOut[B_X, D]
 dW_out[F_Y, D_X] = ReduceScatter_X(dW_out[F_Y, D]{U_X})

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/data/prompt_data.h"
 #include "models/generation/inference.h"
 #include "models/tokens/utf8.h"
 #include "runtime/base/check.h"
@@ -36,6 +37,7 @@ constexpr const char* kSampleFooter = R"(Example:
 
 The prompt becomes tokens by --tokenizer, or by the tokenizer.json in the folder of the model. A model that was trained
 on text without a tokenizer reads bytes, and a token is a byte. Added tokens may stand in the prompt, as <|endoftext|>.
+The text ends early with the token that ends a text or an answer: <|endoftext|> or the like, or byte 0.
 The model sees as many tokens back as the sequences it was trained on.)";
 
 void check_options(const SampleOptions& options) {
@@ -126,10 +128,12 @@ int sample(const SampleOptions& options) {
   job.introduce();
   const CounterRng rng(job.seed(), "sampling");
   std::string text = options.prompt;
+  const std::optional<std::int32_t> end = end_token(encoder);
   TextStream stream(job);
   stream.add(text);
   for (Index i = 0; i < options.tokens; ++i) {
     ids.push_back(draw(inference.logits_after(ids), encoder, options.temperature, rng.uniform(i)));
+    if (ids.back() == end) break;
     const std::string bytes = encoder.decode({ids.back()});
     text += bytes;
     stream.add(bytes);
@@ -159,7 +163,7 @@ void add_sample(CLI::App& app, Command& run) {
                    "A tokenizer.json (byte-level BPE). Default: that in the folder of the model; without one, bytes")
       ->check(not_empty());
   command->add_option("--prompt", options->prompt, "Text to continue")->required();
-  add_whole_option(*command, {.name = "--tokens", .help = "Tokens to add", .least = 0, .most = 1000000000},
+  add_whole_option(*command, {.name = "--tokens", .help = "The most tokens to add", .least = 0, .most = 1000000000},
                    options->tokens);
   add_decimal_option(*command, {.name = "--temperature", .help = "0 takes the likeliest token"}, options->temperature);
   command->add_option("--strategy", options->strategy, "Roles on mesh axes, fsdp=X,tp=Y; default fsdp on the only axis")

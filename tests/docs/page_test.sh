@@ -4,7 +4,7 @@
 #
 #   page_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
 #
-# For commands under mpirun, the comparison ignores measured values: times, rates, ratios, limiters, rounding errors,
+# For commands under mpirun, the comparison ignores measured values: times, losses, rates, ratios, limiters, rounding errors,
 # the order of operations by ratio, the diagnosis, and warnings about measured rates. Everything else must be equal.
 # --update writes the current output into the page.
 set -euo pipefail
@@ -13,6 +13,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/work/build/release"
 ln -s "$shardline" "$folder/work/build/release/shardline"
+ln -s "$(realpath "$(dirname "$page")/../examples")" "$folder/work/examples"
 
 # The form on the page: mpirun -n N PROGRAM ARGS...
 mpirun() { "$mpirun_sh" "$launcher" "${@:2}"; }
@@ -29,7 +30,7 @@ run_command() {
 }
 
 without_measurements() {
-  sed -E -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
+  sed -E -e 's/^(step +[0-9]+)  loss .*/\1/' -e 's/^held-out loss [0-9.]+/held-out loss/' -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
     -e 's/TIME +[0-9.]+%/TIME SHARE/g' -e 's/\(step [0-9]+, TIME\)/(STEP)/' \
     -e 's/TIME TIME [0-9.]+ (compute|memory|link|latency)$/TIME TIME RATIO LIMITER/' -e 's/, [0-9]+ runs?: /, RUNS: /' \
     -e 's/largest error [^ ]+/largest error ERROR/' -e '/^The machine was busy with other work: /d' \

@@ -25,8 +25,8 @@ std::function<std::string(const std::string&)> reader(const Job& job) {
 }
 
 std::string text_about(const EncodedTexts& texts, const std::string& tokenizer) {
-  return fmt::format("{} texts, {} bytes, are {} tokens of {} bytes in memory, by {}\n", texts.tokens.size(),
-                     texts.bytes, texts.count, texts.width, tokenizer);
+  return fmt::format("tokens in memory: {} of {} bytes, from {} bytes of text in {} file{}, by {}\n", texts.count,
+                     texts.width, texts.bytes, texts.tokens.size(), texts.tokens.size() == 1 ? "" : "s", tokenizer);
 }
 
 TrainData token_files(const Job& job, const TrainOptions& options) {
@@ -74,11 +74,11 @@ TrainData lines_of_prompts(const Job& job, const TrainOptions& options) {
                                                               .masks_prompts = options.data.masks_prompts},
                                             encoder, reader(job));
   if (lines->cut() > 0) {
-    job.note(fmt::format("{} lines of --data are longer than --seq {} and one more token, and are cut at the end",
+    job.note(fmt::format("lines of --data longer than --seq {1} and one more token, which are cut at the end: {0}",
                          lines->cut(), options.run.options.batch.tokens));
   }
   if (lines->left_out() > 0) {
-    job.note(fmt::format("{} lines of --data are left out: no token of them counts{}", lines->left_out(),
+    job.note(fmt::format("lines of --data that are left out, since no token of them counts{1}: {0}", lines->left_out(),
                          options.data.masks_prompts ? ", as their prompts fill the sequence" : ""));
   }
   std::string description = lines->description();

@@ -121,8 +121,8 @@ expect_code 0
 losses of_files
 run train --model config.json --tokenizer t.json "${mixture[@]}" "${shape[@]}" --steps 6 --log log --save model --save-every 4
 expect_code 0
-expect_lines out 1 "2 texts, $(cat mixed.txt one_word.txt | wc -c) bytes, are "
-expect_lines out 1 "tokens of 2 bytes in memory, by t.json"
+expect_lines out 1 "from $(cat mixed.txt one_word.txt | wc -c) bytes of text in 2 files, by t.json"
+expect_lines out 1 "tokens in memory: "
 expect_lines out 1 "tokenizer of 263 tokens, hash "
 losses of_texts
 cmp -s of_files of_texts || complain "text and its token file gave other losses"

@@ -70,8 +70,8 @@ done
 mixed=(--data "$folder/a.jsonl" "$folder/b.jsonl" --data-weights 0.7,0.3 --mask-prompt)
 trains "${mixed[@]}" --save "$folder/run" --save-every 2
 expect_lines out 1 "weights 7:3"
-expect_lines err 1 "1 lines of --data are longer than --seq 12 and one more token, and are cut at the end"
-expect_lines err 1 "1 lines of --data are left out: no token of them counts, as their prompts fill the sequence"
+expect_lines err 1 "lines of --data longer than --seq 12 and one more token, which are cut at the end: 1"
+expect_lines err 1 "lines of --data that are left out, since no token of them counts, as their prompts fill the sequence: 1"
 losses mixed
 run "${shape[@]}" --steps 6 --eval-every 6 --log "$folder/log" "${mixed[@]}" --resume "$folder/run/step-4" --mesh "Y=$ranks" --strategy tp
 expect_code 0

@@ -4,7 +4,7 @@
 #
 #   page_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
 #
-# For commands under mpirun, the comparison ignores measured values: times, losses, rates, ratios, limiters, rounding errors,
+# For commands under mpirun, the comparison ignores measured values and losses: times, rates, ratios, limiters, errors,
 # the order of operations by ratio, the diagnosis, and warnings about measured rates. Everything else must be equal.
 # --update writes the current output into the page.
 set -euo pipefail

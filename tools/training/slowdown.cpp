@@ -42,10 +42,10 @@ std::optional<Slowdown> SlowdownWatch::add(const StepTimes& step) {
   const StepTimes before = medians(level_, usual), now = medians(last, steps_.size());
   const double ratio = now.all / before.all;
   if (ratio < kSlower && ratio > 1 / kSlower) return std::nullopt;
-  // The new level begins where the steps pass the middle of the two times. All last steps must belong to it.
+  // The new level begins where the steps pass the middle of the two times. The last steps must begin and end in it.
   const Seconds middle(std::sqrt(before.all.value * now.all.value));
   const auto belongs = [&](std::size_t i) { return (steps_[i].all > middle) == (ratio > 1); };
-  if (!belongs(last)) return std::nullopt;
+  if (!belongs(last) || !belongs(steps_.size() - 1)) return std::nullopt;
   std::size_t since = last;
   while (since > usual && belongs(since - 1)) --since;
   level_ = since;

@@ -17,8 +17,8 @@ Index rows_of(const char* kernel, Index elements, Index columns) {
   return elements / columns;
 }
 
-Cost bias_cost(Index rows, Index other_arrays, Index row, Index element_size) {
-  return {Flops(static_cast<double>(rows)), Bytes(static_cast<double>((other_arrays * rows + row) * element_size))};
+Cost bias_cost(Index elements, Index arrays, Index row, Index element_size) {
+  return {Flops(static_cast<double>(elements)), Bytes(static_cast<double>((arrays * elements + row) * element_size))};
 }
 
 }  // namespace

@@ -72,12 +72,7 @@ TextEncoder encoder_of(const Job& job, const SampleOptions& options, const Check
   const Index vocab = checkpoint.config.vocab;
   const std::string path = options.tokenizer.empty() ? tokenizer_in(job.world(), options.load) : options.tokenizer;
   if (path.empty()) {
-    constexpr Index kBytes = 256;
-    require(vocab >= kBytes, "{}: vocab_size {}: text is bytes without a tokenizer, so at least {}", options.load,
-            vocab, kBytes);
-    require(vocab == kBytes || checkpoint.reads_bytes,
-            "{}: a model of {} tokens without tokenizer.json; --tokenizer FILE names the one that it was trained with",
-            options.load, vocab);
+    require_reads_bytes(checkpoint, options.load);
     return {};
   }
   TextEncoder encoder = read_tokenizer(job.world(), path);

@@ -20,6 +20,7 @@
 #include "runtime/host/interrupt.h"
 #include "tools/job.h"
 #include "tools/options/schedule_options.h"
+#include "tools/output/text.h"
 #include "tools/report/plot.h"
 #include "tools/report/report.h"
 #include "tools/trace/last_run.h"
@@ -208,10 +209,22 @@ void report(Job& job, const TrainRecord& record, const Trainer& trainer, const T
   job.write_file(options.report, to_html(page_of(job, record, timeline)));
 }
 
-/// Collective over all ranks, for a run that was ended after its last checkpoint: what comes after the last step. No
-/// times are in the record, and there is no trace, plot or page.
+/// The files that a run without steps does not write.
+std::string left_out(const TrainOptions& options) {
+  std::vector<std::string> names;
+  const auto add = [&](const char* name, const std::string& path) {
+    if (!path.empty()) names.push_back(fmt::format("{} {}", name, path));
+  };
+  add("--trace", options.trace);
+  add("--plot", options.plot);
+  add("--report", options.report);
+  return names.empty() ? "" : fmt::format("; no step was run, so there is no {}", listed(names));
+}
+
+/// Collective over all ranks, for a run that was ended after its last checkpoint: what comes after the last step. The
+/// record has no times, and there is no trace, plot or page.
 int finish(Job& job, Trainer& trainer, const TrainData& data, const TrainOptions& options) {
-  job.print(fmt::format("all {} steps of this run are done\n", trainer.options().steps));
+  job.print(fmt::format("all {} steps of this run are done{}\n", trainer.options().steps, left_out(options)));
   TrainRecord record;
   add_model(job, trainer, data, record);
   job.print(loss_text(record) + "\n");

@@ -47,25 +47,35 @@ void set_openmp_threads(int threads) {
   if (const SetThreads set = set_threads_function()) set(threads);
 }
 
-using Team = void (*)(void (*)(void*), void*, unsigned, unsigned);
+/// Holds all signals of the calling thread back while it lives, and so those of threads that start meanwhile. A handler
+/// must not run on a thread of oneDNN: its code may use the register of the stack for other things, so that the handler
+/// would destroy memory. With one thread there is nothing to do, as handlers of that one have a stack of their own
+/// (see Interruption).
+class NoSignals {
+ public:
+  explicit NoSignals(int threads) : holds_(threads > 1) {
+    if (!holds_) return;
+    sigset_t all;
+    sigfillset(&all);
+    SHARDLINE_CHECK(pthread_sigmask(SIG_SETMASK, &all, &before_) == 0, "the mask of signals cannot be set");
+  }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+  ~NoSignals() {
+    if (holds_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
 
-/// Starts the threads of oneDNN with all signals blocked. A handler must not run on them: code of oneDNN may use the
-/// register of the stack for other things, so that the handler would destroy memory.
-void start_without_signals(int threads) {
-  static const auto run_team = reinterpret_cast<Team>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
-  if (run_team == nullptr || threads == 1) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  run_team([](void*) {}, nullptr, static_cast<unsigned>(threads), 0);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+ private:
+  bool holds_;
+  sigset_t before_{};
+};
 
 /// The one processor, and the products made so far. It starts with one thread: OpenMP itself would start one for each
 /// core, and those of several ranks on a node would wait for each other by spinning.
 struct OneDnn {
   OneDnn() { set_openmp_threads(1); }
 
+  int threads = 1;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<ProductKey, Product> products;
@@ -153,6 +163,7 @@ memory form_of(std::vector<Form>& forms, const Product& product, const void* b) 
   }
   memory plain = place(product.b, b);
   memory blocked(product.weights, onednn().engine);
+  const NoSignals guard(onednn().threads);
   dnnl::reorder(plain, blocked).execute(onednn().stream, plain, blocked);
   onednn().stream.wait();
   forms.push_back({b, product.b, blocked});
@@ -178,9 +189,8 @@ std::string onednn_description() {
 }
 
 void set_onednn_threads(int threads) {
-  onednn();  // its start sets one thread
+  onednn().threads = threads;  // after its start, which sets one thread
   set_openmp_threads(threads);
-  start_without_signals(threads);
 }
 
 template <class S, class T>
@@ -188,6 +198,7 @@ void multiply_by_onednn(const GemmShape& shape, const S* a, const S* b, bool acc
   try {
     const Product& product = product_of({shape, kType<S>, kType<T>, accumulate, kept != nullptr});
     const memory weights = kept == nullptr ? place(product.b, b) : form_of(kept->forms().all, product, b);
+    const NoSignals guard(onednn().threads);
     product.code.execute(
         onednn().stream,
         {{DNNL_ARG_SRC, place(product.a, a)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, place(product.c, c)}});
@@ -199,7 +210,7 @@ void multiply_by_onednn(const GemmShape& shape, const S* a, const S* b, bool acc
 }
 
 void sgemm_by_onednn(const GemmShape& shape, const float* a, const float* b, bool accumulate, float* c) {
-  onednn();  // sets the threads, if nobody did
+  const NoSignals guard(onednn().threads);
   const auto letter = [](Transpose transpose) { return transpose == Transpose::yes ? 'T' : 'N'; };
   const auto status = dnnl::sgemm(letter(shape.a), letter(shape.b), shape.m, shape.n, shape.k, 1, a, shape.lda, b,
                                   shape.ldb, accumulate ? 1.0F : 0.0F, c, shape.ldc);

@@ -70,6 +70,16 @@ std::vector<std::string> saved_files(const std::string& folder) {
   return {weights_path(folder), config_path(folder), tokenizer_path(folder)};
 }
 
+void require_reads_bytes(const Checkpoint& checkpoint, const std::string& folder) {
+  constexpr Index kBytes = 256;
+  const Index vocab = checkpoint.config.vocab;
+  require(vocab >= kBytes, "{}: vocab_size {}: text is bytes without a tokenizer, so at least {}", folder, vocab,
+          kBytes);
+  require(vocab == kBytes || checkpoint.reads_bytes,
+          "{}: a model of {} tokens without tokenizer.json; --tokenizer FILE names the one that it was trained with",
+          folder, vocab);
+}
+
 Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder) {
   Checkpoint checkpoint;
   ReadConfig read =

@@ -52,6 +52,10 @@ std::vector<std::string> saved_files(const std::string& folder);
 /// projection equal to the embedding.
 Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& folder);
 
+/// Throws UsageError if text may not be read as bytes for this model, of `folder`: it has fewer than 256 ids, or more
+/// and nothing says that it was trained on bytes. Then its tokenizer is missing.
+void require_reads_bytes(const Checkpoint& checkpoint, const std::string& folder);
+
 /// Collective over `comm`, as save_checkpoint(): loads every parameter of `model` in the element type of the states.
 /// Each rank reads its own blocks, part by part. Throws ResultError on every rank if a tensor holds NaN or
 /// infinity, or a number too large for the element type. Returns the digests of the parameters, as they are then.

@@ -23,9 +23,9 @@ class SampleSource {
   /// A block of an input of shape [samples, columns], in elements of `dtype`. `input` counts from 0 in the order of
   /// Model::samples. Samples count from 0 without an end.
   virtual Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const = 0;
-  /// How many labels of these whole samples count nothing. In a block they are -1.
+  /// How many labels of these whole samples count nothing. In a block they are -1, so only labels of i32 can be so.
   virtual Index masked_labels(Series /*series*/, Range /*samples*/) const { return 0; }
-  /// The number of different held-out samples. After them the first comes again.
+  /// The number of different held-out samples, at least 1. After them the first comes again.
   virtual Index held_out() const = 0;
 };
 

@@ -59,6 +59,7 @@ const std::vector<std::vector<Choice>>& factors() {
       {{"", usual}, {"messages", [](ParityLayout& l) { l.shared_memory = false; }}},
       {{"", usual},
        {"tied", [](ParityLayout& l) { l.task = ParityTask::tied; }},
+       {"biases", [](ParityLayout& l) { l.task = ParityTask::biases; }},
        {"masked", [](ParityLayout& l) { l.task = ParityTask::masked; }}},
   };
   return kFactors;

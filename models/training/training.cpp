@@ -107,8 +107,8 @@ void Trainer::set_samples(Executor& executor, const SampleSource& data, const Ba
     const std::vector<Range> mine = box(array.shape, sharding, program.mesh, state_->engine().mesh().rank());
     const Range samples{batch.first + mine[0].begin, batch.first + mine[0].end};
     Tensor block = data.block(batch.series, k, samples, mine[1], array.dtype);
-    const bool is_labels = k == 1 && array.dtype == DType::i32;
-    if (is_labels && samples.end > batch.end) {
+    if (k == 1 && samples.end > batch.end) {
+      SHARDLINE_CHECK(array.dtype == DType::i32, "only labels of i32 can be left out of a loss");
       const Index counting = std::clamp<Index>(batch.end - samples.begin, 0, samples.size()) * mine[1].size();
       std::fill(block.view<std::int32_t>().begin() + counting, block.view<std::int32_t>().end(), -1);
     }
@@ -165,6 +165,7 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
 double Trainer::evaluate(const SampleSource& data, Index most_batches, Index& read) {
   const Index sequences = options().micro_batch().sequences;
   const Index there = data.held_out();
+  SHARDLINE_CHECK(there > 0, "no held-out samples");
   const Index enough = there / sequences + (there % sequences > 0 ? 1 : 0);
   const Index batches = std::min(most_batches * options().form.micro_batches, enough);
   read = std::min(there, batches * sequences);

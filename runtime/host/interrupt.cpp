@@ -23,6 +23,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR2, SIGUSR1};
 std::atomic<std::int64_t> asked_at{0};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 std::atomic<bool> saving_asked{false};
+std::atomic<bool> launcher_ends{false};  ///< the signal was one at which launchers end the job
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::array<struct sigaction, kSignals.size()> previous;
@@ -45,6 +46,7 @@ extern "C" void shardline_take_signal(int signal) {
     saving_asked = true;
     return;
   }
+  if (signal != SIGUSR2) launcher_ends = true;
   std::int64_t never = 0;
   if (asked_at.compare_exchange_strong(never, monotonic()) || !overdue()) return;
   std::signal(signal, SIG_DFL);
@@ -65,11 +67,12 @@ void take_stack() {
 
 Interruption::Interruption(std::function<void()> overdue) {
   SHARDLINE_CHECK(!installed, "a second handler of signals");
+  take_stack();
   installed = true;
   asked_at = 0;
   saving_asked = false;
+  launcher_ends = false;
   when_overdue = std::move(overdue);
-  take_stack();
   struct sigaction action {};
   action.sa_handler = shardline_take_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
@@ -91,7 +94,7 @@ bool Interruption::save_asked() { return installed && saving_asked.load(std::mem
 void Interruption::forget_save() { saving_asked = false; }
 
 void Interruption::attend() {
-  if (!asked() || !when_overdue || !overdue()) return;
+  if (!asked() || !launcher_ends || !when_overdue || !overdue()) return;
   std::exchange(when_overdue, nullptr)();
 }
 

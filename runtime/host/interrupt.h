@@ -5,18 +5,18 @@
 namespace shardline {
 
 /// While an Interruption lives, SIGINT, SIGTERM and SIGUSR2 only ask this process to stop; it stops at a
-/// safe point. Launchers of MPI hand on SIGUSR2 at once, but end the job by themselves at the others. SIGUSR1 asks it
-/// to save and go on. A second signal within kPatience counts as the same one, because launcher and terminal may both
-/// send it. A later signal acts as if there were no handler. Only one Interruption at a time. The handlers run on a
-/// stack of their own if the signal meets the thread that made the Interruption: code that is made at run time, as that
-/// of oneDNN with AVX-512, may use the register of the stack for other things, and a handler on such a stack destroys
-/// memory. So other threads that run such code must block signals.
+/// safe point. Launchers of MPI hand on SIGUSR2 at once, but end the job by themselves at SIGINT and SIGTERM. SIGUSR1
+/// asks it to save and go on. A second signal within kPatience counts as the same one, because launcher and terminal
+/// may both send it. A later signal acts as if there were no handler. Only one Interruption at a time. The handlers run
+/// on a stack of their own if the signal meets the thread that made the Interruption: code that is made at run time, as
+/// that of oneDNN with AVX-512, may use the register of the stack for other things, and a handler on such a stack
+/// destroys memory. So other threads that run such code must block signals.
 class Interruption {
  public:
   /// Open MPI's launcher asks a rank to stop and kills it one second later.
   static constexpr double kPatience = 0.3;  // seconds
 
-  /// `overdue` is called once, if the signal is kPatience old and the process has not stopped: the
+  /// `overdue` is called once, if SIGINT or SIGTERM is kPatience old and the process has not stopped: the
   /// launcher will soon kill it. The call comes from the thread that calls attend(). It must not
   /// throw.
   explicit Interruption(std::function<void()> overdue = {});

@@ -4,8 +4,9 @@
 #
 #   page_test.sh MPIRUN_SH LAUNCHER SHARDLINE PAGE [--update]
 #
-# For commands under mpirun, the comparison ignores measured values and losses: times, rates, ratios, limiters, errors,
-# the order of operations by ratio, the diagnosis, and warnings about measured rates. Everything else must be equal.
+# For commands under mpirun, the comparison ignores measured values: times, rates, ratios, limiters, rounding errors,
+# the order of operations by ratio, the diagnosis, and warnings about measured rates. Losses of training may differ by
+# 0.05 and a twentieth, as processors round in different ways. Everything else must be equal.
 # --update writes the current output into the page.
 set -euo pipefail
 mpirun_sh=$1 launcher=$2 shardline=$3 page=$4 update=${5:-}
@@ -30,7 +31,7 @@ run_command() {
 }
 
 without_measurements() {
-  sed -E -e 's/^(step +[0-9]+)  loss .*/\1/' -e 's/^held-out loss [0-9.]+/held-out loss/' -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
+  sed -E -e 's/^(step +[0-9]+  loss) .*/\1/' -e 's/^held-out loss [0-9.]+/held-out loss/' -e 's/[0-9.]+ (ns|us|ms|s|[kMGTP]?B\/s|[kMGTP]?FLOP\/s)\b/TIME/g' -e '/TIME|^operation /s/ +/ /g' \
     -e 's/TIME +[0-9.]+%/TIME SHARE/g' -e 's/\(step [0-9]+, TIME\)/(STEP)/' \
     -e 's/TIME TIME [0-9.]+ (compute|memory|link|latency)$/TIME TIME RATIO LIMITER/' -e 's/, [0-9]+ runs?: /, RUNS: /' \
     -e 's/largest error [^ ]+/largest error ERROR/' -e '/^The machine was busy with other work: /d' \
@@ -48,6 +49,9 @@ in_order() {
     END { flush() }'
 }
 
+# losses FILE: the losses in its lines of steps and of held-out samples, one a line.
+losses() { sed -nE 's/^(step +[0-9]+  loss|held-out loss) ([0-9.]+).*/\2/p' "$1"; }
+
 # comparable FILE: the comparable part of the output of $command.
 comparable() {
   printf '$ %s\n' "$command"
@@ -60,10 +64,12 @@ finish_command() {
   if [[ -n $command ]]; then
     comparable "$folder/printed" >>"$folder/on_the_page"
     comparable "$folder/output" >>"$folder/now"
+    losses "$folder/printed" >>"$folder/losses_on_the_page"
+    losses "$folder/output" >>"$folder/losses_now"
   fi
   command=''
 }
-touch "$folder/on_the_page" "$folder/now"
+touch "$folder/on_the_page" "$folder/now" "$folder/losses_on_the_page" "$folder/losses_now"
 while IFS= read -r line; do
   if $continued || { $fenced && [[ $line == '$ '* ]]; }; then
     if ! $continued; then finish_command; fi
@@ -93,6 +99,12 @@ if [[ $update == --update ]]; then
 fi
 if ! diff -U 5 --label "$page" "$folder/on_the_page" --label 'what its commands print' "$folder/now"; then
   echo "FAILED: $0 $mpirun_sh $launcher $shardline $page --update rewrites the page"
+  exit 1
+fi
+if ! paste "$folder/losses_on_the_page" "$folder/losses_now" |
+  awk '{ off = $1 - $2; if (off < 0) off = -off; if (NF != 2 || off > 0.05 + 0.05 * $2) bad = 1 } END { exit bad }'; then
+  echo "FAILED: losses of $page and of its commands:"
+  paste "$folder/losses_on_the_page" "$folder/losses_now"
   exit 1
 fi
 echo "$page says what its $commands commands print"

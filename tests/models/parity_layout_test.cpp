@@ -108,6 +108,12 @@ TEST(ParityLayout, LayoutsAreDistinctAndTheFirstIsPlain) {
   }
 }
 
+TEST(ParityLayout, EveryTaskIsThere) {
+  std::set<ParityTask> tasks;
+  for (const ParityLayout& layout : paired_layouts(1)) tasks.insert(layout.task);
+  EXPECT_EQ(tasks, (std::set{ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked}));
+}
+
 /// A choice changes what its name says.
 TEST(ParityLayout, ChoicesChangeTheLayout) {
   for (const ParityLayout& layout : paired_layouts(4)) {

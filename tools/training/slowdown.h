@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace shardline::tools {
 
-/// The time of a step.
+/// The time of a step, or the mean time of several.
 struct StepTimes {
   Seconds all;   ///< of the slowest rank, with the reading of samples; equal on all ranks
   Seconds work;  ///< of this rank, without waiting for others
@@ -24,29 +25,37 @@ struct Slowdown {
   StepTimes now;     ///< of the last steps
 };
 
-/// Finds out when the steps of a run become slower. It compares medians, so that single slow steps do not count: of the
-/// first kUsual steps of a level, and of the last kLast steps, or more steps if these take less than kLeastTime.
-/// Afterwards a new level begins with the first slow step. A run that becomes faster begins a new level without a word.
+/// Finds out when the steps of a run become slower. Steps that take less than kBlockTime are joined to blocks of about
+/// that time. The watch compares medians, so that single slow steps do not count: of the first kUsual blocks of a
+/// level, and of the last kLast blocks. Afterwards a new level begins with the first slow step. A run that becomes
+/// faster begins a new level without a word. Needs a bounded memory, and a time that does not grow with the run.
 class SlowdownWatch {
  public:
   static constexpr std::size_t kUsual = 20;
   static constexpr std::size_t kLast = 8;
-  static constexpr Seconds kLeastTime{3};
+  static constexpr Seconds kBlockTime{0.375};
   static constexpr double kSlower = 1.25;  ///< the ratio of the medians from which it counts
 
   /// The next step. All ranks get a result after the same step, since they see the same StepTimes::all.
   std::optional<Slowdown> add(const StepTimes& step);
 
   /// The number of steps so far.
-  Index steps() const { return static_cast<Index>(steps_.size()); }
+  Index steps() const { return steps_; }
 
  private:
-  StepTimes medians(std::size_t begin, std::size_t end) const;
-  std::size_t end_of_usual() const;
-  std::size_t begin_of_last() const;
+  struct Block {
+    Index first = 0;  ///< step
+    Index steps = 0;
+    StepTimes mean;
+  };
+  void keep(const Block& block);
+  std::optional<Slowdown> compare();
 
-  std::vector<StepTimes> steps_;
-  std::size_t level_ = 0;  ///< the first step of the level
+  Index steps_ = 0;
+  Block open_;                       ///< the sums of a block that is not full
+  std::vector<StepTimes> usual_;     ///< the first blocks of the level
+  std::optional<StepTimes> before_;  ///< their medians, if there are enough
+  std::deque<Block> recent_;         ///< the blocks after them; the oldest go
 };
 
 /// A slowdown on one rank.
@@ -61,8 +70,8 @@ std::vector<RankSlowdown> slowdown_of_ranks(const Job& job, const Slowdown& own)
 
 /// A sentence: since when steps are slower, and on which ranks the time goes. A rank is named if its own work, or its
 /// reading of samples, grew by at least a third of what the step grew: delays that come now here, now there, show in
-/// part as waiting. `step` is the number of the first slow step, from
-/// 1. `ranks` are all ranks in their order; there is at least one.
+/// part as waiting. `step` is the number of the first slow step and counts from 1. `ranks` are all ranks in their
+/// order; there is at least one.
 std::string slowdown_text(Index step, const std::vector<RankSlowdown>& ranks);
 
 }  // namespace shardline::tools

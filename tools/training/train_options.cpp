@@ -132,6 +132,7 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
     require_same_model(flags, job, read.config, options.tokenizer.get());
   } else if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
+    if (options.data.reads_bytes(options.tokenizer != nullptr)) require_reads_bytes(checkpoint, flags.load);
     options.run.start = [checkpoint, &world = job.world()](State& state, const Model& model) {
       load_parameters(checkpoint, state, model, world);
     };

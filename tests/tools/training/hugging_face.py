@@ -20,7 +20,7 @@ import sys
 import numpy
 import torch
 
-VOCABULARY, LAYERS, TOKENS = 259, 2, 14
+VOCABULARY, LAYERS, TOKENS = 256, 2, 14
 TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
 TEXT = "".join(f"line {i * i % 97};\n" for i in range(400)).encode()
 

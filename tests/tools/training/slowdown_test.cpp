@@ -45,13 +45,13 @@ TEST(Slowdown, LessThanAQuarterMoreDoesNotCount) {
 
 TEST(Slowdown, ShortStepsAreSeenForThreeSeconds) {
   SlowdownWatch watch;
-  EXPECT_TRUE(add(watch, 1000, step(0.0625)).empty());
-  EXPECT_TRUE(add(watch, 20, step(0.125)).empty());  // 2.5 s
-  EXPECT_TRUE(add(watch, 100, step(0.0625)).empty());
+  EXPECT_TRUE(add(watch, 996, step(0.0625)).empty());  // blocks of 6
+  EXPECT_TRUE(add(watch, 21, step(0.125)).empty());    // 7 blocks of 3
+  EXPECT_TRUE(add(watch, 102, step(0.0625)).empty());
   const auto found = add(watch, 100, step(0.125));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].first, 23);
-  EXPECT_EQ(found[0].second.since, 1120);
+  EXPECT_EQ(found[0].second.since, 996 + 21 + 102);
 }
 
 TEST(Slowdown, SlowGrowthIsFound) {
@@ -85,6 +85,15 @@ TEST(Slowdown, TextNamesTheRankThatReadsLonger) {
       slowdown_text(7, {rank("a", step(0.1, 0.08, 0), step(0.2, 0.08, 0.1)), rank("b", step(0.1), step(0.2))}),
       "steps are slower since step 7: 200 ms, 100 ms before; rank 0 (a) reads samples for 100 ms, 0 s before; the "
       "others wait");
+}
+
+TEST(Slowdown, TextNamesFourRanksAndCountsTheOthers) {
+  const RankSlowdown works = rank("a", step(0.1, 0.08), step(0.2, 0.16));
+  const RankSlowdown waits = rank("a", step(0.1, 0.08), step(0.2, 0.08));
+  const std::string text = slowdown_text(7, {works, works, waits, works, works, works});
+  EXPECT_NE(text.find("rank 4 (a) works 160 ms, 80.0 ms before and 1 more; the others wait"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("rank 5"), std::string::npos) << text;
 }
 
 TEST(Slowdown, TextOfAllRanksAndOfNone) {

@@ -12,9 +12,9 @@ namespace shardline::tools {
 
 namespace {
 
-StepTimes medians(const std::vector<StepTimes>& times) {
+WatchedTimes medians(const std::vector<WatchedTimes>& times) {
   std::vector<Seconds> all, work, data;
-  for (const StepTimes& each : times) {
+  for (const WatchedTimes& each : times) {
     all.push_back(each.all);
     work.push_back(each.work);
     data.push_back(each.data);
@@ -37,9 +37,9 @@ void SlowdownWatch::keep(const Block& block) {
 
 std::optional<Slowdown> SlowdownWatch::compare() {
   if (recent_.size() < kLast) return std::nullopt;
-  std::vector<StepTimes> last;
+  std::vector<WatchedTimes> last;
   for (auto block = recent_.end() - kLast; block != recent_.end(); ++block) last.push_back(block->mean);
-  const StepTimes before = *before_, now = medians(last);
+  const WatchedTimes before = *before_, now = medians(last);
   const double ratio = now.all / before.all;
   if (ratio < kSlower && ratio > 1 / kSlower) return std::nullopt;
   // The new level begins where the steps pass the middle of the two times. The last blocks must begin and end in it.
@@ -57,7 +57,7 @@ std::optional<Slowdown> SlowdownWatch::compare() {
   return Slowdown{.since = level.front().first, .before = before, .now = now};
 }
 
-std::optional<Slowdown> SlowdownWatch::add(const StepTimes& step) {
+std::optional<Slowdown> SlowdownWatch::add(const WatchedTimes& step) {
   if (open_.steps == 0) open_ = {.first = steps_, .steps = 0, .mean = {}};
   open_.mean.all += step.all;
   open_.mean.work += step.work;
@@ -66,15 +66,15 @@ std::optional<Slowdown> SlowdownWatch::add(const StepTimes& step) {
   ++steps_;
   if (open_.mean.all < kBlockTime) return std::nullopt;
   const double share = 1.0 / static_cast<double>(open_.steps);
-  const StepTimes& sum = open_.mean;
+  const WatchedTimes& sum = open_.mean;
   keep({open_.first, open_.steps, {.all = sum.all * share, .work = sum.work * share, .data = sum.data * share}});
   open_.steps = 0;
   return compare();
 }
 
 std::vector<RankSlowdown> slowdown_of_ranks(const Job& job, const Slowdown& own) {
-  const auto numbers = [](const StepTimes& t) { return Json{t.all.value, t.work.value, t.data.value}; };
-  const auto times = [](const Json& t) { return StepTimes{Seconds(t.at(0)), Seconds(t.at(1)), Seconds(t.at(2))}; };
+  const auto numbers = [](const WatchedTimes& t) { return Json{t.all.value, t.work.value, t.data.value}; };
+  const auto times = [](const Json& t) { return WatchedTimes{Seconds(t.at(0)), Seconds(t.at(1)), Seconds(t.at(2))}; };
   const Json mine{{"host", host_name()}, {"before", numbers(own.before)}, {"now", numbers(own.now)}};
   std::vector<RankSlowdown> ranks;
   for (const std::string& text : job.world().all_gather_bytes(mine.dump())) {

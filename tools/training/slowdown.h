@@ -12,7 +12,7 @@
 namespace shardline::tools {
 
 /// The time of a step, or the mean time of several.
-struct StepTimes {
+struct WatchedTimes {
   Seconds all;   ///< of the slowest rank, with the reading of samples; equal on all ranks
   Seconds work;  ///< of this rank, without waiting for others
   Seconds data;  ///< of this rank, for reading samples
@@ -20,9 +20,9 @@ struct StepTimes {
 
 /// Steps that take longer than those before. Times are medians.
 struct Slowdown {
-  Index since = 0;   ///< the first slow step: the number of steps before it that the watch has seen
-  StepTimes before;  ///< of the first steps of the time before
-  StepTimes now;     ///< of the last steps
+  Index since = 0;      ///< the first slow step: the number of steps before it that the watch has seen
+  WatchedTimes before;  ///< of the first steps of the time before
+  WatchedTimes now;     ///< of the last steps
 };
 
 /// Finds out when the steps of a run become slower. Steps that take less than kBlockTime are joined to blocks of about
@@ -36,8 +36,8 @@ class SlowdownWatch {
   static constexpr Seconds kBlockTime{0.375};
   static constexpr double kSlower = 1.25;  ///< the ratio of the medians from which it counts
 
-  /// The next step. All ranks get a result after the same step, since they see the same StepTimes::all.
-  std::optional<Slowdown> add(const StepTimes& step);
+  /// The next step. All ranks get a result after the same step, since they see the same WatchedTimes::all.
+  std::optional<Slowdown> add(const WatchedTimes& step);
 
   /// The number of steps so far.
   Index steps() const { return steps_; }
@@ -46,23 +46,23 @@ class SlowdownWatch {
   struct Block {
     Index first = 0;  ///< step
     Index steps = 0;
-    StepTimes mean;
+    WatchedTimes mean;
   };
   void keep(const Block& block);
   std::optional<Slowdown> compare();
 
   Index steps_ = 0;
-  Block open_;                       ///< the sums of a block that is not full
-  std::vector<StepTimes> usual_;     ///< the first blocks of the level
-  std::optional<StepTimes> before_;  ///< their medians, if there are enough
-  std::deque<Block> recent_;         ///< the blocks after them; the oldest go
+  Block open_;                          ///< the sums of a block that is not full
+  std::vector<WatchedTimes> usual_;     ///< the first blocks of the level
+  std::optional<WatchedTimes> before_;  ///< their medians, if there are enough
+  std::deque<Block> recent_;            ///< the blocks after them; the oldest go
 };
 
 /// A slowdown on one rank.
 struct RankSlowdown {
   std::string host;
-  StepTimes before;
-  StepTimes now;
+  WatchedTimes before;
+  WatchedTimes now;
 };
 
 /// Collective over all ranks: the slowdown on each of them.

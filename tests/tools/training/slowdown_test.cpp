@@ -5,12 +5,12 @@
 namespace shardline::tools {
 namespace {
 
-StepTimes step(double all, double work = 0, double data = 0) {
+WatchedTimes step(double all, double work = 0, double data = 0) {
   return {.all = Seconds(all), .work = Seconds(work), .data = Seconds(data)};
 }
 
 /// Adds `count` steps. The results that came, and the number of the step after which each came.
-std::vector<std::pair<int, Slowdown>> add(SlowdownWatch& watch, int count, const StepTimes& times) {
+std::vector<std::pair<int, Slowdown>> add(SlowdownWatch& watch, int count, const WatchedTimes& times) {
   std::vector<std::pair<int, Slowdown>> found;
   for (int i = 0; i < count; ++i) {
     if (const std::optional<Slowdown> slowdown = watch.add(times)) found.emplace_back(i, *slowdown);
@@ -71,7 +71,7 @@ TEST(Slowdown, AFasterRunIsTheNewMeasure) {
   EXPECT_EQ(found[0].second.since, 90);
 }
 
-RankSlowdown rank(const char* host, const StepTimes& before, const StepTimes& now) { return {host, before, now}; }
+RankSlowdown rank(const char* host, const WatchedTimes& before, const WatchedTimes& now) { return {host, before, now}; }
 
 TEST(Slowdown, TextNamesTheRankThatWorksLonger) {
   EXPECT_EQ(

@@ -10,6 +10,7 @@
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/digests.h"
+#include "models/checkpoint/step_folders.h"
 #include "models/training/training.h"
 #include "program/ir/print.h"
 #include "program/run/measure.h"
@@ -65,13 +66,14 @@ Index last_step(const Trainer& trainer, const Progress& progress) {
 /// The second value is false if the trace could not be written. Throws ResultError, and writes nothing, if the training
 /// diverged.
 std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer& trainer, const SampleSource& data,
-                                     const RunOutputs& outputs) {
+                                     const RunOutputs& outputs, Interruption& interruption) {
   Tracing tracing(job, trace, trainer.executor().trace(), trainer.engine(), traced_stage(job, trainer));
-  const Interruption interruption([&tracing] { tracing.leave_part(); });
+  interruption.set_overdue([&tracing] { tracing.leave_part(); });
   trainer.set_recording(tracing.recording());
   job.other_work().begin();
   const Progress progress = run_steps(job, trainer, data, outputs);
   job.other_work().end();
+  interruption.set_overdue({});
   trainer.set_recording(nullptr);
   trainer.align();
   const std::string wrong = trainer.non_finite_parameter();
@@ -84,9 +86,22 @@ std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer
   return {progress, tracing.write("train")};
 }
 
-/// Collective over all ranks: refuses a folder that cannot hold the model, before the training begins.
-void probe_folder(const Job& job, const std::string& folder) {
+/// True if the run goes on from a checkpoint in this folder.
+bool resumes_from(const std::string& folder, const std::string& resumed) {
+  namespace fs = std::filesystem;
+  if (resumed.empty()) return false;
+  const fs::path from = fs::weakly_canonical(resumed), here = fs::weakly_canonical(folder);
+  return from == here || from.parent_path() == here;
+}
+
+/// Collective over all ranks: refuses a folder that cannot hold the model, or that holds the checkpoints of another
+/// run, before the training begins.
+void probe_folder(const Job& job, const TrainOptions& options) {
   mpi::on_root(job.world(), 0, [&] {
+    const std::string& folder = options.save;
+    require(!has_checkpoint(folder) || resumes_from(folder, options.checkpoints.resume),
+            "--save {}: holds checkpoints of another run; --resume {} goes on from them, or name another folder",
+            folder, folder);
     std::error_code failure;
     std::filesystem::create_directories(folder, failure);
     require(std::filesystem::is_directory(folder), "--save {}: cannot make the folder: {}", folder, failure.message());
@@ -235,16 +250,24 @@ int finish(Job& job, Trainer& trainer, const TrainData& data, const TrainOptions
   return 0;
 }
 
+std::string beginning_text(const Trainer& trainer, const std::string& resumed) {
+  const Index done = trainer.run().begin.steps;
+  return done > 0 ? fmt::format("{}: goes on after step {}\n", resumed, done)
+                  : fmt::format("{}: no checkpoint yet, so the run begins\n", resumed);
+}
+
 int train(Job& job, const TrainOptions& options) {
+  Interruption interruption;  // what is asked before the first step, or after the last one, waits
   ChosenPlan planned = plan_that_fits(job, options);
   const TrainData data = train_data(job, options);
   const RunSettings settings = settings_of(options.run.options, data.description);
   require_same_run(options.checkpoints, options.run, settings);
-  if (!options.save.empty()) probe_folder(job, options.save);
+  if (!options.save.empty()) probe_folder(job, options);
   job.introduce();
   const roofline::Hardware& hardware = job.predictions();
   const std::string choice = choice_text(job, planned);
   Trainer trainer(job.engine(), std::move(planned.plan), hardware);
+  if (!options.checkpoints.resume.empty()) job.print(beginning_text(trainer, options.checkpoints.resume));
   job.print(choice);
   job.print(data.encoded);
   job.print(describe_training(job, trainer.run(), data.description, hardware));
@@ -260,7 +283,7 @@ int train(Job& job, const TrainOptions& options) {
   const bool goes_on = !options.checkpoints.resume.empty();
   RunLog log(job.world(), options.log, goes_on ? std::optional(trainer.run().begin.steps) : std::nullopt);
   const auto [progress, traced] =
-      run_traced(job, options.trace, trainer, *data.samples, {checkpoints, log, options.evaluate_every});
+      run_traced(job, options.trace, trainer, *data.samples, {checkpoints, log, options.evaluate_every}, interruption);
   TrainRecord record = conclude(job, trainer, data, progress);
   record.priced = planned.priced;
   report(job, record, trainer, options);

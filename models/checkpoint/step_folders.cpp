@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -71,6 +72,18 @@ std::optional<std::string> latest_name(const std::string& folder) {
   return name;
 }
 
+/// The numbers of the step folders that are whole, the largest first.
+std::vector<Index> whole_steps(const std::string& folder) {
+  std::vector<Index> steps;
+  std::error_code failure;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failure)) {
+    const std::optional<Index> step = step_in(entry.path().filename().string());
+    if (step && fs::exists(manifest_path(entry.path().string()), failure)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end(), std::greater<>());
+  return steps;
+}
+
 }  // namespace
 
 std::string begin_step(const std::string& folder, Index step) {
@@ -113,30 +126,29 @@ void abandon_step(const std::string& folder, Index step) noexcept {
 }
 
 void remove_old_steps(const std::string& folder, Index keep) {
-  std::vector<Index> steps;
-  std::error_code failure;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failure)) {
-    const std::optional<Index> step = step_in(entry.path().filename().string());
-    if (step && fs::exists(manifest_path(entry.path().string()), failure)) steps.push_back(*step);
-  }
-  std::sort(steps.begin(), steps.end(), std::greater<>());
-  const std::string newest = latest_name(folder).value_or("");
+  const std::optional<std::string> newest = latest_name(folder);
+  if (!newest) return;
+  std::vector<Index> steps = whole_steps(folder);
+  std::erase_if(steps, [last = *step_in(*newest)](Index step) { return step > last; });
   for (std::size_t i = static_cast<std::size_t>(keep); i < steps.size(); ++i) {
-    if (name_of(steps[i]) != newest) remove_step(fs::path(folder) / name_of(steps[i]));
+    if (name_of(steps[i]) != *newest) remove_step(fs::path(folder) / name_of(steps[i]));
   }
 }
 
 bool has_checkpoint(const std::string& folder) {
   std::error_code failure;
-  return fs::exists(manifest_path(folder), failure) || fs::exists(fs::path(folder) / kLatest, failure);
+  return fs::exists(manifest_path(folder), failure) || fs::exists(fs::path(folder) / kLatest, failure) ||
+         !whole_steps(folder).empty();
 }
 
 std::string step_folder(const std::string& folder) {
   std::error_code failure;
   if (fs::exists(manifest_path(folder), failure)) return folder;
   require(fs::is_directory(folder, failure), "{}: no such folder", folder);
-  const std::optional<std::string> name = latest_name(folder);
-  require(name.has_value(), "{}: holds no checkpoint: neither {} nor {}", folder, kLatest,
+  std::optional<std::string> name = latest_name(folder);
+  const std::vector<Index> steps = whole_steps(folder);
+  if (!name && !steps.empty()) name = name_of(steps.front());
+  require(name.has_value(), "{}: holds no checkpoint: neither {}, nor step-N, nor {}", folder, kLatest,
           fs::path(manifest_path("")).filename().string());
   return (fs::path(folder) / *name).string();
 }

@@ -21,14 +21,15 @@ void publish_step(const std::string& folder, Index step);
 /// Removes the partial folder of a checkpoint that failed.
 void abandon_step(const std::string& folder, Index step) noexcept;
 
-/// Removes all step folders but the `keep` newest, by number; never that of `latest`. What cannot be removed stays.
+/// Removes all step folders but the `keep` newest, by number, up to that of `latest`, which stays. Those of later steps
+/// stay too: another run has saved them, and this one went on from an earlier step. What cannot be removed stays.
 void remove_old_steps(const std::string& folder, Index keep);
 
-/// True if the folder has a `latest`, or is itself a step folder.
+/// True if step_folder() finds one.
 bool has_checkpoint(const std::string& folder);
 
-/// The step folder that is meant: `folder` itself, or the one that its `latest` names. Throws UsageError if there is
-/// none.
+/// The step folder that is meant: `folder` itself, or the one that its `latest` names, or without `latest` the one with
+/// the largest number. Throws UsageError if there is none.
 std::string step_folder(const std::string& folder);
 
 /// The description of a checkpoint in its folder; it is written last.

@@ -87,6 +87,8 @@ Interruption::~Interruption() {
   installed = false;
 }
 
+void Interruption::set_overdue(std::function<void()> overdue) { when_overdue = std::move(overdue); }
+
 bool Interruption::asked() { return installed && asked_at.load(std::memory_order_relaxed) != 0; }
 
 bool Interruption::save_asked() { return installed && saving_asked.load(std::memory_order_relaxed); }

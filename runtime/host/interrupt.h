@@ -24,6 +24,9 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
   ~Interruption();
 
+  /// From now on this is `overdue`; empty: nothing.
+  void set_overdue(std::function<void()> overdue);
+
   /// True once this process was asked to stop.
   static bool asked();
   /// True once this process was asked to save, until forget_save().

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -66,17 +67,27 @@ TEST(StepFolders, TheNewestStay) {
   for (const Index step : {5, 100, 20, 90}) save(folder, step, "");
   folder.write("step-notes", "a file of the user");
   folder.write("step-7/other.txt", "no checkpoint");
-  remove_old_steps(folder.path(), 2);
+  remove_old_steps(folder.path(), 2);  // up to 90, which latest names
+  EXPECT_EQ(names(folder), (Names{"step-20", "step-90", "step-100", "step-7", "step-notes", "latest"}));
+  remove_old_steps(folder.path(), 1);
   EXPECT_EQ(names(folder), (Names{"step-90", "step-100", "step-7", "step-notes", "latest"}));
-  remove_old_steps(folder.path(), 1);  // latest names 90
-  EXPECT_EQ(names(folder), (Names{"step-90", "step-100", "step-7", "step-notes", "latest"}));
+}
+
+TEST(StepFolders, WithoutLatestTheLargestNumberCounts) {
+  const TemporaryFolder folder;
+  for (const Index step : {5, 100, 20}) save(folder, step, "");
+  std::filesystem::remove(folder.path("latest"));
+  std::filesystem::create_directory(folder.path("step-200"));  // no checkpoint
+  EXPECT_TRUE(has_checkpoint(folder.path()));
+  EXPECT_EQ(step_folder(folder.path()), folder.path("step-100"));
 }
 
 TEST(StepFolders, SayWhatIsMissing) {
   const TemporaryFolder folder;
   const auto fault = [](const std::string& path) { return usage_error_of([&] { step_folder(path); }); };
   EXPECT_EQ(fault(folder.path("none")), folder.path("none") + ": no such folder");
-  EXPECT_EQ(fault(folder.path()), folder.path() + ": holds no checkpoint: neither latest nor manifest.json");
+  EXPECT_EQ(fault(folder.path()),
+            folder.path() + ": holds no checkpoint: neither latest, nor step-N, nor manifest.json");
   folder.write("latest", "../elsewhere\n");
   EXPECT_EQ(fault(folder.path()), folder.path("latest") + ": names \"../elsewhere\", and no step-N");
   folder.write("file/step-3.partial", "");

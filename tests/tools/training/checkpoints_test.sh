@@ -175,6 +175,7 @@ run "${resume[@]}" --steps 2 --save "$folder/run" --json "$folder/finished.json"
 expect_code 0
 cmp -s "$folder/run/model.safetensors" "$folder/saved" || complain "other weights than those of the run"
 grep -q '"val_loss": [0-9]' "$folder/finished.json" || complain "no held-out loss of a run that is finished"
+refused "--save $folder/run: holds checkpoints of another run" train --data "$folder/text" --save "$folder/run"
 refused "$folder/none: no such folder" train --resume "$folder/none"
 refused "holds no checkpoint" train --resume "$folder"
 refused "--save-every 3: --save DIR must say where" train --save-every 3

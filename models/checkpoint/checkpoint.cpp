@@ -22,11 +22,12 @@ constexpr const char* kReadsBytes = "bytes";
 std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
 
-/// Writes the tokenizer of the model, or removes that of an older one.
-void write_tokenizer(const std::string& folder, const std::string& json) {
+/// Removes the tokenizer of another model, so that none stands beside weights that it does not fit. That with the text
+/// `json` stays.
+void remove_other_tokenizer(const std::string& folder, const std::string& json) {
   const std::string path = tokenizer_path(folder);
-  if (!json.empty()) return write_whole_file(path, json);
   std::error_code failure;
+  if (!std::filesystem::exists(path, failure) || (!json.empty() && read_file(path) == json)) return;
   std::filesystem::remove(path, failure);
   if (failure) throw ResultError(fmt::format("{}: cannot be removed: {}", path, failure.message()));
 }
@@ -50,6 +51,7 @@ std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string
     std::error_code failure;
     std::filesystem::create_directories(folder, failure);
     require(std::filesystem::is_directory(folder), "{}: cannot make the folder: {}", folder, failure.message());
+    remove_other_tokenizer(folder, notes.tokenizer);
     return std::string();
   });
   std::map<std::string, std::string> metadata{{"format", "pt"}, {kSequenceKey, std::to_string(notes.sequence)}};
@@ -58,7 +60,7 @@ std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string
   std::vector<std::uint64_t> digests = write_arrays(state, parameters_of(model), weights_path(folder), metadata, comm);
   mpi::on_root(comm, 0, [&] {
     write_whole_file(config_path(folder), to_json(config));
-    write_tokenizer(folder, notes.tokenizer);
+    if (!notes.tokenizer.empty()) write_whole_file(tokenizer_path(folder), notes.tokenizer);
     return std::string();
   });
   return digests;

@@ -34,8 +34,8 @@ struct TrainingNotes {
 /// Collective over `comm`: the mesh of `state`, or the ranks of all stages, each with a state of its own. Every rank
 /// writes its part of the parameters of `model`, so all ranks must see the folder. Throws on every rank: UsageError if
 /// the folder or a file in it cannot be created, ResultError if a file cannot be written. Each file appears whole or
-/// not at all, the weights first. A tokenizer of an older model goes if this one has none. Returns the digests of the
-/// parameters (see digests.h).
+/// not at all, the weights first. Before them the tokenizer of another model goes, so that a job that ends in between
+/// leaves none beside weights of another model. Returns the digests of the parameters (see digests.h).
 std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string& folder,
                                            const TransformerConfig& config, const Model& model,
                                            const TrainingNotes& notes, const mpi::Communicator& comm);

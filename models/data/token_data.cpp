@@ -37,6 +37,7 @@ std::shared_ptr<const TokenFile> TokenData::open(const std::string& path, const 
   for (Index i = 0; i < std::min(end, sequence_ + 1); ++i) checked(*file, i);
   for (Index i = std::max<Index>(0, end - sequence_ - 1); i < end; ++i) checked(*file, i);
   files_.push_back(file);
+  if (options.open) hashed_ += fmt::format("{:016x}\n", hash_of(file->bytes()));
   return file;
 }
 
@@ -93,7 +94,7 @@ Tensor TokenData::block(Series series, std::size_t input, Range samples, Range c
 }
 
 std::string TokenData::description() const {
-  std::string all;  // what the order depends on
+  std::string all = hashed_;  // and what the order depends on
   for (const TokenWindows& group : groups_) all += fmt::format("{} ", group.size());
   std::vector<std::string> names;
   for (const auto& file : files_) {

@@ -51,7 +51,8 @@ class TokenData final : public SampleSource {
   /// The number of windows to train on, of all groups.
   Index training_windows() const;
   /// A line with all that decides the samples beside the seed: numbers of tokens, names of files, weights. A hash
-  /// stands for the names and sizes of all files, and for what belongs together.
+  /// stands for the names and sizes of all files, and for what belongs together; of tokens in memory (with `open`) also
+  /// for the tokens.
   std::string description() const;
 
  private:
@@ -68,6 +69,7 @@ class TokenData final : public SampleSource {
   std::vector<TokenWindows> groups_;
   TokenWindows held_out_;
   std::vector<std::shared_ptr<const TokenFile>> files_;
+  std::string hashed_;  ///< hashes of tokens, see description()
 };
 
 }  // namespace shardline

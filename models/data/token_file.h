@@ -39,6 +39,8 @@ class TokenFile {
 
   const std::string& path() const { return path_; }
   Index tokens() const { return tokens_; }
+  /// All tokens as they lie in memory, each with the bytes of its width.
+  std::string_view bytes() const { return bytes_; }
   /// Token `i` in [0, tokens()).
   std::uint32_t token(Index i) const;
 

@@ -195,5 +195,16 @@ TEST(TokenData, TheDescriptionNamesWhatDecidesTheOrder) {
   EXPECT_EQ(different.size(), 9U);
 }
 
+TEST(TokenData, TheDescriptionTellsTokensInMemoryApart) {
+  const auto text = [](char last) {
+    std::string tokens(2 * 401, 'a');
+    tokens[2 * 200] = last;  // in the middle, which nothing reads at the start
+    const auto open = [&](const std::string& path) { return std::make_shared<const TokenFile>(path, tokens, 2); };
+    return TokenData({.groups = {{{"a.txt"}}}, .sequence = 4, .vocab = 65536, .open = open}).description();
+  };
+  EXPECT_EQ(text('b'), text('b'));
+  EXPECT_NE(text('b'), text('c'));
+}
+
 }  // namespace
 }  // namespace shardline

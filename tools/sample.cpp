@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "models/data/prompt_data.h"
 #include "models/generation/inference.h"
 #include "models/tokens/utf8.h"
 #include "runtime/base/check.h"
@@ -37,7 +36,8 @@ constexpr const char* kSampleFooter = R"(Example:
 
 The prompt becomes tokens by --tokenizer, or by the tokenizer.json in the folder of the model. A model that was trained
 on text without a tokenizer reads bytes, and a token is a byte. Added tokens may stand in the prompt, as <|endoftext|>.
-The text ends early with the token that ends a text or an answer: <|endoftext|> or the like, or byte 0.
+The text ends early with any token that ends a text or an answer: <|endoftext|>, <|end_of_text|>, </s>, <|im_end|>,
+<|eot_id|>, or byte 0 of bytes.
 The model sees as many tokens back as the sequences it was trained on.)";
 
 void check_options(const SampleOptions& options) {
@@ -123,12 +123,12 @@ int sample(const SampleOptions& options) {
   job.introduce();
   const CounterRng rng(job.seed(), "sampling");
   std::string text = options.prompt;
-  const std::optional<std::int32_t> end = end_token(encoder);
+  const std::vector<std::int32_t> ends = encoder.end_tokens();
   TextStream stream(job);
   stream.add(text);
   for (Index i = 0; i < options.tokens; ++i) {
     ids.push_back(draw(inference.logits_after(ids), encoder, options.temperature, rng.uniform(i)));
-    if (ids.back() == end) break;
+    if (std::find(ends.begin(), ends.end(), ids.back()) != ends.end()) break;
     const std::string bytes = encoder.decode({ids.back()});
     text += bytes;
     stream.add(bytes);

@@ -10,14 +10,6 @@
 
 namespace shardline {
 
-std::optional<std::int32_t> end_token(TextEncoder& encoder) {
-  if (encoder.reads_bytes()) return 0;
-  for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<|im_end|>", "<|eot_id|>"}) {
-    if (const std::optional<std::int32_t> id = encoder.tokenizer()->added_token(name)) return id;
-  }
-  return {};
-}
-
 PromptData::PromptData(const PromptDataOptions& options, TextEncoder& encoder, const Reader& read)
     : sequence_(options.sequence),
       seed_(options.seed),
@@ -25,7 +17,8 @@ PromptData::PromptData(const PromptDataOptions& options, TextEncoder& encoder, c
       holds_out_(options.held_out.empty()),
       mixture_(weights_of(options.groups)) {
   require(sequence_ >= 1, "sequences of {} tokens: they must have at least 1", sequence_);
-  const Reading reading{encoder, read, end_token(encoder)};
+  if (const std::vector<std::int32_t> ends = encoder.end_tokens(); !ends.empty()) end_ = ends.front();
+  const Reading reading{encoder, read};
   hashed_ = encoder.description() + "\n";
   for (const FileGroup& group : options.groups) add_group(group, reading);
   for (const std::string& path : options.held_out) {
@@ -40,7 +33,7 @@ PromptData::PromptData(const PromptDataOptions& options, TextEncoder& encoder, c
 }
 
 void PromptData::add_group(const FileGroup& group, const Reading& reading) {
-  std::vector<Line> training;
+  std::deque<Line> training;
   const Index before = left_out_;
   for (const std::string& path : group.files) {
     const std::vector<Line> lines = read_lines(path, reading);
@@ -63,7 +56,7 @@ std::vector<PromptData::Line> PromptData::read_lines(const std::string& path, co
   names_.push_back(name_of_file(path));
   hashed_ += fmt::format("{} {:016x}\n", names_.back(), hash_of(text));
   std::vector<Line> lines;
-  for (const PromptLine& each : prompt_lines(text, path)) {
+  for_each_prompt_line(text, path, [&](const PromptLine& each) {
     const Line line = append(each, reading);
     if (line.first < line.tokens) {
       lines.push_back(line);
@@ -71,7 +64,7 @@ std::vector<PromptData::Line> PromptData::read_lines(const std::string& path, co
       tokens_.resize(line.begin);
       ++left_out_;
     }
-  }
+  });
   return lines;
 }
 
@@ -81,7 +74,7 @@ PromptData::Line PromptData::append(const PromptLine& line, const Reading& readi
   const auto prompt = static_cast<Index>(tokens.size());
   const std::vector<std::int32_t> answer = reading.encoder.encode(line.answer);
   tokens.insert(tokens.end(), answer.begin(), answer.end());
-  if (reading.end) tokens.push_back(*reading.end);
+  if (end_) tokens.push_back(*end_);
   const auto whole = static_cast<Index>(tokens.size());
   const Index kept = std::min(whole, sequence_ + 1);
   if (kept < whole) ++cut_;
@@ -95,7 +88,7 @@ const PromptData::Line& PromptData::line(Series series, Index i) const {
     return held_out_[static_cast<std::size_t>(order.at(i % held_out()))];
   }
   const Mixture::Place place = mixture_.at(i);
-  const std::vector<Line>& group = groups_[place.source];
+  const std::deque<Line>& group = groups_[place.source];
   const Index at =
       shuffled_in_epochs(place.sample, static_cast<Index>(group.size()), seed_, fmt::format("lines {}", place.source));
   return group[static_cast<std::size_t>(at)];
@@ -129,13 +122,14 @@ Index PromptData::masked_labels(Series series, Range samples) const {
 
 Index PromptData::training_lines() const {
   Index sum = 0;
-  for (const std::vector<Line>& group : groups_) sum += static_cast<Index>(group.size());
+  for (const std::deque<Line>& group : groups_) sum += static_cast<Index>(group.size());
   return sum;
 }
 
 std::string PromptData::description() const {
-  return fmt::format("lines: {} to train on, {} held out, prompts {}; {}, hash {:016x}{}", training_lines(), held_out(),
-                     masks_prompts_ ? "masked" : "count too", shown_names(names_), hash_of(hashed_),
+  return fmt::format("lines: {} to train on, {} held out, prompts {}; {}, hash {:016x}; {}{}", training_lines(),
+                     held_out(), masks_prompts_ ? "masked" : "count too", shown_names(names_), hash_of(hashed_),
+                     end_ ? fmt::format("end token {}", *end_) : "no end token",
                      groups_.size() > 1 ? fmt::format("; weights {}", fmt::join(mixture_.weights(), ":")) : "");
 }
 

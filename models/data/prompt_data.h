@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -26,9 +27,9 @@ struct PromptDataOptions {
 };
 
 /// Lines of prompt and answer (see prompt_lines()). A sample is a line: the tokens of the prompt, those of the answer,
-/// and the end token (see end_token()). The rest is padding, of id 0. Labels in the padding are -1 and count nothing;
-/// so are those in the prompt, if prompts are masked. The label of a place is the next token, so the last token of the
-/// prompt has the first of the answer as its label, and that counts.
+/// and the end token (see TextEncoder::end_tokens()), if there is one. The rest is padding, of id 0. Labels in the
+/// padding are -1 and count nothing; so are those in the prompt, if prompts are masked. The label of a place is the
+/// next token, so the last token of the prompt has the first of the answer as its label, and that counts.
 ///
 /// Of T + 1 tokens a sample has all. Longer lines are cut at the end. A line of which no label counts is left out.
 ///
@@ -54,7 +55,8 @@ class PromptData final : public SampleSource {
   Index cut() const { return cut_; }
   Index left_out() const { return left_out_; }
   /// A line with all that decides the samples beside the seed: numbers of lines, names of files, weights, and what is
-  /// masked. A hash stands for the texts of all files, how they become tokens, and what belongs together.
+  /// masked, the end token. A hash stands for the texts of all files, how they become tokens, and what belongs
+  /// together.
   std::string description() const;
 
  private:
@@ -68,7 +70,6 @@ class PromptData final : public SampleSource {
   struct Reading {
     TextEncoder& encoder;
     const Reader& read;
-    std::optional<std::int32_t> end;
   };
   void add_group(const FileGroup& group, const Reading& reading);
   std::vector<Line> read_lines(const std::string& path, const Reading& reading);
@@ -80,17 +81,14 @@ class PromptData final : public SampleSource {
   bool masks_prompts_;
   bool holds_out_;  ///< a tenth of the lines of every group
   Mixture mixture_;
-  std::vector<std::int32_t> tokens_;
-  std::vector<std::vector<Line>> groups_;
-  std::vector<Line> held_out_;
+  std::optional<std::int32_t> end_;
+  std::deque<std::int32_t> tokens_;  ///< a vector would need three times its size as it grows
+  std::vector<std::deque<Line>> groups_;
+  std::deque<Line> held_out_;
   std::vector<std::string> names_;
   std::string hashed_;  ///< see description()
   Index cut_ = 0;
   Index left_out_ = 0;
 };
-
-/// The token after an answer. Of bytes it is byte 0, which no text should have. Of a tokenizer it is the first of these
-/// added tokens that it has: <|endoftext|>, <|end_of_text|>, </s>, <|im_end|>, <|eot_id|>. None: it has none of them.
-std::optional<std::int32_t> end_token(TextEncoder& encoder);
 
 }  // namespace shardline

@@ -42,16 +42,15 @@ PromptLine parse_line(std::string_view line, const LinePlace& place) {
 
 }  // namespace
 
-std::vector<PromptLine> prompt_lines(std::string_view text, const std::string& path) {
-  std::vector<PromptLine> lines;
+void for_each_prompt_line(std::string_view text, const std::string& path,
+                          const std::function<void(const PromptLine& line)>& take) {
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    lines.push_back(parse_line(line, {path, fmt::format("line {}", number)}));
+    take(parse_line(line, {path, fmt::format("line {}", number)}));
   }
-  return lines;
 }
 
 }  // namespace shardline

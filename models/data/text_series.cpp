@@ -11,8 +11,7 @@
 namespace shardline {
 namespace {
 
-constexpr std::size_t kMostCuts = 4096;     // that a part remembers
-constexpr std::size_t kWindow = 256 << 10;  // bytes that are encoded at once
+constexpr std::size_t kMostCuts = 4096;  // that a part remembers
 constexpr std::size_t kSmallWindow = 4 << 10;
 
 Index size_of_text(std::string_view text) { return static_cast<Index>(text.size()); }
@@ -92,7 +91,7 @@ EncodedPart TextSeries::part(Index begin, Index limit) {
   part.end = part.begin;
   part.cuts.push_back(end_of(part));
   while (part.end < limit) {
-    remember(step(part, limit, kWindow), part);
+    remember(step(part, limit, kTextWindow), part);
   }
   return part;
 }

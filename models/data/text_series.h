@@ -13,6 +13,9 @@
 
 namespace shardline {
 
+/// The bytes that TextSeries encodes at once, if the text can be cut.
+inline constexpr Index kTextWindow = 256 << 10;
+
 /// What TextSeries is made of.
 struct TextSeriesOptions {
   std::vector<std::string> files;
@@ -55,6 +58,9 @@ class TextSeries {
   Index size() const { return starts_.back(); }
   /// The bytes of all files.
   Index bytes() const { return size() - static_cast<Index>(files_.size()); }
+
+  /// The bytes of one file.
+  Index bytes_of(std::size_t file) const { return starts_[file + 1] - starts_[file] - 1; }
 
   /// The ids from about `begin` on, up to the first cut at `limit` or later. It begins with the first position that may
   /// be a cut. Throws UsageError for a document that cannot be read or is too long.

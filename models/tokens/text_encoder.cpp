@@ -1,5 +1,6 @@
 #include "models/tokens/text_encoder.h"
 
+#include <optional>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -31,6 +32,20 @@ std::string TextEncoder::decode(const std::vector<std::int32_t>& ids) const {
     bytes.push_back(static_cast<char>(static_cast<unsigned char>(id)));
   }
   return bytes;
+}
+
+std::vector<std::int32_t> TextEncoder::end_tokens() const {
+  if (reads_bytes()) return {0};
+  std::vector<std::int32_t> ids;
+  for (const std::string& name : end_token_names()) {
+    if (const std::optional<std::int32_t> id = tokenizer_->added_token(name)) ids.push_back(*id);
+  }
+  return ids;
+}
+
+const std::vector<std::string>& TextEncoder::end_token_names() {
+  static const std::vector<std::string> names{"<|endoftext|>", "<|end_of_text|>", "</s>", "<|im_end|>", "<|eot_id|>"};
+  return names;
 }
 
 }  // namespace shardline

@@ -34,6 +34,12 @@ class TextEncoder {
   std::vector<std::int32_t> encode(std::string_view text);
   /// The bytes of the tokens. Throws UsageError for an id without a token.
   std::string decode(const std::vector<std::int32_t>& ids) const;
+  /// The tokens that end a text or an answer. Of bytes it is byte 0, which no text should have. Of a tokenizer these
+  /// are the added tokens with the names of end_token_names() that it has, in that order; maybe none. An answer to
+  /// train on ends with the first. Made text ends with any of them.
+  std::vector<std::int32_t> end_tokens() const;
+  /// <|endoftext|>, <|end_of_text|>, </s>, <|im_end|>, <|eot_id|>.
+  static const std::vector<std::string>& end_token_names();
   /// The tokenizer; none if bytes are tokens.
   Tokenizer* tokenizer() const { return tokenizer_.get(); }
 

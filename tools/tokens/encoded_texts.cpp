@@ -1,13 +1,17 @@
 #include "tools/tokens/encoded_texts.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "runtime/base/check.h"
-#include "tools/tokens/tokenizer_option.h"
+#include "tools/tokens/text_rounds.h"
 
 namespace shardline::tools {
 namespace {
+
+/// Bytes of text that all ranks together encode in a round: each rank holds their tokens.
+constexpr Index kMostOfRound = 64 << 20;
 
 /// What one rank sends of a round: the number of files that end in its part, their ends, and the tokens.
 std::string message_of(const EncodedPart& part, std::size_t width) {
@@ -26,7 +30,8 @@ std::size_t number_at(std::string_view message, std::size_t index) {
 /// Puts the tokens of all parts together again, file by file.
 class Collector {
  public:
-  Collector(const std::vector<std::string>& files, std::size_t width) : files_(files), width_(width) {}
+  Collector(const std::vector<std::string>& files, const TextSeries& series, std::size_t width)
+      : files_(files), series_(series), width_(width) {}
 
   void add(std::string_view message) {
     const std::size_t ends = number_at(message, 0);
@@ -34,19 +39,27 @@ class Collector {
     std::size_t done = 0;
     for (std::size_t i = 0; i < ends; ++i) {
       const std::size_t end = number_at(message, 1 + i) * width_;
-      open_.append(tokens.substr(done, end - done));
+      append(tokens.substr(done, end - done));
       done = end;
       const std::string& path = files_[tokens_.size()];
-      open_.shrink_to_fit();
       tokens_[path] = std::make_shared<const TokenFile>(path, std::exchange(open_, {}), width_);
     }
-    open_.append(tokens.substr(done));
+    append(tokens.substr(done));
   }
 
   std::map<std::string, std::shared_ptr<const TokenFile>> tokens() { return std::move(tokens_); }
 
  private:
+  /// Adds tokens to the open file. Its first tokens reserve room for one token a byte. The system gives memory only to
+  /// what is used of it, and a text that grows would need three times its size.
+  void append(std::string_view tokens) {
+    if (tokens.empty()) return;
+    if (open_.empty()) open_.reserve(static_cast<std::size_t>(series_.bytes_of(tokens_.size())) * width_);
+    open_.append(tokens);
+  }
+
   const std::vector<std::string>& files_;  ///< each once, in order
+  const TextSeries& series_;               ///< of the files
   std::size_t width_;
   std::string open_;  ///< of the file that has not ended
   std::map<std::string, std::shared_ptr<const TokenFile>> tokens_;
@@ -58,16 +71,33 @@ EncodedTexts encode_texts(const mpi::Communicator& world, const std::vector<std:
   const std::size_t width = token_width(encoder.vocabulary_size());
   const auto series = open_series(world, {.files = files}, encoder);
   EncodedTexts result{.tokens = {}, .bytes = series->bytes(), .count = 0, .width = width};
-  Collector collector(files, width);
-  encode_in_rounds(*series, text_ranks(world), block_of_round(series->bytes(), world.size()),
-                   [&](const TextRound& round) {
-                     for (const std::string& message : world.all_gather_bytes(message_of(round.part, width))) {
-                       collector.add(message);
-                     }
-                   });
+  Collector collector(files, *series, width);
+  const Index block = block_of_round(series->bytes(), world.size(), kMostOfRound);
+  encode_in_rounds(*series, world, block, [&](const TextRound& round) {
+    for (const std::string& message : world.all_gather_bytes(message_of(round.part, width))) collector.add(message);
+  });
   result.tokens = collector.tokens();
   for (const auto& [path, tokens] : result.tokens) result.count += tokens->tokens();
   return result;
+}
+
+Bytes encoding_memory(const std::vector<Index>& files, int ranks, const TextEncoder& encoder) {
+  constexpr Index kOfPart = 20;     // ids of four bytes in lists that grow, and the message with them
+  constexpr Index kOfWindow = 200;  // as many words as bytes, and their places
+  constexpr Index kOfFile = 1024;
+  Index bytes = 0;
+  Index largest = 0;
+  for (const Index file : files) {
+    bytes += file;
+    largest = std::max(largest, file);
+  }
+  Index block = block_of_round(bytes, ranks, kMostOfRound);
+  if (!encoder.tokenizer()->can_cut()) block += largest;  // a rank encodes a file to its end
+  block = std::min(block, bytes);
+  const Index round = std::min(block * ranks, bytes);
+  const auto width = static_cast<Index>(token_width(encoder.vocabulary_size()));
+  const Index part = kOfPart * block + kOfWindow * std::min(block, kTextWindow);
+  return Bytes(static_cast<double>(width * (bytes + round) + part + kOfFile * static_cast<Index>(files.size())));
 }
 
 std::unique_ptr<TextSeries> open_series(const mpi::Communicator& world, const TextSeriesOptions& options,

@@ -3,11 +3,11 @@
 #include <memory>
 #include <string>
 
-#include "models/data/text_rounds.h"
 #include "models/data/token_file.h"
 #include "runtime/host/block_file.h"
 #include "runtime/host/files.h"
 #include "runtime/mpi/communicator.h"
+#include "tools/tokens/text_rounds.h"
 
 namespace shardline::tools {
 

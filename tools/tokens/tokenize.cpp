@@ -10,11 +10,11 @@
 #include "runtime/base/hash.h"
 #include "runtime/trace/clock.h"
 #include "tools/job.h"
+#include "tools/options/named_files.h"
 #include "tools/tokens/encoded_texts.h"
 #include "tools/tokens/progress_line.h"
 #include "tools/tokens/token_output.h"
 #include "tools/tokens/tokenizer_option.h"
-#include "tools/training/data_options.h"
 
 namespace shardline::tools {
 namespace {
@@ -60,12 +60,12 @@ TokenizeTally write_tokens(Job& job, TextSeries& series, const std::string& path
   TokenOutput output(job.world(), path, width);
   {
     ProgressLine progress(series.size(), job.root());
-    encode_in_rounds(series, text_ranks(job.world()), block_of_round(series.bytes(), job.world().size()),
-                     [&](const TextRound& round) {
-                       output.write(round);
-                       tally.documents += round.documents;
-                       progress.show(round.end);
-                     });
+    const Index block = block_of_round(series.bytes(), job.world().size(), series.bytes());  // a rank keeps its part
+    encode_in_rounds(series, job.world(), block, [&](const TextRound& round) {
+      output.write(round);
+      tally.documents += round.documents;
+      progress.show(round.end);
+    });
   }
   tally.tokens = output.tokens();
   require(tally.tokens > 0, "--data: the texts are empty; they give no token");

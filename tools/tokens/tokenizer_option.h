@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "models/data/text_rounds.h"
 #include "models/tokens/text_encoder.h"
 #include "runtime/mpi/communicator.h"
 
@@ -14,11 +13,5 @@ TextEncoder read_tokenizer(const mpi::Communicator& world, const std::string& pa
 
 /// Collective over `world`; rank 0 looks. The tokenizer in the folder of a model; empty if there is none.
 std::string tokenizer_in(const mpi::Communicator& world, const std::string& folder);
-
-/// The ranks of `world`, which must outlive the result, as encode_in_rounds() takes them.
-TextRanks text_ranks(const mpi::Communicator& world);
-
-/// Bytes of text that a rank encodes in a round: enough that meeting the others costs little.
-Index block_of_round(Index bytes, int ranks);
 
 }  // namespace shardline::tools

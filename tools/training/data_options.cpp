@@ -1,31 +1,24 @@
 #include "tools/training/data_options.h"
 
-#include <fmt/ranges.h>
-#include <glob.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
+#include <numeric>
 
 #include "models/data/byte_data.h"
 #include "models/data/mixture.h"
 #include "runtime/base/check.h"
+#include "tools/options/named_files.h"
 #include "tools/output/output.h"
+#include "tools/tokens/encoded_texts.h"
 
 namespace shardline::tools {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> found;
-  std::stringstream lines(text);
-  for (std::string line; std::getline(lines, line);) found.push_back(line);
-  return found;
-}
-
 /// The project's own sources and documentation, found by rank 0.
 std::vector<std::string> own_texts() {
-  return lines_of(mpi::on_root(mpi::Communicator::world(), 0, [] {
+  return files_on_root([] {
     const Corpus text = default_corpus(SHARDLINE_SOURCE_DIR);
     if (text.skipped > 0) {
       note(
@@ -33,34 +26,8 @@ std::vector<std::string> own_texts() {
                       "read, names with a newline",
                       text.skipped, SHARDLINE_SOURCE_DIR));
     }
-    return fmt::format("{}", fmt::join(text.files, "\n"));
-  }));
-}
-
-/// The files that match a pattern of the shell, in alphabetical order. Throws UsageError if there are none.
-std::vector<std::string> matches(const std::string& option, const std::string& pattern) {
-  glob_t found{};
-  const int code = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
-  std::vector<std::string> files;
-  if (code == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  require(!files.empty(), "{} {}: no file matches", option, pattern);
-  std::sort(files.begin(), files.end());
-  for (const std::string& file : files) {
-    require(file.find('\n') == std::string::npos, "{} {}: matches a name with a newline", option, pattern);
-  }
-  return files;
-}
-
-/// Collective over all ranks; rank 0 looks. The files of one item: itself, unless it is a pattern and no file has that
-/// name.
-std::vector<std::string> files_of_item(const std::string& option, const std::string& item) {
-  if (item.find_first_of("*?[") == std::string::npos) return {item};
-  return lines_of(mpi::on_root(mpi::Communicator::world(), 0, [&] {
-    std::error_code error;
-    if (std::filesystem::exists(item, error)) return item;
-    return fmt::format("{}", fmt::join(matches(option, item), "\n"));
-  }));
+    return text.files;
+  });
 }
 
 std::vector<std::string> joined(const std::vector<std::vector<std::string>>& items) {
@@ -94,15 +61,26 @@ FileKind kind_of_all(const std::vector<std::string>& files) {
   return kind;
 }
 
-/// The sizes of files together; those that cannot be seen have none.
-std::uintmax_t bytes_of(const std::vector<std::string>& files) {
-  std::uintmax_t sum = 0;
+/// The sizes of files, in bytes; those that cannot be seen have none.
+std::vector<Index> sizes_of(const std::vector<std::string>& files) {
+  std::vector<Index> sizes;
   for (const std::string& file : files) {
     std::error_code failure;
     const std::uintmax_t size = std::filesystem::file_size(file, failure);
-    if (!failure) sum += size;
+    sizes.push_back(failure ? 0 : static_cast<Index>(size));
   }
-  return sum;
+  return sizes;
+}
+
+Index sum_of(const std::vector<Index>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), Index{0}); }
+
+/// Bytes of memory for files of prompts and answers of these sizes. Of each byte stays at most a token of four bytes. A
+/// line has at least 24 bytes beside its texts, and a place of as many; lists take a little more. To read a file takes
+/// four copies of it.
+Index memory_of(const std::vector<Index>& lines) {
+  constexpr Index kStays = 6;
+  constexpr Index kReading = 4;
+  return kStays * sum_of(lines) + kReading * *std::max_element(lines.begin(), lines.end());
 }
 
 /// The groups of files: each item of --data with its weight, or all as one.
@@ -148,7 +126,7 @@ void add_data_options(CLI::App& command, DataFlags& flags) {
 
 DataOptions data_options(const DataFlags& flags, bool tokenizer) {
   std::vector<std::vector<std::string>> items;
-  for (const std::string& item : flags.files) items.push_back(files_of_item("--data", item));
+  for (const std::string& item : flags.files) items.push_back(files_named("--data", {item}));
   const std::vector<std::string> files = joined(items);
   const FileKind kind = kind_of_all(files);
   require(!flags.masks_prompts || kind == FileKind::lines,
@@ -168,21 +146,12 @@ DataOptions data_options(const DataFlags& flags, bool tokenizer) {
   options.masks_prompts = flags.masks_prompts;
   (kind == FileKind::lines ? options.lines : options.tokens) = groups_of(flags, items);
   for (const std::string& item : flags.held_out) {
-    for (const std::string& file : files_of_item("--val-data", item)) {
+    for (const std::string& file : files_named("--val-data", {item})) {
       require(kind_of(file) == kind, "--val-data {}: must be {}, as --data is", file, name_of_kind(kind));
       options.held_out.push_back(file);
     }
   }
   return options;
-}
-
-std::vector<std::string> files_named(const std::string& option, const std::vector<std::string>& items) {
-  std::vector<std::string> files;
-  for (const std::string& item : items) {
-    const std::vector<std::string> found = files_of_item(option, item);
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  return files;
 }
 
 std::vector<std::string> encoded_files(const DataOptions& options) {
@@ -208,15 +177,18 @@ void add_data_files(CommandFiles& files, const DataOptions& options) {
   for (const std::string& path : options.held_out) files.inputs.push_back({"--val-data", held_out, path});
 }
 
-Bytes text_memory(const mpi::Communicator& world, const DataOptions& options) {
+Bytes text_memory(const mpi::Communicator& world, const DataOptions& options, const TextEncoder* tokenizer) {
   const std::string bytes = mpi::on_root(world, 0, [&] {
-    if (options.encodes) return std::to_string(bytes_of(encoded_files(options)));
-    constexpr std::uintmax_t kOfText = 3;
-    constexpr std::uintmax_t kOfLines = 4 + sizeof(std::int32_t);
-    std::uintmax_t sum = kOfText * bytes_of(options.texts);
-    for (const FileGroup& group : options.lines) sum += kOfLines * bytes_of(group.files);
-    if (!options.lines.empty()) sum += kOfLines * bytes_of(options.held_out);
-    return std::to_string(sum);
+    if (options.encodes) {
+      return fmt::format("{}", encoding_memory(sizes_of(encoded_files(options)), world.size(), *tokenizer).value);
+    }
+    constexpr Index kOfText = 3;
+    std::vector<Index> lines = sizes_of(options.held_out);
+    for (const FileGroup& group : options.lines) {
+      const std::vector<Index> sizes = sizes_of(group.files);
+      lines.insert(lines.end(), sizes.begin(), sizes.end());
+    }
+    return std::to_string(kOfText * sum_of(sizes_of(options.texts)) + (options.lines.empty() ? 0 : memory_of(lines)));
   });
   return Bytes(std::stod(bytes));
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/data/file_group.h"
+#include "models/tokens/text_encoder.h"
 #include "runtime/base/units.h"
 #include "runtime/mpi/communicator.h"
 #include "tools/options/common_options.h"
@@ -42,20 +43,16 @@ void add_data_options(CLI::App& command, DataFlags& flags);
 /// and documentation. `tokenizer`: there is one, so text is not read as bytes. Throws UsageError.
 DataOptions data_options(const DataFlags& flags, bool tokenizer);
 
-/// Collective over all ranks; rank 0 looks. The files that the items of an option name; an item may be a pattern.
-/// Throws UsageError if no file matches.
-std::vector<std::string> files_named(const std::string& option, const std::vector<std::string>& items);
-
 /// The texts that a tokenizer encodes, each once.
 std::vector<std::string> encoded_files(const DataOptions& options);
 
 /// The files, as inputs of the command.
 void add_data_files(CommandFiles& files, const DataOptions& options);
 
-/// Collective over `world`; rank 0 looks. The memory of the text of these files on a rank: one copy stays, and reading
-/// needs two more. Of text that is encoded only the tokens stay; two bytes or more become one token of two bytes, or
-/// four one of four. Of lines stays a token of four bytes for each byte at most, and reading needs four copies. Token
-/// files are mapped and take none that the system could not take back.
-Bytes text_memory(const mpi::Communicator& world, const DataOptions& options);
+/// Collective over `world`; rank 0 looks. The most memory that the text of these files needs on a rank. Of text that is
+/// read as bytes one copy stays, and reading needs two more. For text that `tokenizer` encodes see encoding_memory().
+/// Of lines stays a token of four bytes for each byte at most, with the places of the lines, and reading needs four
+/// copies of the largest file. Token files are mapped and take none that the system could not take back.
+Bytes text_memory(const mpi::Communicator& world, const DataOptions& options, const TextEncoder* tokenizer);
 
 }  // namespace shardline::tools

@@ -1,5 +1,7 @@
 #include "tools/training/train_data.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 #include "models/data/byte_data.h"
@@ -73,6 +75,12 @@ TrainData lines_of_prompts(const Job& job, const TrainOptions& options) {
                                                               .seed = job.seed(),
                                                               .masks_prompts = options.data.masks_prompts},
                                             encoder, reader(job));
+  if (encoder.end_tokens().empty()) {
+    job.note(
+        fmt::format("{}: no end token, so nothing ends the answers of --data, and the model does not learn to "
+                    "stop. An end token is the first of these added tokens: {}",
+                    options.tokenizer_path, fmt::join(TextEncoder::end_token_names(), ", ")));
+  }
   if (lines->cut() > 0) {
     job.note(fmt::format("lines of --data longer than --seq {1} and one more token, which are cut at the end: {0}",
                          lines->cut(), options.run.options.batch.tokens));

@@ -343,7 +343,7 @@ void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options
   options.run.options.prices = job.prices();
   options.run.options.dtype = job.dtype();
   options.run.options.seed = job.seed();
-  options.text_memory = text_memory(job.world(), options.data);
+  options.text_memory = text_memory(job.world(), options.data, options.tokenizer.get());
 }
 
 }  // namespace shardline::tools

@@ -197,6 +197,11 @@ TEST(PromptData, TheDescriptionTellsDataApart) {
   EXPECT_NE(described(one, true), described(other, true));
   EXPECT_NE(described(one, true), described(one, false));
   EXPECT_NE(described(one, true), described(one, true, TextEncoder(made_tokenizer({{"p", "0"}}).dump(), "t.json")));
+  EXPECT_TRUE(described(one, true).ends_with("; end token 0")) << described(one, true);
+  nlohmann::json file = made_tokenizer();
+  EXPECT_TRUE(described(one, true, TextEncoder(file.dump(), "t.json")).ends_with("; no end token"));
+  file["added_tokens"] = {added_token("<|eot_id|>", 256), added_token("</s>", 257)};
+  EXPECT_TRUE(described(one, true, TextEncoder(file.dump(), "t.json")).ends_with("; end token 257"));
   EXPECT_EQ(described(one, true).find("lines: 18 to train on, 2 held out, prompts masked; a.jsonl, hash "), 0U);
 }
 

@@ -9,10 +9,10 @@ namespace {
 
 std::vector<std::string> flat(std::string_view text) {
   std::vector<std::string> all;
-  for (const PromptLine& line : prompt_lines(text, "f.jsonl")) {
+  for_each_prompt_line(text, "f.jsonl", [&](const PromptLine& line) {
     all.push_back(line.prompt);
     all.push_back(line.answer);
-  }
+  });
   return all;
 }
 

@@ -37,5 +37,17 @@ TEST(TextEncoder, TakesATokenizer) {
   EXPECT_THROW(TextEncoder("{}", "t.json"), UsageError);
 }
 
+TEST(TextEncoder, KnowsAllTokensThatEndATextTheFirstInFront) {
+  nlohmann::json file = made_tokenizer();
+  const auto ends = [&] { return TextEncoder(file.dump(), "t.json").end_tokens(); };
+  EXPECT_EQ(TextEncoder().end_tokens(), Ids{0});
+  EXPECT_EQ(ends(), Ids{});
+  file["added_tokens"] = {added_token("<|eot_id|>", 256), added_token("<|begin_of_text|>", 257),
+                          added_token("<|end_of_text|>", 258)};
+  EXPECT_EQ(ends(), (Ids{258, 256}));
+  file["added_tokens"] = {added_token("<|im_end|>", 256), added_token("</s>", 257), added_token("<|endoftext|>", 258)};
+  EXPECT_EQ(ends(), (Ids{258, 257, 256}));
+}
+
 }  // namespace
 }  // namespace shardline

@@ -11,6 +11,7 @@ cd "$folder"
 "$check" make t.json small
 "$check" make large.json large
 "$check" make other.json other
+"$check" make chat.json chat
 end=262
 for ((i = 0; i < 300; ++i)); do
   printf 'the %d thing in the inn\n\n  and e\xcc\x81 in \xe4\xb8\xad\xe6\x96\x87, \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d <|end|> x' "$i"
@@ -133,13 +134,13 @@ done
 # The checkpoint brings the tokenizer along. Another one is another run.
 run train "${mixture[@]}" "${shape[@]}" --steps 6 --log log --resume model/step-4
 expect_code 0
-expect_lines out 1 "in memory, by model/step-4/tokenizer.json"
+expect_lines out 1 "of text in 2 files, by model/step-4/tokenizer.json"
 losses resumed
 cmp -s <(tail -n 2 of_texts) <(tail -n 2 resumed) || complain "the resumed run has other losses"
 refused "the run there has data" train --tokenizer other.json "${mixture[@]}" "${shape[@]}" --steps 8 --resume model/step-4
 run train --load model --data mixed.txt "${shape[@]}" --steps 1
 expect_code 0
-expect_lines out 1 "in memory, by model/tokenizer.json"
+expect_lines out 1 "of text in 1 file, by model/tokenizer.json"
 
 # The tiny model has the vocabulary of the tokenizer. Token files take a tokenizer along too.
 run train --tokenizer t.json --data mixed.bin --batch 2 --seq 16 --steps 1 --save tiny
@@ -156,7 +157,25 @@ if ((ranks == 1)); then
   expect_lines out 1 "; tokenizer of 263 tokens, hash "
   # Bytes would be 10 labels and the end for each answer.
   (($(grep -o '"labels":[0-9]*' log | cut -d: -f2) < 20)) || complain "the answers are bytes"
+  expect_lines out 1 "; no end token; tokenizer of 263 tokens"
+  expect_lines err 1 "t.json: no end token, so nothing ends the answers of --data"
   cmp -s t.json tuned/tokenizer.json || complain "the tokenizer is not saved with the tuned model"
+  # Training ends answers with the first end token of a tokenizer, and sampling stops at any.
+  run train --model config.json --tokenizer chat.json --data pairs.jsonl --batch 2 --seq 16 --steps 1
+  expect_code 0
+  expect_lines out 1 "; end token 262; tokenizer of 264 tokens"
+  expect_lines err 0 "no end token"
+  for i in {1..200}; do printf 'in<|eot_id|>'; done >turns.txt
+  run train --model config.json --tokenizer chat.json --data turns.txt --batch 4 --seq 8 --lr 0.02 --steps 60 --save chat
+  expect_code 0
+  run sample --load chat --prompt in --temperature 0 --tokens 20 --json s.json
+  expect_code 0
+  tr -d ' \n' <s.json | grep -qF '"tokens":[263]' || complain "sampling does not stop at the second end token"
+  # A run that ends between the weights and the configuration leaves no tokenizer of another model.
+  FAILING_CALL=rename:2 LD_PRELOAD=$failing_calls run train --model config.json --tokenizer t.json --data mixed.txt "${shape[@]}" --steps 1 --save chat
+  expect_code 1
+  expect_lines err 1 "chat/config.json"
+  [[ ! -e chat/tokenizer.json ]] || complain "new weights stand beside the tokenizer of another model"
 
   sed 's/270/262/' config.json >narrow.json
   refused "t.json: the tokenizer has 263 ids, but the model has a vocabulary of 262" train --model narrow.json --tokenizer t.json --data mixed.txt

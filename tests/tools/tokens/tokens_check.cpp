@@ -1,6 +1,7 @@
 // Makes tokenizers, and checks token files that `shardline tokenize` wrote.
 //
-//   tokens_check make FILE small|large|other      writes a tokenizer.json; "large" needs four bytes a token
+//   tokens_check make FILE small|large|other|chat writes a tokenizer.json; "large" needs four bytes a token, "chat" has
+//                                                 two tokens that end a text
 //   tokens_check check TOKENIZER END BIN TEXT...  the file has the tokens of the whole texts, each followed by the id
 //   END
 //                                                 (-1: by none)
@@ -35,6 +36,9 @@ void make(const std::string& path, const std::string& kind) {
     vocabulary["z" + std::to_string(vocabulary.size())] = vocabulary.size();
   const auto next = static_cast<int>(vocabulary.size());
   file["added_tokens"] = {added_token("<|end|>", next)};
+  if (kind == "chat") {
+    file["added_tokens"] = {added_token("<|end_of_text|>", next), added_token("<|eot_id|>", next + 1)};
+  }
   std::ofstream(path) << file.dump();
 }
 

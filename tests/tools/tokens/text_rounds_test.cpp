@@ -1,5 +1,5 @@
 // Texts that several ranks encode in parts, against each text encoded whole by one tokenizer call.
-#include "models/data/text_rounds.h"
+#include "tools/tokens/text_rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -12,22 +12,8 @@
 #include "tests/models/temporary_folder.h"
 #include "tests/models/tokens/cutting_tokenizers.h"
 
-namespace shardline {
+namespace shardline::tools {
 namespace {
-
-TextRanks ranks_of(const mpi::Communicator& world) {
-  return {.rank = world.rank(),
-          .size = world.size(),
-          .gather =
-              [&world](Index value) {
-                std::vector<Index> all;
-                for (const double each : world.all_gather(static_cast<double>(value))) {
-                  all.push_back(static_cast<Index>(each));
-                }
-                return all;
-              },
-          .on_all = [&world](const std::function<void()>& body) { mpi::on_all(world, body); }};
-}
 
 /// What all rounds together gave, on every rank.
 struct Encoded {
@@ -43,7 +29,7 @@ Encoded encoded(const TextSeriesOptions& options, const nlohmann::json& file, In
   Tokenizer tokenizer = tokenizer_of(file);
   TextSeries series(options, tokenizer);
   Encoded all;
-  encode_in_rounds(series, ranks_of(world), block, [&](const TextRound& round) {
+  encode_in_rounds(series, world, block, [&](const TextRound& round) {
     const EncodedPart& part = round.part;
     ++all.rounds;
     all.documents += round.documents;
@@ -193,7 +179,15 @@ TEST(TextRounds, AWrongLineIsAnErrorOnAllRanks) {
   }
 }
 
+TEST(TextRounds, ABlockIsBoundedForARankAndForAllTogether) {
+  constexpr Index kMiB = 1 << 20;
+  EXPECT_EQ(block_of_round(99, 4, 64 * kMiB), 25);
+  EXPECT_EQ(block_of_round(5000 * kMiB, 4, 64 * kMiB), 4 * kMiB);
+  EXPECT_EQ(block_of_round(5000 * kMiB, 32, 64 * kMiB), 2 * kMiB);
+  EXPECT_EQ(block_of_round(5000 * kMiB, 100, 50), 1);
+}
+
 TEST(TextRounds, NoFilesGiveNoRound) { EXPECT_EQ(encoded({.files = {}}, made_tokenizer(), 5).rounds, 0); }
 
 }  // namespace
-}  // namespace shardline
+}  // namespace shardline::tools

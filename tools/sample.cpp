@@ -79,6 +79,7 @@ TextEncoder encoder_of(const Job& job, const SampleOptions& options, const Check
   require(encoder.vocabulary_size() <= vocab,
           "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", path,
           encoder.vocabulary_size(), vocab);
+  note_other_tokenizer(job, encoder, path, options.load);
   return encoder;
 }
 

@@ -96,6 +96,8 @@ int tokenize(const TokenizeOptions& options) {
   for (const std::string& text : texts) files.inputs.push_back({"--data", "text", text});
   files.outputs.push_back({"--out", "tokens", options.out});
   Job job(options.common, files);
+  require(options.out.ends_with(".bin"), "--out {}: train knows token files by the end of their name, .bin",
+          options.out);
   TextEncoder encoder = read_tokenizer(job.world(), options.tokenizer);
   const std::size_t width = token_width(encoder.vocabulary_size());
   const auto series = open_series(
@@ -128,7 +130,7 @@ void add_tokenize(CLI::App& app, Command& run) {
                    "object; a quoted pattern, as in 'a*.txt', names all files that match")
       ->required()
       ->check(not_empty());
-  command->add_option("--out", options->out, "File for the tokens (.bin)")->required()->check(not_empty());
+  command->add_option("--out", options->out, "File for the tokens, FILE.bin")->required()->check(not_empty());
   command->add_option("--end-token", options->end_token, "Added token that follows each document, as <|endoftext|>")
       ->check(not_empty());
   add_json_option(*command, options->common);

@@ -22,4 +22,12 @@ std::string tokenizer_in(const mpi::Communicator& world, const std::string& fold
   });
 }
 
+void note_other_tokenizer(const Job& job, const TextEncoder& tokenizer, const std::string& path,
+                          const std::string& folder) {
+  const std::string own = tokenizer_in(job.world(), folder);
+  if (own.empty()) return;
+  const std::string text = mpi::on_root(job.world(), 0, [&] { return read_file(own); });
+  if (text != tokenizer.json()) job.note(fmt::format("{}: differs from {}, the tokenizer of the model", path, own));
+}
+
 }  // namespace shardline::tools

@@ -4,6 +4,7 @@
 
 #include "models/tokens/text_encoder.h"
 #include "runtime/mpi/communicator.h"
+#include "tools/job.h"
 
 namespace shardline::tools {
 
@@ -13,5 +14,10 @@ TextEncoder read_tokenizer(const mpi::Communicator& world, const std::string& pa
 
 /// Collective over `world`; rank 0 looks. The tokenizer in the folder of a model; empty if there is none.
 std::string tokenizer_in(const mpi::Communicator& world, const std::string& folder);
+
+/// Collective over all ranks; rank 0 compares: a note if the model in `folder` has another tokenizer than this one,
+/// which was read from `path`.
+void note_other_tokenizer(const Job& job, const TextEncoder& tokenizer, const std::string& path,
+                          const std::string& folder);
 
 }  // namespace shardline::tools

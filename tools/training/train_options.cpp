@@ -133,6 +133,7 @@ void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) 
   } else if (!flags.load.empty()) {
     const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
     if (options.data.reads_bytes(options.tokenizer != nullptr)) require_reads_bytes(checkpoint, flags.load);
+    if (options.tokenizer != nullptr) note_other_tokenizer(job, *options.tokenizer, options.tokenizer_path, flags.load);
     options.run.start = [checkpoint, &world = job.world()](State& state, const Model& model) {
       load_parameters(checkpoint, state, model, world);
     };

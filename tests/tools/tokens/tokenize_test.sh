@@ -60,6 +60,7 @@ if ((ranks == 1)); then
   refused "--out mixed.txt: the text of --data is read from there" "${makes[@]}" --out mixed.txt
   refused "--out t.json: the tokenizer of --tokenizer is read from there" "${makes[@]}" --out t.json
   refused "--out -: every rank writes at its place" "${makes[@]}" --out -
+  refused "--out x.tok: train knows token files by the end of their name, .bin" "${makes[@]}" --out x.tok
   refused "nowhere/all.bin" "${makes[@]}" --out nowhere/all.bin
   refused "the texts are empty" tokenize --tokenizer t.json --data empty.txt empty.txt --out all.bin
   printf '{"text": "x"}\n{"text": 7}\n' >wrong.jsonl
@@ -141,6 +142,9 @@ refused "the run there has data" train --tokenizer other.json "${mixture[@]}" "$
 run train --load model --data mixed.txt "${shape[@]}" --steps 1
 expect_code 0
 expect_lines out 1 "of text in 1 file, by model/tokenizer.json"
+run train --load model --tokenizer other.json --data mixed.txt "${shape[@]}" --steps 1
+expect_code 0
+expect_lines err 1 "other.json: differs from model/tokenizer.json, the tokenizer of the model"
 
 # The tiny model has the vocabulary of the tokenizer. Token files take a tokenizer along too.
 run train --tokenizer t.json --data mixed.bin --batch 2 --seq 16 --steps 1 --save tiny

@@ -8,7 +8,7 @@ set -euo pipefail
 source "$(dirname "$0")/../command.sh" "$@"
 export OMPI_MCA_odls_base_sigkill_timeout=1  # or each failing run takes longer
 failing_calls=$5
-kills=${6:-5}
+kills=${6:-3}
 
 cat >"$folder/config.json" <<'JSON'
 {"model_type": "llama", "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6,

@@ -5,7 +5,7 @@
 namespace shardline {
 
 /// While an Interruption lives, SIGINT, SIGTERM and SIGUSR2 only ask this process to stop; it stops at a
-/// safe point. Launchers of MPI hand on SIGUSR2 at once, but end the job by themselves at SIGINT and SIGTERM. SIGUSR1
+/// safe point. Open MPI's launcher hands on SIGUSR2 at once, but ends the job by itself at SIGINT and SIGTERM. SIGUSR1
 /// asks it to save and go on. A second signal within kPatience counts as the same one, because launcher and terminal
 /// may both send it. A later signal acts as if there were no handler. Only one Interruption at a time. The handlers run
 /// on a stack of their own if the signal meets the thread that made the Interruption: code that is made at run time, as

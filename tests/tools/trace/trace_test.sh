@@ -73,6 +73,9 @@ rank_processes() {
   done 2>/dev/null
 }
 
+# More ranks than cores need more than the second that Open MPI gives them between SIGTERM and SIGKILL.
+if ((ranks > 2)); then export OMPI_MCA_odls_base_sigkill_timeout=2; fi
+
 # train_in_background COMMAND...: COMMAND starts a training of hours. Returns after the first steps.
 train_in_background() {
   ran="$*, trained in the background"

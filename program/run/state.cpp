@@ -63,7 +63,7 @@ void State::set(const std::string& name, Tensor block) {
   SHARDLINE_CHECK(block.dtype() == of.array.dtype && block.shape() == expected,
                   "the state holds {}, of which rank {} has a block {}; given {} {}", to_string(of.array), mesh.rank(),
                   to_string(expected), name_of(block.dtype()), to_string(block.shape()));
-  if (of.placed) {
+  if (of.placed || of.is_set) {
     copy_elements(block, of.block);
   } else {
     of.block = std::move(block);

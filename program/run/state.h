@@ -35,8 +35,9 @@ class State {
   /// This rank's block. Throws Error if set(), fill() or a program has not given its elements.
   const Tensor& block(const std::string& name) const { return block(number(name)); }
 
-  /// Sets this rank's block. Its storage is shared, and programs overwrite it, unless it is copied
-  /// to the arena. Throws Error if dtype or shape are wrong.
+  /// Sets this rank's block. Copies it over the one before, or to the arena, so that a state that is loaded anew takes
+  /// no more memory. If there is neither, the storage is shared, and programs overwrite it. Throws Error if dtype or
+  /// shape are wrong.
   void set(const std::string& name, Tensor block);
   /// Sets this rank's block from the logical array. `element` gives the element at a row-major
   /// index; it is called only for elements of the block.

@@ -69,11 +69,14 @@ std::pair<Progress, bool> run_traced(Job& job, const std::string& trace, Trainer
                                      const RunOutputs& outputs, Interruption& interruption) {
   Tracing tracing(job, trace, trainer.executor().trace(), trainer.engine(), traced_stage(job, trainer));
   interruption.set_overdue([&tracing] { tracing.leave_part(); });
+  struct WhileTraced {  // ends before `tracing`, also when the run fails
+    Interruption& interruption;
+    ~WhileTraced() { interruption.set_overdue({}); }
+  } const traced{interruption};
   trainer.set_recording(tracing.recording());
   job.other_work().begin();
   const Progress progress = run_steps(job, trainer, data, outputs);
   job.other_work().end();
-  interruption.set_overdue({});
   trainer.set_recording(nullptr);
   trainer.align();
   const std::string wrong = trainer.non_finite_parameter();
@@ -250,6 +253,7 @@ int finish(Job& job, Trainer& trainer, const TrainData& data, const TrainOptions
   return 0;
 }
 
+/// How a run with --resume begins.
 std::string beginning_text(const Trainer& trainer, const std::string& resumed) {
   const Index done = trainer.run().begin.steps;
   return done > 0 ? fmt::format("{}: goes on after step {}\n", resumed, done)

@@ -14,6 +14,11 @@ bool has_dim(const std::vector<std::string>& dims, const std::string& dim) {
   return std::find(dims.begin(), dims.end(), dim) != dims.end();
 }
 
+/// True if the axis splits this index in some operations.
+bool works_on(const RoleRow& row, const std::string& index) {
+  return std::any_of(row.work.begin(), row.work.end(), [&](const WorkIndex& work) { return work.index == index; });
+}
+
 AxisRole first_with(bool (*fact)(const RoleRow&)) {
   const std::vector<AxisRole> roles = roles_with(fact);
   SHARDLINE_CHECK(!roles.empty(), "the strategy table has {} rows, none of the kind wanted", strategy_table().size());
@@ -32,6 +37,9 @@ const std::vector<RoleRow>& strategy_table() {
       {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
       {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
       {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
+      {"cp", {}, {}, {}, {"T"}, {"T"}, {"T"}},
+      {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {"T"}},
+      {"cp_heads", {}, {}, {}, {"T"}, {"T"}, {{"attention", "K"}, "T"}},
       {"pp", {}, {}, {}, {}, {}, {}},  // splits the layers, and no array
   };
   return kTable;
@@ -40,7 +48,7 @@ const std::vector<RoleRow>& strategy_table() {
 bool splits_batch(const RoleRow& row) { return has_dim(row.tokens, "B"); }
 
 bool splits_sequences(const RoleRow& row) {
-  return has_dim(row.tokens, "T") || has_dim(row.stream, "T") || has_dim(row.work, "T");
+  return has_dim(row.tokens, "T") || has_dim(row.stream, "T") || works_on(row, "T");
 }
 
 bool splits_weights(const RoleRow& row) { return !row.parameters.empty(); }
@@ -58,7 +66,7 @@ bool same_without_sums(const RoleRow& a, const RoleRow& b) {
 
 bool splits_products(const RoleRow& row) {
   return std::any_of(row.parameters.begin(), row.parameters.end(),
-                     [&](const std::string& dim) { return has_dim(row.work, dim); });
+                     [&](const std::string& dim) { return works_on(row, dim); });
 }
 
 bool makes_stages(const RoleRow& row) {

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "program/partition/assign.h"
+
 namespace shardline {
 
 /// One row of the strategy table. For each kind of array, it lists dims. A mesh axis of this role shards the
-/// first listed dim that the array has. `work` lists the indices that the axis splits, in order of preference.
+/// first listed dim that the array has. `work` lists the indices that the axis splits, see WorkTable.
 struct RoleRow {
   std::string name;
   std::vector<std::string> parameters;
@@ -16,7 +18,7 @@ struct RoleRow {
   std::vector<std::string> sums;       ///< of the gradients of micro-batches, until the update
   std::vector<std::string> stream;     ///< the residual stream, and every parameter of one dim
   std::vector<std::string> tokens;
-  std::vector<std::string> work;
+  std::vector<WorkIndex> work;
 };
 
 /// The table. A strategy only assigns its rows to mesh axes. The algorithms of book section 5.1 follow from it.

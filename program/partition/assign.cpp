@@ -47,14 +47,19 @@ class AxisRule {
     });
   }
 
-  /// The first index of `row` on which an operand is stored split by the axis, or a result is
-  /// wanted so.
-  std::optional<int> from_row(const std::vector<std::string>& row) const {
-    for (const std::string& name : row) {
-      const auto found = std::find(op_.indices.begin(), op_.indices.end(), name);
-      if (found == op_.indices.end()) continue;
-      const int index = static_cast<int>(found - op_.indices.begin());
-      if (!op_.whole[static_cast<std::size_t>(index)] && (stored_on(index) || wanted_on(index))) return index;
+  /// True if `row` names an index for operations of this kind.
+  bool is_named_in(const std::vector<WorkIndex>& row) const {
+    return std::any_of(row.begin(), row.end(), [&](const WorkIndex& work) { return is_named(work); });
+  }
+
+  /// The first index of `row` that is named for this kind, or on which an operand is stored split by
+  /// the axis, or a result is wanted so.
+  std::optional<int> from_row(const std::vector<WorkIndex>& row) const {
+    for (const WorkIndex& work : row) {
+      const std::optional<int> index = number_of(work.index);
+      if (!index || op_.whole[static_cast<std::size_t>(*index)]) continue;
+      if (is_named(work)) return index;
+      if (work.kind.empty() && (stored_on(*index) || wanted_on(*index))) return index;
     }
     return std::nullopt;
   }
@@ -72,6 +77,16 @@ class AxisRule {
   }
 
  private:
+  std::optional<int> number_of(const std::string& index) const {
+    const auto found = std::find(op_.indices.begin(), op_.indices.end(), index);
+    if (found == op_.indices.end()) return std::nullopt;
+    return static_cast<int>(found - op_.indices.begin());
+  }
+
+  bool is_named(const WorkIndex& work) const {
+    return !work.kind.empty() && (op_.kind == work.kind || op_.kind == work.kind + "_grad") && number_of(work.index);
+  }
+
   int stored_split(ArrayId array) const {
     int dim = -1;
     any_stored(layouts_, program_, array, [&](const Sharding& s) { return (dim = s.dim_of(axis_)) >= 0; });
@@ -170,12 +185,15 @@ Assignment assign_by_table(const Operation& op, const Layouts& layouts, const Ra
   assignment.splits.resize(op.indices.size());
   for (const Axis& axis : program.mesh.axes_that_move()) {
     const AxisRule rule(op, layouts, program, axis);
-    if (const std::optional<int> group = rule.debt()) {
+    static const std::vector<WorkIndex> kNoRow;
+    const auto found = table.find(axis);
+    const std::vector<WorkIndex>& row = found == table.end() ? kNoRow : found->second;
+    const std::optional<int> group = rule.is_named_in(row) ? std::nullopt : rule.debt();
+    if (group) {
       assignment.debts[axis] = *group;
       continue;
     }
-    const auto row = table.find(axis);
-    std::optional<int> index = row == table.end() ? std::nullopt : rule.from_row(row->second);
+    std::optional<int> index = rule.from_row(row);
     if (!index) index = rule.from_storage();
     if (index) assignment.splits[static_cast<std::size_t>(*index)].push_back(axis);
   }

@@ -147,8 +147,8 @@ TEST_F(Declared, OtherArraysFollowFromTheOperations) {
 TEST_F(Declared, WorkAndPolicyAreTakenOver) {
   const Declaration declaration =
       declare(program_, kGrid, parse_strategy("fsdp+tp", kGrid), {Reuse::keep, Reuse::regather});
-  EXPECT_EQ(declaration.work.at("X"), (std::vector<std::string>{"B"}));
-  EXPECT_EQ(declaration.work.at("Y"), (std::vector<std::string>{"F", "K", "V", "D"}));
+  EXPECT_EQ(declaration.work.at("X"), (std::vector<WorkIndex>{"B"}));
+  EXPECT_EQ(declaration.work.at("Y"), (std::vector<WorkIndex>{"F", "K", "V", "D"}));
   EXPECT_EQ(declaration.policy.parameters, Reuse::keep);
   EXPECT_EQ(declaration.policy.activations, Reuse::regather);
 }

@@ -78,6 +78,21 @@ class ArrayNumbers {
   unsigned bits_ = 0;
 };
 
+/// A kernel that can take the blocks of one of its indices one after another, in any order. Then these blocks need not
+/// lie on the rank all at once. Between blocks there is a state: arrays of sums (see sum_type()).
+struct BlockwiseKernel {
+  std::string_view index;        ///< whose blocks come one after another
+  std::string_view rows;         ///< an index that may be cut too; the blocks of its pieces do not meet
+  std::array<int, 3> shaped_as;  ///< by array of the state: the result whose shape it has
+  /// Of arrays that have `index`: they hold zeros before begin().
+  void (*begin)(const std::vector<Tensor*>& state);
+  /// Adds one block. The operands are those of the phase, cut to the block. The results are the state, cut too.
+  void (*visit)(const KernelArrays& arrays);
+  /// Makes the results. A result may lie in the memory of the first array of the state that has its shape, if it has
+  /// the same type.
+  void (*finish)(const std::vector<Tensor*>& state, const std::vector<Tensor*>& results);
+};
+
 /// A local computation: a rank runs it on its blocks, without messages. It stands in the file of
 /// its operation. Execution, prices, memory, printing, calibration and tests use it.
 struct Kernel {
@@ -100,6 +115,7 @@ struct Kernel {
   /// It may be called strip by strip over leading dims that its arrays share, with the same bits. A result without
   /// these dims is a sum over them, made row after row: with PhaseBlock::continues the call adds to it.
   bool strips = false;
+  const BlockwiseKernel* blockwise = nullptr;  ///< null: it needs all blocks at once
 };
 
 }  // namespace shardline

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "program/plan/ring_fusion.h"
 #include "program/price/estimate.h"
 #include "roofline/price/panel_cost.h"
 
@@ -23,23 +24,53 @@ std::set<int> neighbours(const RankProgram& program, const FlightRules& rules, c
   return all;
 }
 
-/// The time that fusion saves. A collective matmul takes the longer part plus one panel of the
-/// shorter part. If moving needs the cores, it takes both parts.
-Seconds gain_of(Seconds moving, const StepEstimate& computation, bool frees, const roofline::Hardware& hardware,
+/// The time that a collective matmul saves. It takes the longer part plus one panel of the shorter part. If moving
+/// needs the cores, it takes both parts. `products` is the time of all its products, one after the other, and `work`
+/// their FLOPs.
+Seconds gain_of(Seconds moving, Seconds products, Flops work, bool frees, const roofline::Hardware& hardware,
                 Flops panel) {
-  const Seconds cut = roofline::in_panels(computation.price.time, hardware);
-  const Seconds apart = moving + computation.price.time;
+  const Seconds cut = roofline::in_panels(products, hardware);
+  const Seconds apart = moving + products;
   if (!frees) return apart - (moving + cut);
-  return apart - (std::max(moving, cut) + roofline::one_panel(cut, moving, panel, computation.flops));
+  return apart - (std::max(moving, cut) + roofline::one_panel(cut, moving, panel, work));
+}
+
+/// The time that a group of rings saves. A ring takes the longer of moving and computing, plus a segment of the shorter
+/// part. If moving needs the cores, it takes both. A gather that several rings leave out would run once.
+Seconds gain_of(const RingGroup& group, const RankProgram& program, const std::vector<StepEstimate>& estimates,
+                const roofline::Hardware& hardware) {
+  std::set<int> left_out;
+  Seconds apart, rings;
+  for (const RingFusion& ring : group) {
+    left_out.insert(ring.gathers.begin(), ring.gathers.end());
+    left_out.insert(ring.scatters.begin(), ring.scatters.end());
+    const Seconds work = estimates[static_cast<std::size_t>(ring.computation)].price.time;
+    apart += work;
+    rings += ring_time(work, ring_moves(program, ring, estimates), ring, program, hardware);
+  }
+  for (const int step : left_out) apart += estimates[static_cast<std::size_t>(step)].price.time;
+  return apart - rings;
+}
+
+void choose_rings(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
+                  const std::vector<StepEstimate>& estimates, Fusions& chosen) {
+  for (const RingGroup& group : possible_rings(program)) {
+    const bool priced = options.fuse == ScheduleOptions::Fuse::priced;
+    if (priced && gain_of(group, program, estimates, hardware).value <= 0) continue;
+    for (const RingFusion& ring : group) {
+      chosen.rings.insert(fusion_name(program, program.steps[static_cast<std::size_t>(ring.computation)]));
+    }
+  }
 }
 
 }  // namespace
 
-std::vector<Fusion> possible_fusions(const RankProgram& program, const FlightRules& rules, int computation) {
-  std::vector<Fusion> possible;
+std::vector<FusionGroup> possible_fusions(const RankProgram& program, const FlightRules& rules, int computation) {
+  std::vector<FusionGroup> possible;
   for (const int collective : neighbours(program, rules, program.steps[static_cast<std::size_t>(computation)])) {
     if (rules.starts_early(collective) || rules.ends_late(collective)) continue;
-    if (const std::optional<Fusion> fusion = fusion_of(program, collective, computation)) possible.push_back(*fusion);
+    FusionGroup group = fusion_of(program, collective, computation);
+    if (!group.empty()) possible.push_back(std::move(group));
   }
   return possible;
 }
@@ -49,21 +80,35 @@ Fusions choose_fusions(const RankProgram& program, const roofline::Hardware& har
   if (options.fuse == ScheduleOptions::Fuse::never) return chosen;
   const FlightRules rules(program, hardware, options);
   const std::vector<StepEstimate> estimates = estimate(program, hardware);
+  choose_rings(program, hardware, options, estimates, chosen);
   std::set<int> taken;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (program.steps[i].kind != StepKind::compute) continue;
-    std::optional<std::pair<Seconds, Fusion>> best;
-    for (const Fusion& fusion : possible_fusions(program, rules, static_cast<int>(i))) {
-      if (taken.contains(fusion.collective)) continue;
-      const Seconds moving = estimates[static_cast<std::size_t>(fusion.collective)].price.time;
-      const Seconds gain =
-          gain_of(moving, estimates[i], frees_cores(fusion.axes, hardware), hardware, panel_of(options, hardware));
+    if (program.steps[i].kind != StepKind::compute || taken.contains(static_cast<int>(i))) continue;
+    std::optional<std::pair<Seconds, FusionGroup>> best;
+    for (FusionGroup& group : possible_fusions(program, rules, static_cast<int>(i))) {
+      const int collective = group.front().collective;
+      Seconds products;
+      Flops work;
+      bool open = !taken.contains(collective);
+      for (const Fusion& fusion : group) {
+        products += estimates[static_cast<std::size_t>(fusion.computation)].price.time;
+        work += estimates[static_cast<std::size_t>(fusion.computation)].flops;
+        open = open && !taken.contains(fusion.computation);
+      }
+      if (!open) continue;
+      const Seconds moving = estimates[static_cast<std::size_t>(collective)].price.time;
+      const bool frees = frees_cores(group.front().axes, hardware);
+      const Seconds gain = gain_of(moving, products, work, frees, hardware, panel_of(options, hardware));
       if (options.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
-      if (!best || gain > best->first) best = {gain, fusion};
+      if (!best || gain > best->first) best = {gain, std::move(group)};
     }
     if (!best) continue;
-    taken.insert(best->second.collective);
-    chosen.emplace(fusion_name(program, program.steps[i]), best->second);
+    taken.insert(best->second.front().collective);
+    for (const Fusion& fusion : best->second) {
+      taken.insert(fusion.computation);
+      chosen.products.emplace(fusion_name(program, program.steps[static_cast<std::size_t>(fusion.computation)]),
+                              fusion);
+    }
   }
   return chosen;
 }

@@ -1,10 +1,38 @@
 #include "program/plan/fusion.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "program/ops/run_phase.h"
 
 namespace shardline {
 namespace {
 
+/// The steps that read `version`, in order.
+std::vector<int> readers_of(const RankProgram& program, VersionId version) {
+  std::vector<int> readers;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const std::vector<VersionId>& operands = program.steps[i].operands;
+    if (std::find(operands.begin(), operands.end(), version) != operands.end()) readers.push_back(static_cast<int>(i));
+  }
+  return readers;
+}
+
+/// By version: the step that makes it, or -1.
+std::vector<int> makers_of(const RankProgram& program) {
+  std::vector<int> makers(program.versions.size(), -1);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    for (const VersionId v : program.steps[i].results) makers[static_cast<std::size_t>(v)] = static_cast<int>(i);
+  }
+  return makers;
+}
+
+bool is_final(const RankProgram& program, VersionId version) {
+  return std::any_of(program.finals.begin(), program.finals.end(),
+                     [&](const auto& final) { return final.second == version; });
+}
+
+/// Fuses one product with one collective.
 class Finder {
  public:
   Finder(const RankProgram& program, int collective, int computation)
@@ -32,20 +60,11 @@ class Finder {
 
   DType dtype(ArrayId array) const { return program_.program.array(array).dtype; }
 
-  /// True if only one step reads `version`.
-  bool read_once(VersionId version) const {
-    int reads = 0;
-    for (const Step& step : program_.steps) {
-      reads += static_cast<int>(std::count(step.operands.begin(), step.operands.end(), version));
-    }
-    return reads == 1 && std::none_of(program_.finals.begin(), program_.finals.end(),
-                                      [&](const auto& final) { return final.second == version; });
-  }
-
   bool gathers() {
     const Phase& phase = program_.phase_of(work_);
-    const auto found = std::find(work_.operands.begin(), work_.operands.end(), step_.results[0]);
-    if (found == work_.operands.end() || !read_once(step_.results[0])) return false;
+    const VersionId whole = step_.results[0];
+    const auto found = std::find(work_.operands.begin(), work_.operands.end(), whole);
+    if (found == work_.operands.end() || std::count(found, work_.operands.end(), whole) > 1) return false;
     fusion_.gathers = true;
     fusion_.operand = static_cast<std::size_t>(found - work_.operands.begin());
     fusion_.dim = step_.from_dim;
@@ -66,7 +85,8 @@ class Finder {
 
   bool reduces() {
     if (step_.kind != StepKind::reduce_scatter && step_.kind != StepKind::all_reduce) return false;
-    if (step_.operands[0] != work_.results[0] || !read_once(work_.results[0])) return false;
+    if (step_.operands[0] != work_.results[0] || readers_of(program_, work_.results[0]).size() != 1) return false;
+    if (is_final(program_, work_.results[0])) return false;
     const Shape shape = local_shape(program_, work_.results[0], 0);
     if (shape.empty()) return false;
     fusion_.dim = step_.to_dim;
@@ -84,6 +104,58 @@ class Finder {
   Fusion fusion_;
 };
 
+/// True if step `number` can run as early as step `first`: what it reads is there, or conversions make it that need
+/// nothing later.
+bool can_precede(const RankProgram& program, const std::vector<int>& makers, int number, int first) {
+  const Step& step = program.steps[static_cast<std::size_t>(number)];
+  return std::all_of(step.operands.begin(), step.operands.end(), [&](VersionId v) {
+    const int maker = makers[static_cast<std::size_t>(v)];
+    if (maker < first) return true;
+    return program.steps[static_cast<std::size_t>(maker)].kind != StepKind::compute &&
+           can_precede(program, makers, maker, first);
+  });
+}
+
+/// The products that can run beside a gather. Empty: not all of its readers can be served.
+FusionGroup products_of_gather(const RankProgram& program, int gather, int first) {
+  const VersionId whole = program.steps[static_cast<std::size_t>(gather)].results[0];
+  const std::vector<int> readers = readers_of(program, whole);
+  if (readers.empty() || readers.front() != first) return {};
+  const std::vector<int> makers = makers_of(program);
+  FusionGroup group;
+  for (const int reader : readers) {
+    const Step& work = program.steps[static_cast<std::size_t>(reader)];
+    const bool near = work.region == program.steps[static_cast<std::size_t>(first)].region;
+    if (!near || !can_precede(program, makers, reader, first)) continue;
+    if (const std::optional<Fusion> fusion = Finder(program, gather, reader).find()) group.push_back(*fusion);
+  }
+  if (group.empty() || group.front().computation != first) return {};
+  const Shape shape = local_shape(program, whole, 0);
+  const bool lies_so = std::all_of(shape.begin(), shape.begin() + group[0].dim, [](Index n) { return n == 1; });
+  if (!lies_so && (group.size() < readers.size() || is_final(program, whole))) return {};
+  return group;
+}
+
+/// All products take a panel in the strictest order that one of them needs, and cut it by the work of all.
+void join(const RankProgram& program, FusionGroup& group) {
+  if (group.size() < 2) return;
+  Flops all;
+  const auto flops = [&](const Fusion& fusion) {
+    const Step& work = program.steps[static_cast<std::size_t>(fusion.computation)];
+    return phase_cost(program.program, program.operation_of(work), static_cast<std::size_t>(work.phase),
+                      index_ranges(program, work, 0))
+        .flops;
+  };
+  for (const Fusion& fusion : group) all += flops(fusion);
+  const bool in_order =
+      std::any_of(group.begin(), group.end(), [](const Fusion& fusion) { return fusion.in_coordinate_order; });
+  for (Fusion& fusion : group) {
+    fusion.in_coordinate_order = in_order;
+    const Flops own = flops(fusion);
+    if (own.value > 0) fusion.all_products = all / own;
+  }
+}
+
 }  // namespace
 
 const std::string& fusion_name(const RankProgram& program, const Step& step) {
@@ -91,8 +163,14 @@ const std::string& fusion_name(const RankProgram& program, const Step& step) {
   return result.repeats < 0 ? result.name : program.program.array(result.repeats).name;
 }
 
-std::optional<Fusion> fusion_of(const RankProgram& program, int collective, int computation) {
-  return Finder(program, collective, computation).find();
+FusionGroup fusion_of(const RankProgram& program, int collective, int computation) {
+  if (program.steps[static_cast<std::size_t>(collective)].kind == StepKind::all_gather) {
+    FusionGroup group = products_of_gather(program, collective, computation);
+    join(program, group);
+    return group;
+  }
+  const std::optional<Fusion> fusion = Finder(program, collective, computation).find();
+  return fusion ? FusionGroup{*fusion} : FusionGroup{};
 }
 
 }  // namespace shardline

@@ -1,16 +1,18 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "program/ir/rank_program.h"
 
 namespace shardline {
 
-/// A collective matmul (book section 10.1.2). A matrix product runs panel by panel beside a collective. Either the
-/// product reads the result of the collective, or the collective reads the result of the product. One dim of the array
-/// between the two comes first in memory, and both go over that dim's blocks.
+/// A matrix product in a collective matmul (book section 10.1.2): it runs panel by panel beside a collective. Either
+/// the product reads the result of the collective, or the collective reads the result of the product. One dim of the
+/// array between the two comes first in memory, and both go over that dim's blocks. Several products may read what one
+/// gather brings, such as queries, keys and values: all of them compute a panel before the next one.
 struct Fusion {
   int collective = -1;      ///< step number; -1: the product runs alone, panel by panel
   int computation = -1;     ///< step number
@@ -23,17 +25,27 @@ struct Fusion {
   /// Panels are summed in ascending order, because several ranks make the same element. Otherwise
   /// they are summed in the order of arrival.
   bool in_coordinate_order = false;
+  /// FLOPs of all products of the collective matmul, divided by those of this one.
+  double all_products = 1;
 };
 
-/// Fusions by the name of the product's result. A product that is computed again has the name of the first time.
-using Fusions = std::map<std::string, Fusion>;
+/// A collective with all products beside it, in the order of the program.
+using FusionGroup = std::vector<Fusion>;
 
-/// Under this name the fusion of the step, a computation, stands in Fusions.
+/// The fusions of a program, by the name of the first result of a computation. One that is computed again has the name
+/// of the first time.
+struct Fusions {
+  std::map<std::string, Fusion> products = {};
+  std::set<std::string> rings = {};  ///< computations that take blocks from a ring (see RingFusion)
+};
+
+/// Under this name a step, a computation, stands in Fusions.
 const std::string& fusion_name(const RankProgram& program, const Step& step);
 
-/// Fuses `collective` (an all_gather, reduce_scatter or all_reduce) with `computation`, if
-/// possible. The computation must be a product of two arrays with the element type of its result.
-/// Nothing else may read the array between them.
-std::optional<Fusion> fusion_of(const RankProgram& program, int collective, int computation);
+/// Fuses `collective` (a reduce_scatter or all_reduce) with `computation`, or an all_gather with all products that read
+/// its result in the region of the first, which is `computation`. Empty if that is not possible. A computation must be
+/// a product of two arrays with the element type of its result. Nothing else may read the array between them, unless
+/// it comes later and the array lies in memory as if nothing were fused.
+FusionGroup fusion_of(const RankProgram& program, int collective, int computation);
 
 }  // namespace shardline

@@ -14,7 +14,8 @@ Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
       kept_(program.versions.size(), false),
       state_(program.versions.size(), false),
       freed_(schedule.actions.size()),
-      passes_(program.versions.size(), false) {
+      passes_(program.versions.size(), false),
+      left_out_(program.versions.size(), false) {
   std::vector<int> last_touch(program.versions.size(), -1);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const auto touch = [&, end = schedule.ends[i]](VersionId v) {
@@ -27,6 +28,14 @@ Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
     }
     for (const VersionId v : program.steps[i].results) touch(v);
   }
+  for (const auto& [action, ring] : schedule.rings) {  // every ring reads what its gathers would read
+    for (const int gather : ring.gathers) {
+      const VersionId v = program.steps[static_cast<std::size_t>(gather)].operands[0];
+      int& last = last_touch[static_cast<std::size_t>(v)];
+      last = std::max(last, action);
+      readers_[static_cast<std::size_t>(v)].push_back(ring.computation);
+    }
+  }
   for (const auto& [array, version] : program.inputs) kept_[static_cast<std::size_t>(version)] = true;
   for (const auto& [array, version] : program.finals) kept_[static_cast<std::size_t>(version)] = true;
   for (const auto& [before, after] : program.program.updates) {
@@ -38,6 +47,18 @@ Liveness::Liveness(const RankProgram& program, const ProgramSchedule& schedule)
     }
   }
   find_passing();
+  find_left_out();
+}
+
+void Liveness::find_left_out() {
+  for (const auto& [action, ring] : schedule_.rings) {
+    for (const int gather : ring.gathers) {
+      left_out_[static_cast<std::size_t>(program_.steps[static_cast<std::size_t>(gather)].results[0])] = true;
+    }
+    for (const int scatter : ring.scatters) {
+      left_out_[static_cast<std::size_t>(program_.steps[static_cast<std::size_t>(scatter)].operands[0])] = true;
+    }
+  }
 }
 
 void Liveness::find_passing() {
@@ -117,7 +138,7 @@ std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const 
     }
   }
   const auto bytes = [&](VersionId v) {
-    if (counted && !counted(v)) return 0.0;
+    if (left_out(v) || (counted && !counted(v))) return 0.0;
     const auto strip = strip_of.find(v);
     return strip == strip_of.end() ? local_bytes(program_, v, rank).value : strip->second;
   };
@@ -153,8 +174,12 @@ std::map<Pass, Bytes> Liveness::peaks(Index rank, const Counted& counted) const 
         }
       }
     }
+    const auto ring = schedule_.rings.find(static_cast<int>(i));
+    const double on_the_way = ring == schedule_.rings.end() ? 0.0 : ring_bytes(program_, ring->second, rank).value;
+    live += on_the_way;
     Bytes& of_pass = most[program_.steps[static_cast<std::size_t>(action.steps[0])].region.pass];
     of_pass = std::max(of_pass, Bytes(live));
+    live -= on_the_way;
     if (action.kind == ActionKind::wait) live -= bundled(action);
     for (const VersionId v : freed_after(static_cast<int>(i))) {
       if (owns[static_cast<std::size_t>(v)]) live -= bytes(v);

@@ -29,6 +29,9 @@ class Liveness {
   /// never exists whole: all strips use the memory of the largest one.
   bool passes(VersionId v) const { return passes_[static_cast<std::size_t>(v)]; }
 
+  /// True if only a ring would see the version: it never exists.
+  bool left_out(VersionId v) const { return left_out_[static_cast<std::size_t>(v)]; }
+
   /// The sweeps of the schedule, as prices need them.
   std::vector<StripSteps> strip_steps() const;
 
@@ -46,6 +49,7 @@ class Liveness {
  private:
   bool replaceable(VersionId v, int number) const;
   void find_passing();
+  void find_left_out();
 
   const RankProgram& program_;
   const ProgramSchedule& schedule_;
@@ -54,6 +58,7 @@ class Liveness {
   std::vector<bool> state_;                    ///< by version: an input that an update replaces
   std::vector<std::vector<VersionId>> freed_;  ///< by action
   std::vector<bool> passes_;                   ///< by version
+  std::vector<bool> left_out_;                 ///< by version
 };
 
 }  // namespace shardline

@@ -63,8 +63,11 @@ class Scheduler {
     schedule.cuts = cuts();
     schedule.strip_bytes = options_.strip_bytes;
     schedule.alone = std::move(alone_);
-    for (const auto& [computation, fusion] : fusions_) {
-      schedule.fusions[schedule.begins[static_cast<std::size_t>(computation)]] = fusion;
+    for (const auto& [computation, ring] : rings_) {
+      schedule.rings[schedule.begins[static_cast<std::size_t>(computation)]] = ring;
+    }
+    for (const auto& [collective, group] : groups_) {
+      schedule.fusions[schedule.begins[static_cast<std::size_t>(collective)]] = group;
     }
     return schedule;
   }
@@ -91,25 +94,58 @@ class Scheduler {
 
   /// `carried`: they are those of another program, and decide the order of sums.
   void place_fusions(const Fusions& fusions, bool carried) {
+    place_rings(fusions.rings);
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
-      if (step(i).kind != StepKind::compute) continue;
-      const auto chosen = fusions.find(fusion_name(program_, step(i)));
-      if (chosen == fusions.end()) continue;
-      const std::vector<Fusion> possible = possible_fusions(program_, rules_, i);
-      const auto same = std::find_if(possible.begin(), possible.end(), [&](const Fusion& each) {
-        return each.gathers == chosen->second.gathers && each.operand == chosen->second.operand &&
-               each.axes == chosen->second.axes && !partner_.contains(each.collective);
-      });
-      if (same != possible.end()) {
-        partner_[i] = same->collective;
-        partner_[same->collective] = i;
-        fusions_[i] = *same;
-      } else if (carried && chosen->second.gathers) {
+      if (step(i).kind != StepKind::compute || group_of_.contains(i)) continue;
+      const auto chosen = fusions.products.find(fusion_name(program_, step(i)));
+      if (chosen == fusions.products.end()) continue;
+      if (!place_group(i, fusions) && carried && chosen->second.gathers) {
         alone_[i] = chosen->second;
         alone_[i].collective = -1;
         alone_[i].computation = i;
       }
     }
+  }
+
+  /// A ring adds up in an order of its own, so a computation of this name must be a ring here too.
+  void place_rings(const std::set<std::string>& names) {
+    if (names.empty()) return;
+    for (const RingGroup& group : possible_rings(program_)) {
+      for (const RingFusion& ring : group) {
+        if (!names.contains(fusion_name(program_, step(ring.computation)))) continue;
+        rings_.emplace(ring.computation, ring);
+        for (const int part : ring.gathers) ring_of_.emplace(part, ring.computation);
+        for (const int part : ring.scatters) ring_of_.emplace(part, ring.computation);
+        ring_of_[ring.computation] = ring.computation;
+      }
+    }
+    for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
+      const bool named = step(i).kind == StepKind::compute && names.contains(fusion_name(program_, step(i)));
+      SHARDLINE_CHECK(!named || rings_.contains(i), "{} was a ring, and cannot be one here",
+                      fusion_name(program_, step(i)));
+    }
+  }
+
+  /// Places the collective matmul whose first product is step `first`, if all its products were chosen so.
+  bool place_group(int first, const Fusions& fusions) {
+    for (FusionGroup& group : possible_fusions(program_, rules_, first)) {
+      const int collective = group.front().collective;
+      if (group_of_.contains(collective)) continue;
+      const bool same = std::all_of(group.begin(), group.end(), [&](Fusion& fusion) {
+        const auto chosen = fusions.products.find(fusion_name(program_, step(fusion.computation)));
+        if (chosen == fusions.products.end() || group_of_.contains(fusion.computation)) return false;
+        fusion.all_products = chosen->second.all_products;
+        fusion.in_coordinate_order = chosen->second.in_coordinate_order;
+        return fusion.gathers == chosen->second.gathers && fusion.operand == chosen->second.operand &&
+               fusion.axes == chosen->second.axes;
+      });
+      if (!same) continue;
+      group_of_[collective] = collective;
+      for (const Fusion& fusion : group) group_of_[fusion.computation] = collective;
+      groups_[collective] = std::move(group);
+      return true;
+    }
+    return false;
   }
 
   // Early starts and bundles.
@@ -160,13 +196,16 @@ class Scheduler {
 
   void visit(int number) {
     const Step& s = step(number);
-    const auto partner = partner_.find(number);
     if (begun_.contains(number)) return;
-    if (partner != partner_.end()) {
-      if (s.kind == StepKind::compute) fuse(number, partner->second);
+    if (ring_of_.contains(number)) {
+      if (s.kind == StepKind::compute) go_round(rings_.at(number));
       return;
     }
-    for (const VersionId v : s.operands) make_ready(v);
+    if (const auto group = group_of_.find(number); group != group_of_.end()) {
+      if (s.kind == StepKind::compute) fuse(groups_.at(group->second));
+      return;
+    }
+    for (const VersionId v : s.operands) make_early(v);
     if (s.kind == StepKind::send) make_room(s.peer);
     if (changes_stage(s.kind)) return start({number});
     if (bundles(number)) {
@@ -181,18 +220,30 @@ class Scheduler {
     }
   }
 
-  void fuse(int computation, int collective) {
-    const bool gathers = step(collective).kind == StepKind::all_gather;
-    for (const int part : {computation, collective}) {
-      for (const VersionId v : step(part).operands) {
-        const int producer = rules_.producer(v);
-        if (producer != computation && producer != collective) make_ready(v);
-      }
-      begun_.insert(part);
+  void fuse(const FusionGroup& group) {
+    std::vector<int> steps;
+    for (const Fusion& fusion : group) steps.push_back(fusion.computation);
+    steps.insert(group.front().gathers ? steps.begin() : steps.end(), group.front().collective);
+    begun_.insert(steps.begin(), steps.end());
+    for (const int part : steps) {
+      for (const VersionId v : step(part).operands) make_early(v);
     }
-    std::vector<int> steps{collective, computation};
-    if (!gathers) std::swap(steps[0], steps[1]);
     actions_.push_back({ActionKind::fuse, std::move(steps), true});
+  }
+
+  /// Gathers that several rings leave out belong to the first of them.
+  void go_round(const RingFusion& ring) {
+    std::vector<int> steps;
+    for (const int gather : ring.gathers) {
+      if (begun_.insert(gather).second) steps.push_back(gather);
+      for (const VersionId v : step(gather).operands) make_early(v);
+    }
+    begun_.insert(ring.computation);
+    steps.push_back(ring.computation);
+    for (const VersionId v : step(ring.computation).operands) make_early(v);
+    begun_.insert(ring.scatters.begin(), ring.scatters.end());
+    steps.insert(steps.end(), ring.scatters.begin(), ring.scatters.end());
+    actions_.push_back({ActionKind::ring, std::move(steps), true});
   }
 
   Index bytes_pending(const BundleKey& key) const {
@@ -230,6 +281,15 @@ class Scheduler {
     if (!rules_.overlaps(first)) wait_for(first);
   }
 
+  /// Makes the version ready, though its producer may come later in the program.
+  void make_early(VersionId version) {
+    const int producer = rules_.producer(version);
+    if (producer < 0) return;
+    const auto group = group_of_.find(producer);
+    visit(group == group_of_.end() ? producer : groups_.at(group->second).front().computation);
+    make_ready(version);
+  }
+
   /// Makes the version ready: starts its producer, if needed, and waits for it.
   void make_ready(VersionId version) {
     const int producer = rules_.producer(version);
@@ -258,8 +318,10 @@ class Scheduler {
   FlightRules rules_;
   std::vector<int> number_;                        ///< by step: number of its region, in program order
   std::vector<int> early_;                         ///< the steps that start early, in program order
-  std::map<int, int> partner_;                     ///< the other step of a fusion
-  std::map<int, Fusion> fusions_;                  ///< by computation
+  std::map<int, FusionGroup> groups_;              ///< collective matmuls by their collectives
+  std::map<int, int> group_of_;                    ///< by step: the collective of its collective matmul
+  std::map<int, RingFusion> rings_;                ///< by computation
+  std::map<int, int> ring_of_;                     ///< by step: the computation of a ring that it is part of
   std::map<int, Fusion> alone_;                    ///< by computation: its collective is not beside it
   std::set<int> begun_;                            ///< steps run, started, fused or bundled
   std::map<BundleKey, std::vector<int>> pending_;  ///< all_reduces that wait for more to bundle

@@ -7,6 +7,7 @@
 
 #include "program/ir/rank_program.h"
 #include "program/plan/fusion.h"
+#include "program/plan/ring_fusion.h"
 #include "roofline/price/hardware.h"
 #include "roofline/price/panel_cost.h"
 
@@ -17,7 +18,8 @@ enum class ActionKind : std::uint8_t {
   run,    ///< begin and end one step
   start,  ///< begin one collective, or several all_reduces as one, and leave it in flight
   wait,   ///< end the steps of an earlier `start`
-  fuse,   ///< a collective matmul: a collective and the computation next to it, in order
+  fuse,   ///< a collective matmul: a gather and the products that read it, or a product and its reduction, in order
+  ring,   ///< a computation that takes blocks from a ring, and the collectives that it leaves out
   sweep,  ///< elementwise computations, in order, strip by strip (see Strips)
 };
 
@@ -40,7 +42,8 @@ struct ProgramSchedule {
   /// Products are cut into panels, because collectives may be in flight beside them. So it is for all products of a
   /// program or none: what is in flight must not decide the order of a sum.
   bool cuts = false;
-  std::map<int, Fusion> fusions = {};  ///< by the action number of a `fuse`: how its two steps become one
+  std::map<int, FusionGroup> fusions = {};  ///< by the action number of a `fuse`: how its steps become one
+  std::map<int, RingFusion> rings = {};     ///< by the action number of a `ring`
   /// By step: products that run in the panels of a fusion, in its order, without the collective. What they gather is
   /// there already.
   std::map<int, Fusion> alone = {};
@@ -51,9 +54,10 @@ struct ProgramSchedule {
 inline ActionKind kind_of(const ProgramSchedule& schedule, std::size_t step) {
   return schedule.actions[static_cast<std::size_t>(schedule.begins[step])].kind;
 }
-/// True if the step is half of a collective matmul.
+/// True if the step is a part of a collective matmul or of a ring.
 inline bool is_fused(const ProgramSchedule& schedule, std::size_t step) {
-  return kind_of(schedule, step) == ActionKind::fuse;
+  const ActionKind kind = kind_of(schedule, step);
+  return kind == ActionKind::fuse || kind == ActionKind::ring;
 }
 /// True if the step runs strip by strip, together with others.
 inline bool is_swept(const ProgramSchedule& schedule, std::size_t step) {
@@ -74,8 +78,8 @@ struct ScheduleOptions {
   int distance = 1;
   /// All_reduces of at most this many bytes each, over the same axes, travel as one. 0: each alone.
   Index bundle_bytes = Index{64} << 10;
-  /// Which collectives beside a matrix product are fused with it: none, those with a better price,
-  /// or all possible.
+  /// Which collectives are fused with the products or the attention that they feed: none, those with a
+  /// better price, or all possible.
   enum class Fuse : std::uint8_t { never, priced, always } fuse = Fuse::priced;
   /// Elementwise steps that follow each other run strip by strip, in strips of about so many bytes. 0: one after the
   /// other. It changes no bit.

@@ -32,7 +32,10 @@ class Timeline {
           wait_until(done_[static_cast<std::size_t>(action.steps[0])]);
           break;
         case ActionKind::fuse:
-          fuse(action.steps[0], action.steps[1], schedule.panel);
+          fuse(action.steps, schedule.panel);
+          break;
+        case ActionKind::ring:
+          go_round(schedule.rings.at(static_cast<int>(&action - schedule.actions.data())));
           break;
         case ActionKind::sweep:
           for (const int number : action.steps) {
@@ -42,7 +45,7 @@ class Timeline {
           }
           continue;
       }
-      if (action.kind != ActionKind::fuse) taken(action.steps[0]) += now_ - begin;
+      if (action.kind != ActionKind::fuse && action.kind != ActionKind::ring) taken(action.steps[0]) += now_ - begin;
     }
     result_.total = now_;
     return result_;
@@ -99,24 +102,51 @@ class Timeline {
     return begin + time;
   }
 
-  void fuse(int first, int second, Flops panel) {
-    const int collective = moves(first) ? first : second;
-    const int computation = moves(first) ? second : first;
-    const StepEstimate& work = estimates_[static_cast<std::size_t>(computation)];
-    const Seconds cut = roofline::in_panels(work.price.time, hardware_);
+  void fuse(const std::vector<int>& steps, Flops panel) {
+    const int collective = moves(steps.front()) ? steps.front() : steps.back();
+    Seconds cut;
+    Flops work;
+    for (const int number : steps) {
+      if (number == collective) continue;
+      cut += roofline::in_panels(price(number), hardware_);
+      work += estimates_[static_cast<std::size_t>(number)].flops;
+    }
     Seconds before = now_;
     const Seconds end = carry(collective, price(collective), true);
     taken(collective) += now_ - before;
-    result_.spans.push_back({computation, now_, now_ + cut});
-    now_ += cut;
-    taken(computation) += cut;
+    int last = collective;
+    for (const int number : steps) {
+      if (number == collective) continue;
+      const Seconds time = roofline::in_panels(price(number), hardware_);
+      result_.spans.push_back({number, now_, now_ + time});
+      now_ += time;
+      taken(number) += time;
+      last = number;
+    }
     before = now_;
     wait_until(end);
     taken(collective) += now_ - before;
     before = now_;
-    if (frees_cores(step(collective).axes, hardware_))
-      now_ += roofline::one_panel(cut, price(collective), panel, work.flops);
-    taken(computation) += now_ - before;
+    if (frees_cores(step(collective).axes, hardware_)) {
+      now_ += roofline::one_panel(cut, price(collective), panel, work);
+    }
+    taken(last) += now_ - before;
+  }
+
+  /// What is not computing is at the first collective.
+  void go_round(const RingFusion& ring) {
+    const Seconds work = price(ring.computation);
+    const Seconds moving = ring_moves(program_, ring, estimates_);
+    const Seconds begin = now_;
+    const int first = ring.gathers.front();
+    const Seconds end = carry(first, moving, true);
+    result_.spans.push_back({ring.computation, now_, now_ + work});
+    now_ += work;
+    wait_until(end);
+    const Seconds tail = begin + ring_time(work, moving, ring, program_, hardware_) - now_;
+    if (tail.value > 0) now_ += tail;
+    taken(ring.computation) += work + std::max(tail, Seconds());
+    taken(first) += now_ - begin - work - std::max(tail, Seconds());
   }
 
   void wait_until(Seconds end) {

@@ -35,6 +35,7 @@ struct ScheduledTime {
 /// - A product beside collectives in flight is cut into panels if the collectives must be polled.
 /// - A collective matmul takes the longer of its two parts, plus one panel of the shorter part. Where moving needs the
 ///   cores, it takes the sum of both. Its product is cut into panels too.
+/// - A ring takes ring_time(). Its arrays are on the links as long as they move, one after the other.
 /// - A sweep takes the sum of its steps.
 /// - All_reduces that travel as one take as long as the longest of them.
 /// `estimates` are those of the steps on `hardware`.

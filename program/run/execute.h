@@ -97,6 +97,7 @@ class Executor {
   Flight start_bundle(const std::vector<int>& steps, int action);
   Flight start_move(int number);
   void fuse(const Action& action, int number);
+  void go_round(const Action& action, int number);
   void sweep(const Action& action, int number);
   void record_messages(Recording* recording);
   void enter(int label);

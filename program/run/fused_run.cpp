@@ -1,6 +1,7 @@
 #include "program/run/fused_run.h"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 
 #include "collectives/overlap/collective_matmul.h"
@@ -50,20 +51,24 @@ class PanelProduct {
     const kernels::Cost cost =
         phase_cost(program.program, program.operation_of(step_), static_cast<std::size_t>(step_.phase), ranges);
     using collectives::Order;
-    return {
-        .panel_rows = roofline::panel_rows(panel, cost.flops, ranges[static_cast<std::size_t>(fusion_.index)].size()),
-        .order = fusion_.in_coordinate_order ? Order::coordinate
-                 : fusion_.contracted        ? Order::schedule
-                                             : Order::arrival};
+    return {.panel_rows = roofline::panel_rows(panel, cost.flops * fusion_.all_products,
+                                               ranges[static_cast<std::size_t>(fusion_.index)].size()),
+            .order = fusion_.in_coordinate_order ? Order::coordinate
+                     : fusion_.contracted        ? Order::schedule
+                                                 : Order::arrival};
+  }
+
+  /// From now on the operand that arrives is `gathered`, with the dim of the fusion first.
+  void take_gathered(const Tensor& gathered) {
+    call.operands[fusion_.operand] = &gathered;
+    Subscripts& subscripts = call.operand_subscripts[fusion_.operand];
+    subscripts = with_first(subscripts, fusion_.dim);
   }
 
   void compute(Range rows) {
-    if (!fusion_.contracted || call.result->dtype() != DType::bf16) {
-      run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_}, &kept_);
-    } else {
-      add_up(rows);
-    }
-    first_ = false;
+    const Seconds begin = now();
+    compute_rows(rows);
+    computing.push_back({begin, now()});
   }
 
   /// After the last panel: rounds what was added up in f32.
@@ -72,9 +77,19 @@ class PanelProduct {
     sums_.clear();
   }
 
-  EinsumCall call;  ///< the whole product
+  EinsumCall call;                   ///< the whole product
+  std::vector<TimeRange> computing;  ///< of each panel
 
  private:
+  void compute_rows(Range rows) {
+    if (!fusion_.contracted || call.result->dtype() != DType::bf16) {
+      run_einsum(call, kernels::Window{fusion_.index, rows, fusion_.contracted && !first_}, &kept_);
+    } else {
+      add_up(rows);
+    }
+    first_ = false;
+  }
+
   /// Panels that add up to a result in bf16 do so in f32, and it is rounded once.
   void add_up(Range rows) {
     sums_.resize(static_cast<std::size_t>(call.result->size()));
@@ -99,54 +114,70 @@ class PanelProduct {
 
 class FusedRun {
  public:
-  FusedRun(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
+  FusedRun(collectives::Engine& engine, const RankProgram& program, const FusionGroup& group, Flops panel,
            const std::function<Tensor&(VersionId)>& at)
       : engine_(engine),
-        collective_(program.steps[static_cast<std::size_t>(fusion.collective)]),
-        fusion_(fusion),
+        fusion_(group.front()),
+        collective_(program.steps[static_cast<std::size_t>(fusion_.collective)]),
         op_(program.version(collective_.operands[0]).sharding.reduce),
-        at_(at),
-        product_(program, fusion, at),
-        options_(product_.options(program, panel)) {
+        at_(at) {
+    for (const Fusion& fusion : group) products_.emplace_back(program, fusion, at);
+    options_ = products_.front().options(program, panel);
+    options_.order = strictest(program, panel);
     options_.collective.wire = collective_.wire;
   }
 
-  FusedTimes run() { return fusion_.gathers ? gather() : reduce(); }
+  FusedTimes run() {
+    const collectives::PanelReport report = fusion_.gathers ? gather() : reduce();
+    FusedTimes times{report.started, report.ended, report.exposed, {}};
+    for (PanelProduct& product : products_) times.computing.push_back(std::move(product.computing));
+    return times;
+  }
 
  private:
-  FusedTimes gather() {
+  /// The order of panels that suits all products. They are declared from the freest to the strictest.
+  collectives::Order strictest(const RankProgram& program, Flops panel) const {
+    collectives::Order order = collectives::Order::arrival;
+    for (const PanelProduct& product : products_) order = std::max(order, product.options(program, panel).order);
+    return order;
+  }
+
+  void compute(Range rows) {
+    for (PanelProduct& product : products_) product.compute(rows);
+  }
+
+  collectives::PanelReport gather() {
     const Tensor part = moved(at_(collective_.operands[0]));
     Tensor& whole = at_(collective_.results[0]);
     Tensor gathered = whole.reshaped(with_first(whole.shape(), fusion_.dim));
-    product_.call.operands[fusion_.operand] = &gathered;
-    Subscripts& subscripts = product_.call.operand_subscripts[fusion_.operand];
-    subscripts = with_first(subscripts, fusion_.dim);
-    if (gathered.extent(0) == 0) run_einsum(product_.call);  // a sum over nothing
-    const FusedTimes taken = times(collectives::gather_and_compute(engine_, collective_.axes, part, gathered, options_,
-                                                                   [this](Range rows) { product_.compute(rows); }));
-    product_.finish();
-    return taken;
+    for (PanelProduct& product : products_) {
+      product.take_gathered(gathered);
+      if (gathered.extent(0) == 0) run_einsum(product.call);  // a sum over nothing
+    }
+    const collectives::PanelReport report = collectives::gather_and_compute(
+        engine_, collective_.axes, part, gathered, options_, [this](Range rows) { compute(rows); });
+    for (PanelProduct& product : products_) product.finish();
+    return report;
   }
 
-  FusedTimes reduce() {
+  collectives::PanelReport reduce() {
     Tensor& result = at_(collective_.results[0]);
-    EinsumCall& call = product_.call;
+    EinsumCall& call = products_.front().call;
     Tensor partial = call.result->reshaped(with_first(call.result->shape(), fusion_.dim));
     call.result = &partial;
     call.result_subscripts = with_first(call.result_subscripts, fusion_.dim);
-    const auto compute_rows = [this](Range rows) { product_.compute(rows); };
+    const auto compute_rows = [this](Range rows) { compute(rows); };
     if (collective_.kind == StepKind::all_reduce) {
       Tensor sum = result.reshaped(partial.shape());
-      return times(
-          collectives::compute_and_reduce(engine_, collective_.axes, op_, partial, sum, options_, compute_rows));
+      return collectives::compute_and_reduce(engine_, collective_.axes, op_, partial, sum, options_, compute_rows);
     }
     const bool apart = !lies_first(result.shape(), fusion_.dim);
     const Shape shape = with_first(result.shape(), fusion_.dim);
     Tensor sum = apart ? scratch(result.dtype(), shape) : result.reshaped(shape);
-    const FusedTimes taken =
-        times(collectives::compute_and_scatter(engine_, collective_.axes, op_, partial, sum, options_, compute_rows));
+    const collectives::PanelReport report =
+        collectives::compute_and_scatter(engine_, collective_.axes, op_, partial, sum, options_, compute_rows);
     if (apart) run_einsum({{&sum}, {with_first(numbered(shape), fusion_.dim)}, &result, numbered(shape)});
-    return taken;
+    return report;
   }
 
   /// `block` with the dim of the fusion first.
@@ -162,24 +193,20 @@ class FusedRun {
     return {dtype, shape, engine_.scratch().take(element_count(shape) * size_of(dtype))};
   }
 
-  static FusedTimes times(const collectives::PanelReport& report) {
-    return {report.started, report.ended, report.exposed, report.computing};
-  }
-
   collectives::Engine& engine_;
+  const Fusion& fusion_;  ///< of the first product; the collective is the same for all
   const Step& collective_;
-  const Fusion& fusion_;
   ReduceOp op_;
   const std::function<Tensor&(VersionId)>& at_;
-  PanelProduct product_;
+  std::deque<PanelProduct> products_;  ///< they do not move
   collectives::PanelOptions options_;
 };
 
 }  // namespace
 
-FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const Fusion& fusion, Flops panel,
+FusedTimes run_fused(collectives::Engine& engine, const RankProgram& program, const FusionGroup& group, Flops panel,
                      const std::function<Tensor&(VersionId)>& at) {
-  return FusedRun(engine, program, fusion, panel, at).run();
+  return FusedRun(engine, program, group, panel, at).run();
 }
 
 std::vector<TimeRange> run_alone(const collectives::Engine& engine, const RankProgram& program, const Fusion& fusion,

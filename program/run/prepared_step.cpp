@@ -29,6 +29,7 @@ std::vector<PreparedStep> prepare_steps(const Compiled& compiled, Index rank, st
     PreparedStep& each = prepared.emplace_back();
     for (std::size_t k = 0; k < step.results.size(); ++k) {
       const VersionId made = step.results[k];
+      if (compiled.liveness().left_out(made)) continue;
       const auto place = compiled.arena().places.find(made);
       each.made.push_back({.value = value(made),
                            .takes = value(compiled.liveness().storage_taken(static_cast<int>(i), k)),

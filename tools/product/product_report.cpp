@@ -56,9 +56,11 @@ Json candidate_json(std::size_t number, const Candidate& candidate, const Predic
 
 /// "fused: A[I, J] = AllGather_X(A[I, J_X]) with C[I, K] = A[I, J] *_J B[J, K]"
 std::string fused_text(const RankProgram& program, const Action& action) {
-  const Step& first = program.steps[static_cast<std::size_t>(action.steps[0])];
-  const Step& second = program.steps[static_cast<std::size_t>(action.steps[1])];
-  return fmt::format("fused, panel by panel: {} with {}\n", to_string(program, first), to_string(program, second));
+  std::vector<std::string> parts;
+  for (const int number : action.steps) {
+    parts.push_back(to_string(program, program.steps[static_cast<std::size_t>(number)]));
+  }
+  return fmt::format("fused, panel by panel: {}\n", fmt::join(parts, " with "));
 }
 
 /// "16.4 kB (16384 B)"

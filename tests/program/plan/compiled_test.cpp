@@ -79,10 +79,13 @@ TEST(Compiled, EveryFuseHasItsFusion) {
     if (schedule.actions[i].kind != ActionKind::fuse) continue;
     ++fused;
     ASSERT_TRUE(schedule.fusions.contains(static_cast<int>(i)));
-    const Fusion& fusion = schedule.fusions.at(static_cast<int>(i));
-    const std::vector<int>& steps = schedule.actions[i].steps;
-    EXPECT_EQ(steps[fusion.gathers ? 0 : 1], fusion.collective);
-    EXPECT_EQ(steps[fusion.gathers ? 1 : 0], fusion.computation);
+    const FusionGroup& group = schedule.fusions.at(static_cast<int>(i));
+    std::vector<int> steps = schedule.actions[i].steps;
+    ASSERT_EQ(steps.size(), group.size() + 1);
+    const bool gathers = group.front().gathers;
+    EXPECT_EQ(gathers ? steps.front() : steps.back(), group.front().collective);
+    steps.erase(gathers ? steps.begin() : steps.end() - 1);
+    for (std::size_t k = 0; k < group.size(); ++k) EXPECT_EQ(steps[k], group[k].computation);
   }
   EXPECT_GT(fused, 0U);
   EXPECT_EQ(schedule.fusions.size(), fused);

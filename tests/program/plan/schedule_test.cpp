@@ -57,7 +57,7 @@ void expect_sound(const RankProgram& program, const ProgramSchedule& schedule) {
       if (action.kind != ActionKind::start) finish(number);
     }
     if (action.kind == ActionKind::fuse) {
-      ASSERT_EQ(action.steps.size(), 2U);
+      ASSERT_GE(action.steps.size(), 2U);
     } else if (action.kind == ActionKind::run) {
       ASSERT_EQ(action.steps.size(), 1U);
     }
@@ -365,7 +365,7 @@ TEST(ScheduledTime, IsSharedByTheSteps) {
   }
 }
 
-/// A product of 1 s in panels beside half a second of moving. FLOPs are 0, so one panel is the whole product.
+/// Products of 1 s each in panels beside half a second of moving. FLOPs are 0, so one panel is the whole product.
 TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
   const TrainingStep step = small_training_step(true, false, 1);
   const RankProgram program = partitioned(step.model.program, "Y=2", "tp_seq");
@@ -375,12 +375,15 @@ TEST(ScheduledTime, OfACollectiveMatmulIsTheLongerPartAndAPanelOrBothParts) {
   const ProgramSchedule made = schedule(program, machine(program, true), options);
   const int fused = count(made, ActionKind::fuse);
   ASSERT_GE(fused, 2);
-  const double cut = 1.0 / 0.95;
+  std::size_t products = 0;
+  for (const auto& [action, group] : made.fusions) products += group.size();
+  ASSERT_GT(products, made.fusions.size()) << "q, k and v read one gather, and so do gate and up";
+  const double cut = static_cast<double>(products) * (1.0 / 0.95 - 1);
   const ScheduledTime beside = scheduled_time(program, made, estimates, machine(program, true));
-  EXPECT_NEAR(beside.total.value, computing + moving + fused * (cut + 0.5 - 1.5), 1e-9);
+  EXPECT_NEAR(beside.total.value, computing + moving + cut, 1e-9);
   EXPECT_NEAR(beside.exposed.value, moving - fused * 0.5, 1e-9);
   const ScheduledTime in_memory = scheduled_time(program, made, estimates, machine(program, false));
-  EXPECT_NEAR(in_memory.total.value, computing + moving + fused * (cut - 1.0), 1e-9);
+  EXPECT_NEAR(in_memory.total.value, computing + moving + cut, 1e-9);
   EXPECT_NEAR(in_memory.exposed.value, moving, 1e-9);
 }
 

@@ -65,22 +65,25 @@ class FusedBf16 : public testing::Test {
   const roofline::Hardware prices_ = bandwidth_bound(mesh_.axes());
   const ScheduleOptions always_{.fuse = ScheduleOptions::Fuse::always, .panel = Flops(2e3)};
 
-  /// If `twice`, a second product D reads the same B.
+  /// If `twice`, a product D that cannot be fused reads the same B first.
   RankProgram partitioned(const Case& tried, const Sizes& sizes, bool twice = false) const {
     Program p;
     p.dtype = DType::bf16;
     p.sizes = {{"I", sizes.i}, {"J", sizes.j}, {"K", sizes.k}};
     const ArrayId a = p.add_input("A", {"I", "J"}, Role::activation);
     const ArrayId b = p.add_input("B", {"J", "K"}, Role::activation);
-    const ArrayId c = einsum(p, "C", {a, b}, {"I", "K"});
-    std::map<ArrayId, Sharding> layouts{{a, tried.a}, {b, tried.b}, {c, tried.c}};
-    p.outputs = {c};
+    std::map<ArrayId, Sharding> layouts{{a, tried.a}, {b, tried.b}};
     if (twice) {
       const ArrayId other = p.add_input("A2", {"I", "J"}, Role::activation);
-      p.outputs.push_back(einsum(p, "D", {other, b}, {"I", "K"}));
+      const ArrayId scale = p.add_input("V", {"K"}, Role::activation);
+      p.outputs.push_back(einsum(p, "D", {other, b, scale}, {"I", "K"}));
       layouts[other] = tried.a;
+      layouts[scale] = Sharding::replicated(1);
       layouts[p.outputs.back()] = tried.c;
     }
+    const ArrayId c = einsum(p, "C", {a, b}, {"I", "K"});
+    layouts[c] = tried.c;
+    p.outputs.push_back(c);
     RankProgram program = partition(p, mesh_.axes(), {.layouts = layouts, .work = {}, .policy = {}});
     name_wires(program, collectives::Wire::exchange);
     check(program);
@@ -139,8 +142,9 @@ class FusedBf16 : public testing::Test {
     if (mesh_.ranks() == 1) return made;
     const ProgramSchedule& schedule = made->schedule();
     EXPECT_EQ(schedule.fusions.size(), 1U);
-    for (const auto& [action, fusion] : schedule.fusions) {
-      const Step& step = made->program().steps[static_cast<std::size_t>(fusion.collective)];
+    for (const auto& [action, group] : schedule.fusions) {
+      EXPECT_EQ(group.size(), 1U);
+      const Step& step = made->program().steps[static_cast<std::size_t>(group.front().collective)];
       EXPECT_EQ(step.kind, tried.collective);
       EXPECT_EQ(step.wire == collectives::Wire::exchange, tried.reduces);
     }
@@ -192,7 +196,7 @@ TEST_F(FusedBf16, PanelsWithoutTheCollectiveToo) {
   const Fusions carried = choose_fusions(partitioned(contracted, sizes), prices_, always_);
   const auto shared =
       compile(partitioned(contracted, sizes, true), {.scheduling = always_, .fusions = carried, .prices = prices_});
-  ASSERT_TRUE(shared->schedule().fusions.empty()) << "two products read what is gathered";
+  ASSERT_TRUE(shared->schedule().fusions.empty()) << "a product that cannot be fused reads it first";
   ASSERT_EQ(shared->schedule().alone.size(), 1U);
   run(shared, whole, [&](Index row, Index column, double value) {
     EXPECT_EQ(value, rounded(parts(contracted, sizes, whole, row, column)[0])) << row << " " << column;

@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "benchmarks/kernels_support.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/gemm/gemm.h"
 
 namespace shardline::kernels {
@@ -47,17 +47,18 @@ void attention_beside_gemm(benchmark::State& state) {
   BenchmarkArray<float> c("c", a.shape);
   const GemmShape product{
       .m = kProduct, .n = kProduct, .k = kProduct, .lda = kProduct, .ldb = kProduct, .ldc = kProduct};
+  const AttentionPlaces places = in_order(query[1]);
   Stopwatch forward, backward, gemms;
   for (auto _ : state) {
     gemms.time([&] { gemm<float>(product, a.values.data(), b.values.data(), c.values.data()); });
-    forward.time([&] { attention<T>(q.view(), k.view(), v.view(), {}, o.view(), lse.view()); });
+    forward.time([&] { attention<T>(q.view(), k.view(), v.view(), places, o.view(), lse.view()); });
     backward.time([&] {
-      attention_grad<T>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), {}, dq.view(), dk.view(),
+      attention_grad<T>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), places, dq.view(), dk.view(),
                         dv.view());
     });
   }
-  const double forward_flops = attention_cost(query, key, {}, sizeof(T)).flops.value;
-  const double backward_flops = attention_grad_cost(query, key, {}, sizeof(T)).flops.value;
+  const double forward_flops = attention_cost(query, key, {.tokens = query[1]}, sizeof(T)).flops.value;
+  const double backward_flops = attention_grad_cost(query, key, {.tokens = query[1]}, sizeof(T)).flops.value;
   const double gemm_rate = gemm_cost(product, sizeof(float)).flops.value / gemms.median();
   const double rate = (forward_flops + backward_flops) / (forward.median() + backward.median());
   state.counters["forward"] = forward_flops / forward.median();

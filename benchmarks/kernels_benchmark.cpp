@@ -1,7 +1,7 @@
 /// Attention, and the kernels that only walk over memory.
 #include "benchmarks/kernels_support.h"
 #include "kernels/adamw.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/norm.h"
@@ -22,12 +22,14 @@ const Shape kLogits{4, 128, 256};
 /// 1024 positions in total, but at least one sequence.
 struct Heads {
   Shape q, k, lse;
+  AttentionPlaces places;
 
   explicit Heads(const benchmark::State& state) {
     const Index length = state.range(0), width = state.range(1), batch = std::max<Index>(1, 1024 / length);
     q = {batch, length, 2, 3, width};
     k = {batch, length, 2, width};
     lse = {batch, length, 2, 3};
+    places = in_order(length);
   }
 };
 
@@ -35,20 +37,20 @@ void attention_forward(benchmark::State& state) {
   const Heads heads(state);
   const BenchmarkArray<float> q("q", heads.q), k("k", heads.k), v("v", heads.k);
   BenchmarkArray<float> o("o", heads.q), lse("lse", heads.lse);
-  for (auto _ : state) attention<float>(q.view(), k.view(), v.view(), {}, o.view(), lse.view());
-  report_rates(state, attention_cost(heads.q, heads.k, {}, kElementSize));
+  for (auto _ : state) attention<float>(q.view(), k.view(), v.view(), heads.places, o.view(), lse.view());
+  report_rates(state, attention_cost(heads.q, heads.k, {.tokens = heads.q[1]}, kElementSize));
 }
 
 void attention_backward(benchmark::State& state) {
   const Heads heads(state);
   const BenchmarkArray<float> q("q", heads.q), k("k", heads.k), v("v", heads.k), d_o("do", heads.q);
   BenchmarkArray<float> o("o", heads.q), lse("lse", heads.lse), dq("dq", heads.q), dk("dk", heads.k), dv("dv", heads.k);
-  attention<float>(q.view(), k.view(), v.view(), {}, o.view(), lse.view());
+  attention<float>(q.view(), k.view(), v.view(), heads.places, o.view(), lse.view());
   for (auto _ : state) {
-    attention_grad<float>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), {}, dq.view(), dk.view(),
-                          dv.view());
+    attention_grad<float>(q.view(), k.view(), v.view(), o.view(), lse.view(), d_o.view(), heads.places, dq.view(),
+                          dk.view(), dv.view());
   }
-  report_rates(state, attention_grad_cost(heads.q, heads.k, {}, kElementSize));
+  report_rates(state, attention_grad_cost(heads.q, heads.k, {.tokens = heads.q[1]}, kElementSize));
 }
 
 void add_two(benchmark::State& state) {
@@ -110,7 +112,8 @@ void rope_forward(benchmark::State& state) {
   const Shape shape{4, 128, state.range(0), state.range(1)};
   const BenchmarkArray<float> x("x", shape);
   BenchmarkArray<float> y("y", shape);
-  for (auto _ : state) rope<float>(x.view(), {.time_dim = 1, .positions = {0, shape[1]}}, y.view());
+  for (auto _ : state)
+    rope<float>(x.view(), {.time_dim = 1, .positions = in_order(shape[1]).query_positions}, y.view());
   report_rates(state, rope_cost(y.view().size(), kElementSize));
 }
 

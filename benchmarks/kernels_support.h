@@ -2,9 +2,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <map>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
+#include "kernels/attention/attention.h"
 #include "kernels/support/cost.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/view.h"
@@ -27,6 +30,16 @@ struct BenchmarkArray {
   View<T> view() { return {values.data(), shape}; }
   View<const T> view() const { return {values.data(), shape}; }
 };
+
+/// The places of sequences of one document, in memory that stays.
+inline AttentionPlaces in_order(Index tokens) {
+  static std::map<Index, std::vector<std::int32_t>> known;
+  std::vector<std::int32_t>& positions = known[tokens];
+  positions.resize(static_cast<std::size_t>(tokens));
+  std::iota(positions.begin(), positions.end(), 0);
+  const View<const std::int32_t> view{positions.data(), {tokens}};
+  return {.query_positions = view, .key_positions = view};
+}
 
 /// Rates from the cost of one iteration, in decimal units, printed as FLOP/s and B/s.
 inline void report_rates(benchmark::State& state, const Cost& cost) {

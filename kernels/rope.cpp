@@ -1,5 +1,6 @@
 #include "kernels/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,32 +15,48 @@ void check_rope(const Shape& x, const RopeOptions& options) {
   SHARDLINE_CHECK(options.time_dim >= 0 && options.time_dim + 1 < dims,
                   "rope: time_dim is {}, which is not before the last dim of {}", options.time_dim, to_string(x));
   SHARDLINE_CHECK(x.back() % 2 == 0, "rope: the last dim of {} is odd", to_string(x));
-  SHARDLINE_CHECK(x[static_cast<std::size_t>(options.time_dim)] == options.positions.size(),
-                  "rope: dim {} of {} does not match the {} positions", options.time_dim, to_string(x),
-                  options.positions.size());
+  const auto time_dim = x.begin() + options.time_dim;
+  SHARDLINE_CHECK(options.positions.shape == Shape{*time_dim}, "rope: dim {} of {} does not match the positions {}",
+                  options.time_dim, to_string(x), to_string(options.positions.shape));
+  SHARDLINE_CHECK(options.starts.shape.empty() ||
+                      (options.starts.shape.back() == *time_dim &&
+                       element_count(options.starts.shape) == element_count(Shape(x.begin(), time_dim + 1))),
+                  "rope: starts of shape {} for x of shape {}", to_string(options.starts.shape), to_string(x));
   SHARDLINE_CHECK(options.sign == 1 || options.sign == -1, "rope: sign is {}; 1 and -1 are legal", options.sign);
+}
+
+/// By how much each token turns, one sequence after the other; of all sequences alike if there are no starts.
+std::vector<Index> turns_of(const RopeOptions& options) {
+  const Index tokens = options.positions.size();
+  const bool alike = options.starts.shape.empty();
+  std::vector<Index> turns(static_cast<std::size_t>(alike ? tokens : options.starts.size()));
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const auto place = static_cast<Index>(i);
+    const std::int32_t position = options.positions[place % tokens], start = alike ? 0 : options.starts[place];
+    turns[i] = static_cast<Index>(position) - start;
+    SHARDLINE_CHECK(turns[i] >= 0, "rope: a token at position {} in a document that begins at {}", position, start);
+  }
+  return turns;
 }
 
 /// Every kStride-th position gets its rotation directly from the angle.
 constexpr Index kStride = 16;
 
-/// Cosines and sines for every position of a range and every pair, [positions, H/2] each.
+/// Cosines and sines for some positions and every pair, [positions, H/2] each.
 template <class T>
 struct Rotations {
   std::vector<T> cosine;
   std::vector<T> sine;
 
-  Rotations(Index positions, Index half)
-      : cosine(static_cast<std::size_t>(positions * half)), sine(static_cast<std::size_t>(positions * half)) {}
+  Rotations(std::size_t positions, std::size_t half) : cosine(positions * half), sine(positions * half) {}
 };
 
-/// Rotations by the positions first, first + step, first + 2 step, ...
-Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, Index first, Index step, Index count) {
-  Rotations<double> rotations(count, static_cast<Index>(frequencies.size()));
+Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, const std::vector<Index>& positions) {
+  Rotations<double> rotations(positions.size(), frequencies.size());
   std::size_t at = 0;
-  for (Index i = 0; i < count; ++i) {
+  for (const Index position : positions) {
     for (const double frequency : frequencies) {
-      const double angle = static_cast<double>(first + i * step) * frequency;
+      const double angle = static_cast<double>(position) * frequency;
       rotations.cosine[at] = std::cos(angle);
       rotations.sine[at++] = std::sin(angle);
     }
@@ -47,30 +64,59 @@ Rotations<double> rotations_by_angle(const std::vector<double>& frequencies, Ind
   return rotations;
 }
 
-/// Cosines and sines are expensive, so few positions compute them. The rotation by position p is
-/// the rotation by the last multiple of kStride, then by the rest. It depends on p only, not on the
-/// begin of the range.
+/// Makes rotations. Cosines and sines are expensive, so few positions compute them. The rotation by position p is
+/// the rotation by the last multiple of kStride, then by the rest. It depends on p only, not on the other positions.
 template <class T>
-Rotations<T> make_rotations(const RopeOptions& options, Index half) {
-  const std::vector<double> frequencies = rope_frequencies(half, options.theta, options.scaling);
-  const Index first = options.positions.begin / kStride;
-  const Index strides = (options.positions.end + kStride - 1) / kStride - first;
-  const Rotations<double> whole = rotations_by_angle(frequencies, first * kStride, kStride, strides);
-  const Rotations<double> rest = rotations_by_angle(frequencies, 0, 1, kStride);
-  Rotations<T> rotations(options.positions.size(), half);
-  for (Index t = 0; t < options.positions.size(); ++t) {
-    const Index position = options.positions.begin + t;
-    const Index major = (position / kStride - first) * half, minor = position % kStride * half;
-    const double *c1 = whole.cosine.data() + major, *s1 = whole.sine.data() + major;
-    const double *c2 = rest.cosine.data() + minor, *s2 = rest.sine.data() + minor;
-    T *cosine = rotations.cosine.data() + t * half, *sine = rotations.sine.data() + t * half;
-    for (Index i = 0; i < half; ++i) {
-      cosine[i] = static_cast<T>(c1[i] * c2[i] - s1[i] * s2[i]);
-      sine[i] = static_cast<T>(options.sign * (s1[i] * c2[i] + c1[i] * s2[i]));
-    }
+class Turner {
+ public:
+  /// For the positions `turns`.
+  Turner(const RopeOptions& options, std::size_t half, const std::vector<Index>& turns)
+      : sign_(options.sign), half_(half), strides_(strides_of(turns)), whole_(0, 0), rest_(0, 0) {
+    const std::vector<double> frequencies = rope_frequencies(static_cast<Index>(half), options.theta, options.scaling);
+    std::vector<Index> rests(kStride);
+    for (Index i = 0; i < kStride; ++i) rests[static_cast<std::size_t>(i)] = i;
+    whole_ = rotations_by_angle(frequencies, strides_);
+    rest_ = rotations_by_angle(frequencies, rests);
   }
-  return rotations;
-}
+
+  /// The rotations by `count` of the positions.
+  Rotations<T> rotations(const Index* turns, std::size_t count) const {
+    Rotations<T> made(count, half_);
+    for (std::size_t t = 0; t < count; ++t) {
+      const Index stride = turns[t] / kStride * kStride;
+      const auto found = std::lower_bound(strides_.begin(), strides_.end(), stride) - strides_.begin();
+      const std::size_t major = static_cast<std::size_t>(found) * half_;
+      const std::size_t minor = static_cast<std::size_t>(turns[t] - stride) * half_;
+      const double *c1 = whole_.cosine.data() + major, *s1 = whole_.sine.data() + major;
+      const double *c2 = rest_.cosine.data() + minor, *s2 = rest_.sine.data() + minor;
+      T *cosine = made.cosine.data() + t * half_, *sine = made.sine.data() + t * half_;
+      for (std::size_t i = 0; i < half_; ++i) {
+        cosine[i] = static_cast<T>(c1[i] * c2[i] - s1[i] * s2[i]);
+        sine[i] = static_cast<T>(sign_ * (s1[i] * c2[i] + c1[i] * s2[i]));
+      }
+    }
+    return made;
+  }
+
+ private:
+  /// The multiples of kStride that some position follows, ascending.
+  static std::vector<Index> strides_of(const std::vector<Index>& turns) {
+    std::vector<Index> strides;
+    for (const Index turn : turns) {
+      const Index stride = turn / kStride * kStride;
+      if (strides.empty() || strides.back() != stride) strides.push_back(stride);
+    }
+    std::sort(strides.begin(), strides.end());
+    strides.erase(std::unique(strides.begin(), strides.end()), strides.end());
+    return strides;
+  }
+
+  int sign_;
+  std::size_t half_;
+  std::vector<Index> strides_;
+  Rotations<double> whole_;  ///< by strides_
+  Rotations<double> rest_;   ///< by 0 to kStride - 1
+};
 
 /// `y` may be `x`. Vectors start at the first element of a head, so the result of a pair does not
 /// depend on its address.
@@ -125,9 +171,14 @@ void rope(View<const S> x, const RopeOptions& options, View<S> y) {
   const Index middle = element_count(Shape(time_dim + 1, x.shape.end() - 1));
   const Index head = x.shape.back();
   const Index half = head / 2;
-  const Rotations<T> rotations = make_rotations<T>(options, half);
+  const auto tokens = static_cast<std::size_t>(*time_dim);
+  const std::vector<Index> turns = turns_of(options);
+  const Turner<T> turner(options, static_cast<std::size_t>(half), turns);
+  Rotations<T> rotations = turner.rotations(turns.data(), tokens);
   Index row = 0;
   for (Index o = 0; o < outer; ++o) {
+    const bool own = o > 0 && !options.starts.shape.empty();
+    if (own) rotations = turner.rotations(turns.data() + o * *time_dim, tokens);
     for (Index t = 0; t < *time_dim; ++t) {
       const T* cosine = rotations.cosine.data() + t * half;
       const T* sine = rotations.sine.data() + t * half;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -27,8 +28,11 @@ struct RopeScaling {
 std::vector<double> rope_frequencies(Index half, double theta, const std::optional<RopeScaling>& scaling = {});
 
 struct RopeOptions {
-  Index time_dim = 1;    ///< the dim of x that is T; not the last
-  Range positions;       ///< the positions of this block of T in the whole sequence
+  Index time_dim = 1;                       ///< the dim of x that is T; not the last
+  View<const std::int32_t> positions = {};  ///< [T]: of each token; at least 0, in any order
+  /// [B, T], where B are the dims of x before T: the position at which the document of each token begins. A token turns
+  /// by its position less this. Without dims: every document begins at 0.
+  View<const std::int32_t> starts = {};
   double theta = 10000;  ///< base of the wavelengths
   int sign = 1;          ///< +1 turns forward; -1 turns back, as the gradient needs
   std::optional<RopeScaling> scaling = {};
@@ -36,8 +40,9 @@ struct RopeOptions {
 
 /// Rotary position embedding in the rotate-half layout of Hugging Face. The pair (x[i], x[i + H/2])
 /// of the last dim turns by position times rope_frequencies()[i]. x is [..., T, ..., H]; H is even and not split.
-/// y has the same shape and may be x itself. S BFloat16, float or double; angles in f64. Throws Error if H is odd, if
-/// time_dim is not before the last dim, or if the extent of T is not that of `positions`.
+/// y has the same shape and may be x itself. S BFloat16, float or double; angles in f64. Equal positions turn by the
+/// same bits, wherever they stand. Throws Error if H is odd, if time_dim is not before the last dim, if the shape of
+/// positions or starts does not fit x, or if a token turns by less than 0.
 template <class S>
 void rope(View<const S> x, const RopeOptions& options, View<S> y);
 

@@ -11,6 +11,9 @@ namespace shardline {
 struct BatchShape {
   Index sequences = 0;  ///< B
   Index tokens = 0;     ///< T
+  bool packed = false;  ///< several documents in a sequence
+  /// The tokens of a sequence lie so that every rank of a split has the same share of visible pairs.
+  bool balanced = false;
 };
 
 /// A parameter of a model in the program, its form in a Hugging Face checkpoint, and how it starts.
@@ -31,8 +34,12 @@ struct Model {
   Program program;
   std::vector<ModelParameter> parameters;
   /// Inputs that a batch fills. Their first dim is B. A Transformer has ids[B,T] and, with a loss, labels[B,T]; an MLP
-  /// has In[B,D] and Target[B,D].
+  /// has In[B,D] and Target[B,D]. With packed sequences comes, as the last one, starts[B,T]: for each token the
+  /// position at which its document begins.
   std::vector<ArrayId> samples;
+  /// Input positions[T] of a Transformer: where in its sequence each token stands. One array serves every batch and
+  /// every run. -1 for an MLP.
+  ArrayId positions = -1;
   ArrayId result = -1;  ///< logits[B,T,V], or Out[B,D]
   /// Mean over the batch; -1 for inference. A label below 0 adds nothing to the loss of a Transformer, and the mean is
   /// over all labels nevertheless.

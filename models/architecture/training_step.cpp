@@ -120,7 +120,9 @@ TrainingStep add_training(Model model, const StepOptions& options) {
 BatchShape micro_batch_of(const BatchShape& batch, Index micro_batches) {
   require(micro_batches >= 1 && batch.sequences % micro_batches == 0,
           "{} micro-batches do not divide the {} sequences of the batch", micro_batches, batch.sequences);
-  return {batch.sequences / micro_batches, batch.tokens};
+  BatchShape part = batch;
+  part.sequences /= micro_batches;
+  return part;
 }
 
 }  // namespace shardline

@@ -23,7 +23,7 @@ class Forward {
  public:
   /// Elements are of type `dtype`, parameters of type `weights`.
   Forward(const TransformerConfig& config, const BatchShape& batch, DType dtype, DType weights)
-      : config_(config), weights_(weights) {
+      : config_(config), weights_(weights), balanced_(batch.balanced) {
     program().dtype = dtype;
     program().sizes = {{"B", batch.sequences},
                        {"T", batch.tokens},
@@ -34,6 +34,9 @@ class Forward {
                        {"F", config.d_ff},
                        {"V", config.vocab}};
     model_.samples = {program().add_input("ids", {"B", "T"}, Role::tokens)};
+    model_.positions = program().add_input("positions", {"T"}, Role::positions);
+    if (batch.packed) starts_ = program().add_input("starts", {"B", "T"}, Role::tokens);
+    if (batch.packed) model_.samples.push_back(starts_);
   }
 
   Model build() {
@@ -80,6 +83,11 @@ class Forward {
     return add_bias(program(), which + "b" + number_, x, b);
   }
 
+  /// Queries or keys, turned by the positions of their tokens.
+  ArrayId turned(const std::string& name, ArrayId x) {
+    return rope(program(), name + number_, x, model_.positions, config_.rope_theta, config_.rope_scaling, starts_);
+  }
+
   ArrayId add_layer(int layer, ArrayId x) {
     program().region = {Pass::forward, layer};
     number_ = std::to_string(layer);
@@ -101,9 +109,9 @@ class Forward {
     const ArrayId q = with_bias(einsum(p, "q" + n, {y, w_q}, {"B", "T", "K", "G", "H"}), "q", {"K", "G", "H"});
     const ArrayId k = with_bias(einsum(p, "k" + n, {y, w_k}, {"B", "T", "K", "H"}), "k", {"K", "H"});
     const ArrayId v = with_bias(einsum(p, "v" + n, {y, w_v}, {"B", "T", "K", "H"}), "v", {"K", "H"});
-    const ArrayId q_turned = rope(p, "qr" + n, q, config_.rope_theta, config_.rope_scaling);
-    const ArrayId k_turned = rope(p, "kr" + n, k, config_.rope_theta, config_.rope_scaling);
-    const ArrayId o = attention(p, "o" + n, q_turned, k_turned, v);
+    const ArrayId q_turned = turned("qr", q);
+    const ArrayId k_turned = turned("kr", k);
+    const ArrayId o = attention(p, "o" + n, q_turned, k_turned, v, model_.positions, starts_, balanced_);
     return einsum(p, "a" + n, {o, w_o}, {"B", "T", "D"});
   }
 
@@ -128,9 +136,11 @@ class Forward {
 
   const TransformerConfig& config_;
   DType weights_;
+  bool balanced_;
   Model model_;
-  std::string number_;  ///< layer number, from 1
-  std::string prefix_;  ///< prefix of the layer's names in a checkpoint, from 0
+  ArrayId starts_ = -1;  ///< see Model::samples
+  std::string number_;   ///< layer number, from 1
+  std::string prefix_;   ///< prefix of the layer's names in a checkpoint, from 0
 };
 
 }  // namespace
@@ -146,7 +156,7 @@ namespace {
 /// Forward pass to the loss, which is the mean over `parts` batches of this shape.
 Model make_part(const TransformerConfig& config, const BatchShape& batch, const TrainingTypes& types, Index parts) {
   Model model = Forward(config, batch, types.model, types.weights.value_or(types.model)).build();
-  model.samples.push_back(model.program.add_input("labels", {"B", "T"}, Role::tokens));
+  model.samples.insert(model.samples.begin() + 1, model.program.add_input("labels", {"B", "T"}, Role::tokens));
   model.loss = cross_entropy(model.program, "loss", model.result, model.samples[1], parts);
   model.program.outputs = {model.loss};
   return model;

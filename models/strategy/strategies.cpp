@@ -71,6 +71,7 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
       return &row.stream;
     case Role::tokens:
       return &row.tokens;
+    case Role::positions:
     case Role::whole:
     case Role::sum:
       return &kNone;

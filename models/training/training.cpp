@@ -7,6 +7,7 @@
 
 #include "collectives/all_reduce.h"
 #include "collectives/shared/arena.h"
+#include "models/training/positions.h"
 #include "program/ir/program_hash.h"
 #include "runtime/base/check.h"
 #include "runtime/base/counter_rng.h"
@@ -52,6 +53,8 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
   state_ = std::make_unique<State>(own, shared);
   step_ = std::make_unique<Executor>(programs().step, *state_, ranks_.get());
   evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, ranks_.get());
+  set_positions(*step_);
+  set_positions(*evaluation_);
   initialise();
 }
 

@@ -36,7 +36,11 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
   PipelineOptions pipeline;  ///< if the strategy makes stages
 
-  BatchShape micro_batch() const { return {batch.sequences / form.micro_batches, batch.tokens}; }
+  BatchShape micro_batch() const {
+    BatchShape part = batch;
+    part.sequences /= form.micro_batches;
+    return part;
+  }
   double tokens() const { return static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens); }
   TrainingTypes types() const { return {.model = dtype, .moments = sum_type(dtype), .weights = sum_type(dtype)}; }
 };

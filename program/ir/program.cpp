@@ -20,7 +20,8 @@ ArrayId Program::add_array(const std::string& name, const std::vector<std::strin
   array.name = name;
   array.dims = dims;
   array.role = role;
-  array.dtype = role == Role::tokens ? DType::i32 : role == Role::whole ? sum_type(dtype) : dtype;
+  const bool counts = role == Role::tokens || role == Role::positions;
+  array.dtype = counts ? DType::i32 : role == Role::whole ? sum_type(dtype) : dtype;
   for (const std::string& dim : dims) {
     const auto size = sizes.find(dim);
     require(size != sizes.end(), "array {}: dim {} has no size", name, dim);

@@ -26,7 +26,8 @@ enum class Role : std::uint8_t {
   optimizer_state,
   sum,         ///< over the micro-batches of a step: of parts of the gradient of Array::primal, or of the loss
   stream,      ///< the residual stream; between layers it has a declared sharding
-  tokens,      ///< i32 ids and labels
+  tokens,      ///< i32 of each token: ids, labels and the begins of documents
+  positions,   ///< i32 along T, which every rank holds whole: where in a sequence each of its tokens stands
   whole,       ///< scalars that every rank holds
   activation,  ///< anything else; its layout follows from the operation that makes it
 };
@@ -90,7 +91,8 @@ struct Program {
   /// State from one run to the next: after a run `second` replaces the input `first`.
   std::vector<std::pair<ArrayId, ArrayId>> updates;
   Region region;  ///< given to operations as they are added
-  /// Given to arrays as they are added. Tokens are i32, and scalars that every rank holds are of its sum_type().
+  /// Given to arrays as they are added. Tokens and positions are i32, and scalars that every rank holds are of its
+  /// sum_type().
   DType dtype = DType::f32;
 
   const Array& array(ArrayId id) const { return arrays.at(static_cast<std::size_t>(id)); }

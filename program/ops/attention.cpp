@@ -2,18 +2,31 @@
 
 #include <algorithm>
 
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "program/ops/builder.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
 namespace {
 
-kernels::AttentionOptions options_of_attention(const PhaseBlock& block) {
-  return {block.range("T").begin, block.range("S").begin};
+constexpr const char* kBalanced = "balanced";
+
+/// The places of a call. Operands from number `first` on: positions of queries, of keys, and starts if there are any.
+template <class Call>
+kernels::AttentionPlaces places_of(const Call& call, std::size_t first) {
+  return {.query_positions = call.ids(first),
+          .key_positions = call.ids(first + 1),
+          .starts = call.operands() > first + 2 ? call.ids(first + 2) : View<const std::int32_t>{}};
 }
 
-using CostFormula = kernels::Cost (*)(const Shape&, const Shape&, const kernels::AttentionOptions&, Index);
+kernels::AttentionShare share_of(const PhaseBlock& block) {
+  const std::vector<std::string>& indices = block.operation.indices;
+  const auto tokens = std::find(indices.begin(), indices.end(), "T") - indices.begin();
+  return {.tokens = block.operation.extents.at(static_cast<std::size_t>(tokens)),
+          .balanced = block.constant(kBalanced) != 0};
+}
+
+using CostFormula = kernels::Cost (*)(const Shape&, const Shape&, const kernels::AttentionShare&, Index);
 
 /// The cost of one whole sequence, times the sequences that the tokens of the block form.
 kernels::Cost cost_in_sequences(const PhaseBlock& block, Index sequence, CostFormula cost_of) {
@@ -22,23 +35,21 @@ kernels::Cost cost_in_sequences(const PhaseBlock& block, Index sequence, CostFor
   const double sequences = static_cast<double>(q[0] * q[1]) / static_cast<double>(sequence);
   q[0] = k[0] = 1;
   q[1] = k[1] = sequence;
-  const kernels::Cost one = cost_of(q, k, {}, block.element_size());
+  const kernels::Cost one = cost_of(q, k, {.tokens = sequence}, block.element_size());
   return {one.flops * sequences, one.bytes * sequences, one.parts * sequences};
 }
 
 constexpr Kernel kAttention{
     .name = "attention",
     .run =
-        [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_stored(arrays, [&](const auto& call) {
-            kernels::attention(call.in(0), call.in(1), call.in(2), options_of_attention(block), call.out(0),
-                               call.sum_out(1));
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_stored(arrays, [](const auto& call) {
+            kernels::attention(call.in(0), call.in(1), call.in(2), places_of(call, 3), call.out(0), call.sum_out(1));
           });
         },
     .cost =
         [](const PhaseBlock& block) {
-          return kernels::attention_cost(block.shape(0), block.shape(1), options_of_attention(block),
-                                         block.element_size());
+          return kernels::attention_cost(block.shape(0), block.shape(1), share_of(block), block.element_size());
         },
     .cost_in_sequences = [](const PhaseBlock& block,
                             Index sequence) { return cost_in_sequences(block, sequence, kernels::attention_cost); },
@@ -49,16 +60,15 @@ constexpr Kernel kAttention{
 constexpr Kernel kAttentionGrad{
     .name = "attention_grad",
     .run =
-        [](const PhaseBlock& block, const KernelArrays& arrays) {
-          with_stored(arrays, [&](const auto& call) {
+        [](const PhaseBlock&, const KernelArrays& arrays) {
+          with_stored(arrays, [](const auto& call) {
             kernels::attention_grad(call.in(0), call.in(1), call.in(2), call.in(3), call.sum_in(4), call.in(5),
-                                    options_of_attention(block), call.out(0), call.out(1), call.out(2));
+                                    places_of(call, 6), call.out(0), call.out(1), call.out(2));
           });
         },
     .cost =
         [](const PhaseBlock& block) {
-          return kernels::attention_grad_cost(block.shape(0), block.shape(1), options_of_attention(block),
-                                              block.element_size());
+          return kernels::attention_grad_cost(block.shape(0), block.shape(1), share_of(block), block.element_size());
         },
     .cost_in_sequences =
         [](const PhaseBlock& block, Index sequence) {
@@ -75,44 +85,58 @@ Term keys(const Program& program, ArrayId array) {
   return {array, dims};
 }
 
+/// The terms of `positions`, for queries and for keys, and of `starts` if there are any. Appends them to `terms`.
+void append_places(const Program& program, std::vector<Term>& terms, ArrayId positions, ArrayId starts) {
+  terms.push_back({positions, program.array(positions).dims});
+  terms.push_back(keys(program, positions));
+  if (starts >= 0) terms.push_back({starts, program.array(starts).dims});
+}
+
 void differentiate_attention(Gradients& gradients, const Operation& forward, ArrayId d_o) {
   Program& program = gradients.program();
-  const ArrayId q = forward.operands[0];
-  const ArrayId k = forward.operands[1];
-  const ArrayId v = forward.operands[2];
+  const std::vector<ArrayId> primal(forward.operands.begin(), forward.operands.begin() + 3);
+  const ArrayId q = primal[0], k = primal[1], v = primal[2], positions = forward.operands[3];
+  const ArrayId starts = forward.operands.size() > 4 ? forward.operands[4] : ArrayId{-1};
   const ArrayId o = forward.results[0];
   const ArrayId lse = forward.results[1];
-  const std::vector<ArrayId> made = gradients.contributions(forward.operands);
+  const std::vector<ArrayId> made = gradients.contributions(primal);
   Builder builder(program, "attention_grad");
   const auto own = [&](ArrayId array) { return builder.named(array); };
-  builder
-      .phase_of_terms(kAttentionGrad, {own(q), keys(program, k), keys(program, v), own(o), own(lse), own(d_o)},
-                      {own(made[0]), keys(program, made[1]), keys(program, made[2])})
+  std::vector<Term> terms{own(q), keys(program, k), keys(program, v), own(o), own(lse), own(d_o)};
+  append_places(program, terms, positions, starts);
+  std::vector<ArrayId> operands{q, k, v, o, lse, d_o};
+  operands.insert(operands.end(), forward.operands.begin() + 3, forward.operands.end());
+  builder.phase_of_terms(kAttentionGrad, terms, {own(made[0]), keys(program, made[1]), keys(program, made[2])})
       .whole({"S", "H"})
       .linear_in({d_o})
-      .append({q, k, v, o, lse, d_o}, made);
-  gradients.give_all(forward.operands, made);
+      .constants(forward.constants)
+      .append(operands, made);
+  gradients.give_all(primal, made);
 }
 
 ArrayId sample_attention(Program& program) {
   const ArrayId q = program.add_input("q", {"B", "T", "K", "G", "H"}, Role::activation);
   const ArrayId k = program.add_input("k", {"B", "T", "K", "H"}, Role::activation);
   const ArrayId v = program.add_input("v", {"B", "T", "K", "H"}, Role::activation);
-  return attention(program, "o", q, k, v);
+  return attention(program, "o", q, k, v, program.add_input("positions", {"T"}, Role::positions));
 }
 
 }  // namespace
 
-ArrayId attention(Program& program, const std::string& name, ArrayId q, ArrayId k, ArrayId v) {
+ArrayId attention(Program& program, const std::string& name, ArrayId q, ArrayId k, ArrayId v, ArrayId positions,
+                  ArrayId starts, bool balanced) {
   const Dims dims = program.array(q).dims;
   const ArrayId o = program.add_array(name, dims);
   const ArrayId lse = add_sums(program, name + ".lse", leading(dims));
   Builder builder(program, "attention");
-  builder
-      .phase_of_terms(kAttention, {builder.named(q), keys(program, k), keys(program, v)},
-                      {builder.named(o), builder.named(lse)})
+  std::vector<Term> terms{builder.named(q), keys(program, k), keys(program, v)};
+  append_places(program, terms, positions, starts);
+  std::vector<ArrayId> operands{q, k, v, positions};
+  if (starts >= 0) operands.push_back(starts);
+  builder.phase_of_terms(kAttention, terms, {builder.named(o), builder.named(lse)})
       .whole({"S", "H"})
-      .append({q, k, v}, {o, lse});
+      .constants({{kBalanced, balanced ? 1 : 0}})
+      .append(operands, {o, lse});
   return o;
 }
 

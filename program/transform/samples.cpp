@@ -25,7 +25,7 @@ const OperationKind& kind_named(const std::string& name) {
 void append_derivative(Program& program, ArrayId result, std::size_t first = 0) {
   std::vector<ArrayId> wanted;
   for (std::size_t i = first; i < program.inputs.size(); ++i) {
-    if (program.array(program.inputs[i]).role != Role::tokens) wanted.push_back(program.inputs[i]);
+    if (!is_integer(program.array(program.inputs[i]).dtype)) wanted.push_back(program.inputs[i]);
   }
   const ArrayId seed = add_like(program, "d" + program.array(result).name, result, Role::gradient);
   program.inputs.push_back(seed);
@@ -49,9 +49,17 @@ Tensor ids(const Array& array, Index limit) {
   return values;
 }
 
+/// Positions 0, 1, 2, ...
+Tensor in_order(Index tokens) {
+  Tensor values(DType::i32, {tokens});
+  for (Index t = 0; t < tokens; ++t) values.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
+  return values;
+}
+
 /// The value of an input of a sample.
 Tensor value_of(const Program& program, ArrayId input) {
   const Array& array = program.array(input);
+  if (array.role == Role::positions) return in_order(array.shape.at(0));
   return array.role == Role::tokens ? ids(array, program.sizes.at("V")) : numbers(array);
 }
 

@@ -2,7 +2,8 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
+#include "tests/kernels/attention_places.h"
 #include "tests/kernels/support.h"
 
 /// Attention on bf16. The oracle computes in f64 from the same numbers, so only the rounding of each result and
@@ -12,6 +13,8 @@ namespace {
 
 using testing::Array;
 using testing::expect_close;
+using testing::in_order;
+using testing::Places;
 using testing::random_array;
 using testing::slice;
 using testing::unwritten;
@@ -44,10 +47,10 @@ void expect_rounded_once(const Narrow& actual, const Array<double>& exact) {
 
 struct Operands {
   Narrow q, k, v, d_o;
-  AttentionOptions at;
+  Places at;
 };
 
-Operands random_operands(const Shape& q, Index keys, const AttentionOptions& at) {
+Operands random_operands(const Shape& q, Index keys, const Places& at) {
   const Shape k{q[0], keys, q[2], q[4]};
   return {random_narrow("q", q), random_narrow("k", k), random_narrow("v", k), random_narrow("do", q), at};
 }
@@ -62,9 +65,9 @@ Results attend(const Operands& x) {
   const Shape& q = x.q.shape;
   Results y{unwritten_narrow(q), unwritten<float>({q[0], q[1], q[2], q[3]}), unwritten_narrow(q),
             unwritten_narrow(x.k.shape), unwritten_narrow(x.k.shape)};
-  attention<BFloat16>(x.q.view(), x.k.view(), x.v.view(), x.at, y.o.view(), y.lse.view());
+  attention<BFloat16>(x.q.view(), x.k.view(), x.v.view(), x.at.view(), y.o.view(), y.lse.view());
   attention_grad<BFloat16>(x.q.view(), x.k.view(), x.v.view(), std::as_const(y.o).view(), std::as_const(y.lse).view(),
-                           x.d_o.view(), x.at, y.dq.view(), y.dk.view(), y.dv.view());
+                           x.d_o.view(), x.at.view(), y.dq.view(), y.dk.view(), y.dv.view());
   return y;
 }
 
@@ -81,10 +84,12 @@ Exact attend_exactly(const Operands& x, const Narrow& o, const Array<float>& lse
   const double scale = 1 / std::sqrt(static_cast<double>(H));
   for (Index row = 0; row < lse.size(); ++row) {
     const Index head = row / G % K, t = row / (G * K) % T, b = row / (G * K * T);
-    const Index seen = std::clamp<Index>(x.at.query_begin + t + 1 - x.at.key_begin, 0, S);
+    bool blind = true;
     double sum = 0, delta = 0;
     for (Index h = 0; h < H; ++h) delta += wide(o[row * H + h]) * wide(x.d_o[row * H + h]);
-    for (Index s = 0; s < seen; ++s) {
+    for (Index s = 0; s < S; ++s) {
+      if (!x.at.sees(b, t, s)) continue;
+      blind = false;
       const Index key = ((b * S + s) * K + head) * H;
       double score = 0, product = 0;
       for (Index h = 0; h < H; ++h) {
@@ -101,7 +106,7 @@ Exact attend_exactly(const Operands& x, const Narrow& o, const Array<float>& lse
         y.dv[key + h] += probability * wide(x.d_o[row * H + h]);
       }
     }
-    if (seen == 0) continue;
+    if (blind) continue;
     y.lse[row] = std::log(sum);
     for (Index h = 0; h < H; ++h) y.o[row * H + h] /= sum;
   }
@@ -112,17 +117,22 @@ TEST(AttentionBf16Test, RoundsEveryResultOnce) {
   struct Case {
     Shape q;
     Index keys;
-    AttentionOptions at;
+    Index query_begin = 0, key_begin = 0;
   };
   // Grouped heads; several blocks of keys and of rows; blocks of keys and queries that begin anywhere; rows without
   // keys.
-  const std::vector<Case> cases{{{2, 5, 2, 3, 4}, 5, {}},          {{1, 700, 1, 1, 8}, 700, {}},
-                                {{1, 300, 2, 2, 20}, 300, {}},     {{1, 40, 2, 1, 16}, 200, {160, 0}},
-                                {{1, 200, 1, 1, 8}, 40, {0, 160}}, {{1, 30, 1, 7, 33}, 450, {420, 5}},
-                                {{2, 6, 1, 2, 4}, 5, {0, 9}},      {{1, 1, 1, 1, 1}, 1, {}}};
+  const std::vector<Case> cases{{{2, 5, 2, 3, 4}, 5},
+                                {{1, 700, 1, 1, 8}, 700},
+                                {{1, 300, 2, 2, 20}, 300},
+                                {{1, 40, 2, 1, 16}, 200, 160, 0},
+                                {{1, 200, 1, 1, 8}, 40, 0, 160},
+                                {{1, 30, 1, 7, 33}, 450, 420, 5},
+                                {{2, 6, 1, 2, 4}, 5, 0, 9},
+                                {{1, 1, 1, 1, 1}, 1}};
   for (const Case& c : cases) {
     SCOPED_TRACE(to_string(c.q));
-    const Operands x = random_operands(c.q, c.keys, c.at);
+    const Range queries{c.query_begin, c.query_begin + c.q[1]}, keys{c.key_begin, c.key_begin + c.keys};
+    const Operands x = random_operands(c.q, c.keys, in_order(queries, keys));
     const Results actual = attend(x);
     const Exact exact = attend_exactly(x, actual.o, actual.lse);
     expect_rounded_once(actual.o, exact.o);
@@ -134,10 +144,10 @@ TEST(AttentionBf16Test, RoundsEveryResultOnce) {
 }
 
 TEST(AttentionBf16Test, BlocksOfQueriesGiveTheSameBits) {
-  const Operands x = random_operands({2, 250, 1, 2, 8}, 250, {});
+  const Operands x = random_operands({2, 250, 1, 2, 8}, 250, in_order({0, 250}, {0, 250}));
   const Results whole = attend(x);
   for (const Range block : {Range{0, 40}, {40, 40}, {40, 137}, {137, 250}}) {
-    const Results part = attend({slice(x.q, 1, block), x.k, x.v, slice(x.d_o, 1, block), {.query_begin = block.begin}});
+    const Results part = attend({slice(x.q, 1, block), x.k, x.v, slice(x.d_o, 1, block), in_order(block, {0, 250})});
     EXPECT_EQ(part.o.values, slice(whole.o, 1, block).values);
     EXPECT_EQ(part.lse.values, slice(whole.lse, 1, block).values);
     EXPECT_EQ(part.dq.values, slice(whole.dq, 1, block).values);
@@ -148,7 +158,8 @@ TEST(AttentionBf16Test, TakesEmptyExtents) {
   for (std::size_t dim = 0; dim < 6; ++dim) {  // The last one is that of keys.
     Shape extents{2, 3, 2, 2, 4, 3};
     extents[dim] = 0;
-    const Results result = attend(random_operands({extents.begin(), extents.begin() + 5}, extents[5], {}));
+    const Places places = in_order({0, extents[1]}, {0, extents[5]});
+    const Results result = attend(random_operands({extents.begin(), extents.begin() + 5}, extents[5], places));
     for (const auto* array : {&result.o, &result.dq, &result.dk, &result.dv}) {
       for (const BFloat16 value : array->values) EXPECT_EQ(wide(value), 0);
     }
@@ -158,9 +169,9 @@ TEST(AttentionBf16Test, TakesEmptyExtents) {
 
 TEST(AttentionBf16Test, CostsTwoBytesForEachElementAndFourForLse) {
   const Shape q{2, 3, 2, 2, 8}, k{2, 4, 2, 8};
-  EXPECT_EQ(attention_cost(q, k, {}, 2).bytes, Bytes(2 * (2 * 192 + 2 * 128) + 4 * 24));
-  EXPECT_EQ(attention_grad_cost(q, k, {}, 2).bytes, Bytes(2 * (4 * 192 + 4 * 128) + 4 * 24));
-  EXPECT_EQ(attention_cost(q, k, {}, 8).bytes, Bytes(8 * (2 * 192 + 2 * 128 + 24)));
+  EXPECT_EQ(attention_cost(q, k, {.tokens = 4}, 2).bytes, Bytes(2 * (2 * 192 + 2 * 128) + 4 * 24));
+  EXPECT_EQ(attention_grad_cost(q, k, {.tokens = 4}, 2).bytes, Bytes(2 * (4 * 192 + 4 * 128) + 4 * 24));
+  EXPECT_EQ(attention_cost(q, k, {.tokens = 4}, 8).bytes, Bytes(8 * (2 * 192 + 2 * 128 + 24)));
 }
 
 }  // namespace

@@ -223,8 +223,9 @@ TEST(BFloat16Kernels, Bias) {
 TEST(BFloat16Kernels, Rope) {
   const Stored x("x", {2, 5, 3, 10});
   Result<BFloat16> y({2, 5, 3, 10});
+  const std::vector<std::int32_t> positions{20, 21, 22, 23, 24};
   for (const bool scaled : {false, true}) {
-    RopeOptions options{.time_dim = 1, .positions = {20, 25}};
+    RopeOptions options{.time_dim = 1, .positions = {positions.data(), {5}}};
     if (scaled) options.scaling = RopeScaling{.factor = 8, .original_positions = 100};
     rope(x.bf16(), options, y.mine());
     rope(x.f64(), options, y.f64());

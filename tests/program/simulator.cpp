@@ -282,6 +282,20 @@ class Simulator {
   Simulation found_;
 };
 
+/// Documents of a few tokens: their begins, for tokens in order.
+std::int32_t random_start(const CounterRng& rng, Index place, Index tokens) {
+  Index start = place % tokens;
+  while (start > 0 && rng.below(place / tokens * tokens + start, 3) > 0) --start;
+  return static_cast<std::int32_t>(start);
+}
+
+/// An element of an array of i32: positions, begins of documents, or ids.
+std::int32_t random_integer(const Program& program, const Array& array, const CounterRng& rng, Index i) {
+  if (array.role == Role::positions) return static_cast<std::int32_t>(i);
+  if (array.name == "starts") return random_start(rng, i, array.shape.at(1));
+  return static_cast<std::int32_t>(rng.below(i, program.sizes.at("V")));
+}
+
 double random_element(const Array& array, const CounterRng& rng, Index i) {
   switch (array.role) {
     case Role::whole:
@@ -303,10 +317,10 @@ Values random_inputs(const Program& program, std::uint64_t seed) {
     const Array& array = program.array(id);
     const CounterRng rng(seed, array.name);
     Tensor& value = values[static_cast<std::size_t>(id)];
-    value = Tensor(array.role == Role::tokens ? DType::i32 : DType::f64, array.shape);
+    value = Tensor(is_integer(array.dtype) ? DType::i32 : DType::f64, array.shape);
     for (Index i = 0; i < value.size(); ++i) {
-      if (array.role == Role::tokens) {
-        value.view<std::int32_t>()[i] = static_cast<std::int32_t>(rng.below(i, program.sizes.at("V")));
+      if (is_integer(array.dtype)) {
+        value.view<std::int32_t>()[i] = random_integer(program, array, rng, i);
       } else {
         value.view<double>()[i] = random_element(array, rng, i);
       }

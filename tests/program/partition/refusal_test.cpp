@@ -151,7 +151,8 @@ TEST_F(Refusal, OperandsLieAlike) {
 
 TEST_F(Refusal, SomeIndicesStayWhole) {
   Program turned = sized_;
-  rope(turned, "y", turned.add_input("x", {"B", "T", "H"}, Role::activation), 100);
+  const ArrayId x = turned.add_input("x", {"B", "T", "H"}, Role::activation);
+  rope(turned, "y", x, turned.add_input("positions", {"T"}, Role::positions), 100);
   EXPECT_EQ(computing(turned, {"x[B, T_X, H]", "y[B, T_X, H]"}, {{}, {"X"}, {}}), "accepted");
   EXPECT_EQ(computing(turned, {"x[B, T, H_X]", "y[B, T, H_X]"}, {{}, {}, {"X"}}),
             "index H must be whole: y[B, T, H_X] = rope(x[B, T, H_X])");

@@ -76,7 +76,7 @@ void expect_gradients(Program p, ArrayId y) {
   const std::vector<std::string> dims = p.array(y).dims;
   std::vector<ArrayId> wanted;
   for (const ArrayId a : p.inputs) {
-    if (p.array(a).role != Role::tokens) wanted.push_back(a);
+    if (!is_integer(p.array(a).dtype)) wanted.push_back(a);
   }
   const ArrayId c = p.add_input("c", dims, Role::activation);
   const ArrayId loss = einsum(p, "loss", {y, c}, {});
@@ -140,10 +140,14 @@ TEST(Differentiate, RmsNorm) {
 
 TEST(Differentiate, Rope) {
   Program p = sized();
-  expect_gradients(p, rope(p, "y", p.add_input("x", {"B", "T", "K", "H"}, Role::activation), 100));
-  Program scaled = sized();
-  const ArrayId x = scaled.add_input("x", {"B", "T", "K", "H"}, Role::activation);
-  expect_gradients(scaled, rope(scaled, "y", x, 100, kernels::RopeScaling{.factor = 8, .original_positions = 20}));
+  const ArrayId x = p.add_input("x", {"B", "T", "K", "H"}, Role::activation);
+  const ArrayId positions = p.add_input("positions", {"T"}, Role::positions);
+  Program scaled = p, packed = p;
+  expect_gradients(p, rope(p, "y", x, positions, 100));
+  const kernels::RopeScaling scaling{.factor = 8, .original_positions = 20};
+  expect_gradients(scaled, rope(scaled, "y", x, positions, 100, scaling));
+  const ArrayId starts = packed.add_input("starts", {"B", "T"}, Role::tokens);
+  expect_gradients(packed, rope(packed, "y", x, positions, 100, {}, starts));
 }
 
 TEST(Differentiate, AddBias) {
@@ -162,7 +166,12 @@ TEST(Differentiate, Attention) {
   Program p = sized();
   const ArrayId q = p.add_input("q", {"B", "T", "K", "G", "H"}, Role::activation);
   const ArrayId k = p.add_input("k", {"B", "T", "K", "H"}, Role::activation);
-  expect_gradients(p, attention(p, "y", q, k, p.add_input("v", {"B", "T", "K", "H"}, Role::activation)));
+  const ArrayId v = p.add_input("v", {"B", "T", "K", "H"}, Role::activation);
+  const ArrayId positions = p.add_input("positions", {"T"}, Role::positions);
+  Program packed = p;
+  expect_gradients(p, attention(p, "y", q, k, v, positions));
+  const ArrayId starts = packed.add_input("starts", {"B", "T"}, Role::tokens);
+  expect_gradients(packed, attention(packed, "y", q, k, v, positions, starts));
 }
 
 TEST(Differentiate, Embed) {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "kernels/attention_blocks.h"
+#include "kernels/attention/blocks.h"
 
 namespace shardline::kernels {
 namespace {
@@ -67,36 +67,39 @@ void take_grad_rows(const Heads& heads, const HeadGrad<S>& head, Range rows, Gra
 /// Turns scores into probabilities, and gradients of the probabilities into gradients of the
 /// scores. Zero for the other keys before `end`, which the row does not see.
 template <class T>
-void soften_grad_row(GradBlock<T>& block, Index r, Index visible, Index end) {
+void soften_grad_row(GradBlock<T>& block, Index r, Range seen, Index end) {
   T *weights = row_of(block.weights, r), *d_scores = row_of(block.d_scores, r);
   const T lse = block.lse[static_cast<std::size_t>(r)], delta = block.delta[static_cast<std::size_t>(r)];
-  for (Index s = 0; s < visible; s += kLanes) {
+  for (Index s = seen.begin / kLanes * kLanes; s < seen.end; s += kLanes) {
     const Lanes<T> weight = exp_lanes<T>(load(weights + s, FullCount()) - lse);
     store(weight, weights + s, FullCount());
     store<T>(weight * (load(d_scores + s, FullCount()) - delta), d_scores + s, FullCount());
   }
-  std::fill(weights + visible, weights + end, T(0));
-  std::fill(d_scores + visible, d_scores + end, T(0));
+  for (T* row : {weights, d_scores}) {
+    std::fill(row, row + seen.begin, T(0));
+    std::fill(row + seen.end, row + std::max(seen.end, end), T(0));
+  }
 }
 
 /// Fills `weights` and `d_scores`, and adds to the gradients of the queries, one tile of rows at a
 /// time.
 template <class T>
 void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& block) {
+  const Index end = std::min(kKeyBlock, keys.size() + kTileRows);  // add_key_grad reads whole tiles of keys
   for (Index r = 0; r < rows.size(); r += kTileRows) {
-    const Index end = std::min(r + kTileRows, rows.size());
-    const Index visible = heads.visible(rows.begin + end - 1, keys);
-    multiply_keys(heads, row_of(block.q, r), block.width(), block.keys_transposed, visible, row_of(block.weights, r));
-    multiply_keys(heads, row_of(block.d_o, r), block.width(), block.values_transposed, visible,
+    const Range tile{rows.begin + r, rows.begin + std::min(r + kTileRows, rows.size())};
+    const Range window = window_of(heads.seen(tile, keys));
+    multiply_keys(heads, row_of(block.q, r), block.width(), block.keys_transposed, window, row_of(block.weights, r));
+    multiply_keys(heads, row_of(block.d_o, r), block.width(), block.values_transposed, window,
                   row_of(block.d_scores, r));
-    // add_key_grad reads whole tiles of keys.
-    const Index read = std::min(kKeyBlock, visible + kTileRows);
-    for (Index i = r; i < end; ++i) soften_grad_row(block, i, heads.visible(rows.begin + i, keys), read);
-    multiply_tiles<TileResult::add, T>({.depth = visible,
+    for (Index row = tile.begin; row < tile.end; ++row) {
+      soften_grad_row(block, row - rows.begin, heads.seen(row, keys), end);
+    }
+    multiply_tiles<TileResult::add, T>({.depth = window.size(),
                                         .columns = heads.H,
-                                        .a = row_of(block.d_scores, r),
+                                        .a = row_of(block.d_scores, r) + window.begin,
                                         .a_row = kKeyDistance<T>,
-                                        .b = block.keys.data(),
+                                        .b = row_of(block.keys, window.begin),
                                         .b_row = block.width(),
                                         .c = row_of(block.d_queries, rows.begin + r),
                                         .c_row = block.width()});
@@ -104,13 +107,14 @@ void add_query_grad(const Heads& heads, Range rows, Range keys, GradBlock<T>& bl
 }
 
 /// Adds factors^T of_rows to the gradients of keys or values: `of_rows` is [rows, H], `factors`
-/// [rows, keys]. Skips the rows before `first_seeing`, which do not see the tile of keys.
+/// [rows, keys]. Skips the first and the last rows that do not see the tile of keys.
 template <class T>
 void add_key_grad(const Heads& heads, Range rows, Range keys, const Block<T>& factors, const Block<T>& of_rows,
                   Block<T>& gradient) {
   for (Index s = 0; s < keys.size(); s += kTileRows) {
-    const Index first = std::clamp<Index>(heads.first_seeing(keys.begin + s) - rows.begin, 0, rows.size());
-    multiply_tiles<TileResult::add, T>({.depth = rows.size() - first,
+    const Range seeing = heads.seeing(rows, {keys.begin + s, keys.begin + std::min(s + kTileRows, keys.size())});
+    const Index first = seeing.begin - rows.begin;
+    multiply_tiles<TileResult::add, T>({.depth = seeing.size(),
                                         .columns = heads.H,
                                         .a = factors.data() + first * kKeyDistance<T> + s,
                                         .a_row = 1,
@@ -132,15 +136,19 @@ void attend_head_grad(const Heads& heads, const HeadGrad<S>& head, GradBlock<T>&
     take_keys_transposed(heads, head.v, keys, block.values_transposed);
     block.d_keys.setZero();
     block.d_values.setZero();
-    for (Index r = heads.first_seeing(s); r < heads.head_rows(); r += kGradRowBlock) {
-      const Range rows{r, std::min(heads.head_rows(), r + kGradRowBlock)};
+    const Range seeing = heads.seeing({0, heads.head_rows()}, keys);
+    // add_query_grad adds to whole tiles of rows.
+    const Index end =
+        std::min(heads.head_rows(), seeing.begin + (seeing.size() + kTileRows - 1) / kTileRows * kTileRows);
+    for (Index r = seeing.begin; r < end; r += kGradRowBlock) {
+      const Range rows{r, std::min(end, r + kGradRowBlock)};
       take_grad_rows(heads, head, rows, block);
       add_query_grad(heads, rows, keys, block);
       add_key_grad(heads, rows, keys, block.weights, block.d_o, block.d_values);
       add_key_grad(heads, rows, keys, block.d_scores, block.q, block.d_keys);
     }
     for (Index i = 0; i < keys.size(); ++i) {
-      const Index place = (s + i) * heads.key_stride();
+      const Index place = heads.sight.key(s + i) * heads.key_stride();
       copy_numbers(row_of(block.d_keys, i), heads.H, head.dk + place);
       copy_numbers(row_of(block.d_values, i), heads.H, head.dv + place);
     }
@@ -156,9 +164,9 @@ void attend_head_grad(const Heads& heads, const HeadGrad<S>& head, GradBlock<T>&
 
 template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
-                    View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionOptions& options,
+                    View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionPlaces& places,
                     View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH) {
-  const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
+  Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, places);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
   check_attention_shape("do", do_BTKGH.shape, q_BTKGH.shape);
   check_attention_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
@@ -175,7 +183,7 @@ void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v
 
 #define SHARDLINE_INSTANTIATE(T, Sum)                                                                       \
   template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const Sum>, \
-                               View<const T>, const AttentionOptions&, View<T>, View<T>, View<T>);
+                               View<const T>, const AttentionPlaces&, View<T>, View<T>, View<T>);
 SHARDLINE_INSTANTIATE(float, float)
 SHARDLINE_INSTANTIATE(double, double)
 SHARDLINE_INSTANTIATE(BFloat16, float)

@@ -1,19 +1,27 @@
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "kernels/attention_blocks.h"
+#include "kernels/attention/blocks.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {
-Heads check_heads(const Shape& q, const Shape& k, const AttentionOptions& options) {
+namespace {
+
+void check_queries_and_keys(const Shape& q, const Shape& k) {
   SHARDLINE_CHECK(q.size() == 5, "attention: q has shape {}, not [B, T, K, G, H]", to_string(q));
   SHARDLINE_CHECK(k.size() == 4, "attention: k has shape {}, not [B, S, K, H]", to_string(k));
   SHARDLINE_CHECK(q[0] == k[0] && q[2] == k[2] && q[4] == k[3], "attention: q {} and k {} differ in B, K or H",
                   to_string(q), to_string(k));
-  return {q[0], q[1], k[1], q[2], q[3], q[4], options};
+}
+
+}  // namespace
+
+Heads check_heads(const Shape& q, const Shape& k, const AttentionPlaces& places) {
+  check_queries_and_keys(q, k);
+  return {q[0], q[1], k[1], q[2], q[3], q[4], Sight(places, q[0], q[1], k[1])};
 }
 
 void check_attention_shape(const char* name, const Shape& shape, const Shape& expected) {
@@ -64,12 +72,13 @@ struct RowBlock {
   }
 };
 
-/// Pads a row of scores to a multiple of kLanes with scores whose exponential is 0. Returns the
-/// padded length.
+/// Widens the part `seen` of a row of scores to whole pieces of kLanes, with scores whose exponential is 0. Returns the
+/// wider part.
 template <class T>
-Index pad_row(T* scores, Index visible) {
-  const Index padded = (visible + kLanes - 1) / kLanes * kLanes;
-  for (Index s = visible; s < padded; ++s) scores[s] = std::numeric_limits<T>::lowest();
+Range pad_row(T* scores, Range seen) {
+  const Range padded{seen.begin / kLanes * kLanes, (seen.end + kLanes - 1) / kLanes * kLanes};
+  std::fill(scores + padded.begin, scores + seen.begin, std::numeric_limits<T>::lowest());
+  std::fill(scores + seen.end, scores + padded.end, std::numeric_limits<T>::lowest());
   return padded;
 }
 
@@ -99,24 +108,28 @@ T weigh_scores(T* scores, Index count, T largest) {
 
 /// Turns the scores of the tile of rows at `r` into exp(score - largest), and scales the sums so
 /// far to the new maxima. All maxima come first, so they do not wait for the exponentials of other
-/// rows.
+/// rows. Weights in `window` of keys that a row does not see are 0.
 template <class T>
-void soften_tile(const Heads& heads, Range rows, Range keys, Index r, RowBlock<T>& block) {
-  std::array<Index, kTileRows> padded;
+void soften_tile(const Heads& heads, Range rows, Range keys, Range window, Index r, RowBlock<T>& block) {
+  std::array<Range, kTileRows> padded;
   std::array<T, kTileRows> largest;
   const Index count = std::min(kTileRows, rows.size() - r);
   for (Index i = 0; i < count; ++i) {
     const auto row = static_cast<std::size_t>(i);
     T* scores = block.scores.data() + i * kKeyDistance<T>;
-    padded[row] = pad_row(scores, heads.visible(rows.begin + r + i, keys));
-    largest[row] = largest_score(scores, padded[row], block.largest[static_cast<std::size_t>(r + i)]);
-    std::fill(scores + padded[row], scores + std::max(padded[row], keys.size()), T(0));
+    const Range seen = heads.seen(rows.begin + r + i, keys);
+    padded[row] = seen.size() == 0 ? Range{window.begin, window.begin} : pad_row(scores, seen);
+    largest[row] =
+        largest_score(scores + padded[row].begin, padded[row].size(), block.largest[static_cast<std::size_t>(r + i)]);
+    std::fill(scores + window.begin, scores + padded[row].begin, T(0));
+    std::fill(scores + padded[row].end, scores + std::max(padded[row].end, window.end), T(0));
   }
   for (Index i = 0; i < count; ++i) {
     const auto row = static_cast<std::size_t>(i);
     T &former = block.largest[static_cast<std::size_t>(r + i)], &sum = block.sum[static_cast<std::size_t>(r + i)];
     const T shrink = vector_exp(former - largest[row]);
-    sum = sum * shrink + weigh_scores(block.scores.data() + i * kKeyDistance<T>, padded[row], largest[row]);
+    T* scores = block.scores.data() + i * kKeyDistance<T> + padded[row].begin;
+    sum = sum * shrink + weigh_scores(scores, padded[row].size(), largest[row]);
     former = largest[row];
     if (shrink != T(1)) block.output.row(r + i) *= shrink;
   }
@@ -126,18 +139,18 @@ void soften_tile(const Heads& heads, Range rows, Range keys, Index r, RowBlock<T
 /// of the keys.
 template <class T>
 void attend_block(const Heads& heads, Range rows, Range keys, RowBlock<T>& block) {
-  const Index first = std::max<Index>(0, heads.first_seeing(keys.begin) - rows.begin) / kTileRows * kTileRows;
-  for (Index r = first; r < rows.size(); r += kTileRows) {
-    const Index last = std::min(r + kTileRows, rows.size()) - 1;
-    const Index visible = heads.visible(rows.begin + last, keys);
+  for (Index r = 0; r < rows.size(); r += kTileRows) {
+    const Range seen = heads.seen(Range{rows.begin + r, rows.begin + std::min(r + kTileRows, rows.size())}, keys);
+    if (seen.size() == 0) continue;
+    const Range window = window_of(seen);
     T* scores = block.scores.data();
-    multiply_keys(heads, row_of(block.q, r), block.width(), block.keys, visible, scores);
-    soften_tile(heads, rows, {keys.begin, keys.begin + visible}, r, block);
-    multiply_tiles<TileResult::add, T>({.depth = visible,
+    multiply_keys(heads, row_of(block.q, r), block.width(), block.keys, window, scores);
+    soften_tile(heads, rows, keys, window, r, block);
+    multiply_tiles<TileResult::add, T>({.depth = window.size(),
                                         .columns = heads.H,
-                                        .a = scores,
+                                        .a = scores + window.begin,
                                         .a_row = kKeyDistance<T>,
-                                        .b = block.values.data(),
+                                        .b = row_of(block.values, window.begin),
                                         .b_row = block.width(),
                                         .c = row_of(block.output, r),
                                         .c_row = block.width()});
@@ -163,11 +176,11 @@ template <class S, class T>
 void attend_head(const Heads& heads, const Head<S>& head, RowBlock<T>& block) {
   for (Index r = 0; r < heads.head_rows(); r += kRowBlock) {
     const Range rows{r, std::min(heads.head_rows(), r + kRowBlock)};
-    const Index visible = heads.visible((rows.end - 1) / heads.G);
+    const Range seen = heads.seen(rows, {0, heads.S});
     take_rows(heads, head.q, rows, static_cast<T>(heads.scale()), block.q);
     block.reset();
-    for (Index s = 0; s < visible; s += kKeyBlock) {
-      const Range keys{s, std::min(visible, s + kKeyBlock)};
+    for (Index s = seen.begin / kKeyBlock * kKeyBlock; s < seen.end; s += kKeyBlock) {
+      const Range keys{s, std::min(seen.end, s + kKeyBlock)};
       take_keys_transposed(heads, head.k, keys, block.keys);
       take_keys(heads, head.v, keys, block.values);
       attend_block(heads, rows, keys, block);
@@ -176,33 +189,31 @@ void attend_head(const Heads& heads, const Head<S>& head, RowBlock<T>& block) {
   }
 }
 
-/// Visible pairs of query and key over all query heads. The first queries see no key, the last ones
-/// see all. Between them each query sees one key more than the one before.
-double visible_pairs(const Heads& heads) {
-  const Index before = heads.options.query_begin + 1 - heads.options.key_begin;  // keys before the end of query 0
-  const Index first = std::clamp<Index>(-before, 0, heads.T);
-  const Index end = std::clamp<Index>(heads.S - before, first, heads.T);
-  const auto rising = static_cast<double>(end - first) * static_cast<double>(2 * before + first + end - 1) / 2;
-  const auto full = static_cast<double>(heads.T - end) * static_cast<double>(heads.S);
-  return (rising + full) * static_cast<double>(heads.B * heads.K * heads.G);
+/// Visible pairs of query and key over all query heads.
+double visible_pairs(const Shape& q, const Shape& k, const AttentionShare& share) {
+  if (share.tokens == 0) return 0;
+  const auto queries = static_cast<double>(q[1]), all = static_cast<double>(share.tokens);
+  const double of_query = share.balanced ? (all + 1) / 2 : all - (queries - 1) / 2;
+  return queries * of_query * static_cast<double>(k[1]) / all * static_cast<double>(q[0] * q[2] * q[3]);
 }
 
-Cost attention_cost_of(const Heads& heads, double products, Index query_arrays, Index key_arrays, Index element_size) {
-  const Index query_count = heads.query_rows() * heads.H;
-  const Index key_count = heads.B * heads.S * heads.K * heads.H;
+/// `products` of H numbers for each visible pair, and arrays of which many have the shape of q and of k.
+Cost attention_cost_of(const Shape& q, const Shape& k, const AttentionShare& share, double products, Index arrays,
+                       Index element_size) {
+  check_queries_and_keys(q, k);
+  const Index stored = arrays * (element_count(q) + element_count(k)) * element_size;
+  const Index rows = q[0] * q[1] * q[2] * q[3];
   const Index lse_size = std::max<Index>(element_size, sizeof(float));
-  const Index stored = (query_arrays * query_count + key_arrays * key_count) * element_size;
-  return {Flops(2 * products * visible_pairs(heads) * static_cast<double>(heads.H)),
-          Bytes(static_cast<double>(stored + heads.query_rows() * lse_size)),
-          static_cast<double>(heads.B * heads.K * heads.G)};
+  return {Flops(2 * products * visible_pairs(q, k, share) * static_cast<double>(q[4])),
+          Bytes(static_cast<double>(stored + rows * lse_size)), static_cast<double>(q[0] * q[2] * q[3])};
 }
 
 }  // namespace
 
 template <class T>
-void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionOptions& options,
+void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionPlaces& places,
                View<T> o_BTKGH, View<SumOf<T>> lse_BTKG) {
-  const Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, options);
+  Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, places);
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
   RowBlock<SumOf<T>> block(heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
@@ -212,17 +223,16 @@ void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH
   });
 }
 
-Cost attention_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const AttentionOptions& options, Index element_size) {
-  return attention_cost_of(check_heads(q_BTKGH, k_BSKH, options), 2, 2, 2, element_size);
+Cost attention_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const AttentionShare& share, Index element_size) {
+  return attention_cost_of(q_BTKGH, k_BSKH, share, 2, 2, element_size);
 }
 
-Cost attention_grad_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const AttentionOptions& options,
-                         Index element_size) {
-  return attention_cost_of(check_heads(q_BTKGH, k_BSKH, options), 5, 4, 4, element_size);
+Cost attention_grad_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const AttentionShare& share, Index element_size) {
+  return attention_cost_of(q_BTKGH, k_BSKH, share, 5, 4, element_size);
 }
 
 #define SHARDLINE_INSTANTIATE(T, Sum) \
-  template void attention(View<const T>, View<const T>, View<const T>, const AttentionOptions&, View<T>, View<Sum>);
+  template void attention(View<const T>, View<const T>, View<const T>, const AttentionPlaces&, View<T>, View<Sum>);
 SHARDLINE_INSTANTIATE(float, float)
 SHARDLINE_INSTANTIATE(double, double)
 SHARDLINE_INSTANTIATE(BFloat16, float)

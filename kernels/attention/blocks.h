@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/attention.h"
+#include "kernels/attention/sight.h"
 #include "kernels/einsum/tile_product.h"
 #include "kernels/support/lanes.h"
 #include "kernels/support/transpose.h"
@@ -21,34 +21,47 @@ inline constexpr Index kRowBlock = 264;
 inline constexpr Index kGradRowBlock = 96;
 inline constexpr Index kKeyBlock = 192;
 static_assert(kRowBlock % kTileRows == 0 && kGradRowBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0);
-static_assert(kKeyBlock % kTileColumns<float> == 0 && kKeyBlock % kLanes == 0);
+static_assert(kKeyBlock % kLanes == 0 && kLanes % kTileColumns<float> == 0);
 template <class T>
 inline constexpr Index kKeyDistance = row_distance<T>(kKeyBlock);
 
-/// The extents of a call, and the places of the rows of one key-value head of one sequence.
+/// `seen`, counted from the first of `keys`. {0, 0} if it is empty.
+inline Range counted_from(Range keys, Range seen) {
+  return seen.size() == 0 ? Range{} : Range{seen.begin - keys.begin, seen.end - keys.begin};
+}
+
+/// The extents of a call, and the places of the rows and keys of one key-value head of one sequence. Rows and keys go
+/// by number, in ascending order of their positions (see Sight).
 struct Heads {
-  Index B, T, S, K, G, H;
-  AttentionOptions options;
+  Index B = 0, T = 0, S = 0, K = 0, G = 0, H = 0;
+  Sight sight;
 
   Index key_stride() const { return K * H; }
   Index query_rows() const { return B * T * K * G; }
   Index head_rows() const { return T * G; }
   /// The place of a row among the rows of all key-value heads.
-  Index row_place(Index row) const { return row / G * K * G + row % G; }
+  Index row_place(Index row) const { return sight.query(row / G) * K * G + row % G; }
   double scale() const { return 1 / std::sqrt(static_cast<double>(H)); }
 
-  /// The number of keys that query `t` sees; they are the first ones.
-  Index visible(Index t) const { return std::clamp<Index>(options.query_begin + t + 1 - options.key_begin, 0, S); }
-  /// How many of `keys` the row `row` sees; they are the first ones.
-  Index visible(Index row, Range keys) const {
-    return std::clamp<Index>(visible(row / G) - keys.begin, 0, keys.size());
+  /// The queries that some of `rows` belong to.
+  Range queries(Range rows) const { return {rows.begin / G, (rows.end + G - 1) / G}; }
+  /// The keys among `keys` that a row sees, counted from the first of `keys`. {0, 0} if there are none.
+  Range seen(Index row, Range keys) const { return counted_from(keys, sight.seen(row / G, keys)); }
+  /// The same from the first to the last that one of `rows` sees.
+  Range seen(Range rows, Range keys) const { return counted_from(keys, sight.seen(queries(rows), keys)); }
+  /// The rows among `rows` from the first to the last that see one of `keys`; empty if there are none.
+  Range seeing(Range rows, Range keys) const {
+    const Range found = sight.seeing(queries(rows), keys);
+    const Index begin = std::max(rows.begin, found.begin * G);
+    return {begin, std::max(begin, std::min(rows.end, found.end * G))};
   }
-  /// The first row that sees key `s`.
-  Index first_seeing(Index s) const { return G * std::clamp<Index>(options.key_begin + s - options.query_begin, 0, T); }
 };
 
-/// Throws Error if the shapes of q and k do not match.
-Heads check_heads(const Shape& q, const Shape& k, const AttentionOptions& options);
+/// `seen` from the begin of a piece of kLanes on, so also from that of a tile.
+inline Range window_of(Range seen) { return {seen.begin / kLanes * kLanes, seen.end}; }
+
+/// Throws Error if the shapes of q, k and `places` do not match.
+Heads check_heads(const Shape& q, const Shape& k, const AttentionPlaces& places);
 /// Throws Error unless the array `name` has the expected shape.
 void check_attention_shape(const char* name, const Shape& shape, const Shape& expected);
 /// Checks v, o and lse.
@@ -63,8 +76,9 @@ struct HeadOffsets {
 };
 
 template <class Body>
-void for_each_head(const Heads& heads, Body&& body) {
+void for_each_head(Heads& heads, Body&& body) {
   for (Index b = 0; b < heads.B; ++b) {
+    heads.sight.enter(b);
     for (Index k = 0; k < heads.K; ++k) {
       const Index row = (b * heads.T * heads.K + k) * heads.G;
       body(HeadOffsets{row * heads.H, (b * heads.S * heads.K + k) * heads.H, row});
@@ -110,27 +124,32 @@ void copy_numbers(const From* from, Index count, To* to) {
 template <class S, class T>
 void take_keys(const Heads& heads, const S* from, Range keys, Block<T>& block) {
   for (Index s = 0; s < keys.size(); ++s) {
-    copy_numbers(from + (keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
+    copy_numbers(from + heads.sight.key(keys.begin + s) * heads.key_stride(), heads.H, row_of(block, s));
   }
 }
 
+/// Transposes keys that are neighbours in the array together.
 template <class S, class T>
 void take_keys_transposed(const Heads& heads, const S* from, Range keys, Block<T>& block) {
-  transpose(from + keys.begin * heads.key_stride(), heads.key_stride(), keys.size(), heads.H, block.data(),
-            kKeyDistance<T>);
+  for (Index s = keys.begin; s < keys.end;) {
+    const Index end = heads.sight.end_of_stretch(s, keys.end);
+    transpose(from + heads.sight.key(s) * heads.key_stride(), heads.key_stride(), end - s, heads.H,
+              block.data() + (s - keys.begin), kKeyDistance<T>);
+    s = end;
+  }
 }
 
-/// The scores of a tile of rows. More generally: products of rows of H numbers with transposed
-/// keys.
+/// The scores of a tile of rows for the columns `keys` of the block. More generally: products of rows of H numbers with
+/// transposed keys. `keys` begins with a tile.
 template <class T>
-void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T>& transposed, Index keys, T* scores) {
+void multiply_keys(const Heads& heads, const T* rows, Index width, const Block<T>& transposed, Range keys, T* scores) {
   multiply_tiles<TileResult::set, T>({.depth = heads.H,
-                                      .columns = keys,
+                                      .columns = keys.size(),
                                       .a = rows,
                                       .a_row = width,
-                                      .b = transposed.data(),
+                                      .b = transposed.data() + keys.begin,
                                       .b_row = kKeyDistance<T>,
-                                      .c = scores,
+                                      .c = scores + keys.begin,
                                       .c_row = kKeyDistance<T>});
 }
 

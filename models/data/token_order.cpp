@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"

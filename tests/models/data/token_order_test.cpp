@@ -140,6 +140,25 @@ TEST(OrderedData, BlocksOfAllRanksAreTheSampleInItsOrder) {
   }
 }
 
+TEST(OrderedData, AnyColumnsAreTheirPartOfTheSample) {
+  const Told told;
+  for (const TokenOrder order : kOrders) {
+    const std::vector<Index> positions = token_positions(order, 13, 3);
+    const OrderedData data(told, positions);
+    for (Index begin = 0; begin <= 13; ++begin) {
+      for (Index end = begin; end <= 13; ++end) {
+        const Tensor part = data.block(Series::training, 1, {2, 3}, {begin, end}, DType::i32);
+        std::vector<std::int32_t> expected;
+        for (Index at = begin; at < end; ++at) {
+          expected.push_back(Told::at(Series::training, 1, 2, positions[static_cast<std::size_t>(at)]));
+        }
+        const auto view = part.view<std::int32_t>();
+        ASSERT_EQ(std::vector<std::int32_t>(view.begin(), view.end()), expected) << name_of(order);
+      }
+    }
+  }
+}
+
 TEST(OrderedData, TheRestIsThatOfTheOtherSource) {
   const Told told;
   const OrderedData data(told, token_positions(TokenOrder::zigzag, 16, 2));

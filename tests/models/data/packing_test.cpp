@@ -85,7 +85,7 @@ struct Line {
 std::string text_of(const std::vector<Line>& lines) {
   std::string text;
   for (const auto& [prompt, answer] : lines) {
-    text += R"({"prompt": ")" + prompt + R"(", "answer": ")" + answer + "\"}\n";
+    text += fmt::format("{{\"prompt\": \"{}\", \"answer\": \"{}\"}}\n", prompt, answer);
   }
   return text;
 }
@@ -154,7 +154,7 @@ TEST(PackedLines, WrittenOut) {
   const std::string path = folder.write("a.jsonl", text_of({{"ab", "cd"}, {"e", "f"}, {"gh", "ijklmnop"}}));
   const auto sample = [](const PromptData& data, std::int32_t first) {
     for (Index i = 0; i < data.training_samples(); ++i) {
-      const Seen each = seen(data, Series::training, i, 9);
+      Seen each = seen(data, Series::training, i, 9);
       if (each.ids[0] == first) return each;
     }
     return Seen();

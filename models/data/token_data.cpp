@@ -15,6 +15,7 @@ TokenData::TokenData(const TokenDataOptions& options)
     : sequence_(options.sequence),
       vocab_(options.vocab),
       seed_(options.seed),
+      document_end_(options.document_end),
       mixture_(weights_of(options.groups)),
       held_out_(options.sequence) {
   require(sequence_ >= 1, "sequences of {} tokens: they must have at least 1", sequence_);
@@ -70,27 +71,62 @@ std::int32_t TokenData::checked(const TokenFile& file, Index i) const {
   return static_cast<std::int32_t>(token);
 }
 
-TokenWindows::Place TokenData::training_window(Index i) const {
+TokenWindows::Place TokenData::window(Series series, Index i) const {
+  if (series == Series::held_out) {
+    return held_out_.at(Permutation(held_out(), 0, "held-out tokens").at(i % held_out()));
+  }
   const Mixture::Place place = mixture_.at(i);
   const TokenWindows& group = groups_[place.source];
   return group.at(shuffled_in_epochs(place.sample, group.size(), seed_, fmt::format("token files {}", place.source)));
 }
 
-TokenWindows::Place TokenData::held_out_window(Index i) const {
-  return held_out_.at(Permutation(held_out(), 0, "held-out tokens").at(i % held_out()));
+bool TokenData::ends_document(const TokenFile& file, Index i) const {
+  return document_end_ && static_cast<Index>(file.token(i)) == *document_end_;
+}
+
+/// That of token `i`.
+std::int32_t TokenData::label(const TokenFile& file, Index i) const {
+  return ends_document(file, i) ? -1 : checked(file, i + 1);
+}
+
+/// For some columns of a window, the columns at which their documents begin.
+std::vector<std::int32_t> TokenData::starts(const TokenWindows::Place& window, Range columns) const {
+  std::vector<std::int32_t> starts;
+  Index start = 0;
+  for (Index column = 0; column < columns.end; ++column) {
+    if (column > 0 && ends_document(*window.file, window.first + column - 1)) start = column;
+    if (column >= columns.begin) starts.push_back(static_cast<std::int32_t>(start));
+  }
+  return starts;
 }
 
 Tensor TokenData::block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const {
-  SHARDLINE_CHECK(input < 2 && dtype == DType::i32, "token files have ids and labels of i32, no input {} of {}", input,
-                  name_of(dtype));
+  SHARDLINE_CHECK(input < inputs() && dtype == DType::i32, "token files have {} inputs of i32, no input {} of {}",
+                  inputs(), input, name_of(dtype));
   Tensor block(dtype, {samples.size(), columns.size()});
   auto next = block.view<std::int32_t>().begin();
   for (Index i = samples.begin; i < samples.end; ++i) {
-    const auto [file, first] = series == Series::training ? training_window(i) : held_out_window(i);
-    const Index shift = first + static_cast<Index>(input);  // a label is the next token
-    for (Index column = columns.begin; column < columns.end; ++column) *next++ = checked(*file, shift + column);
+    const TokenWindows::Place place = window(series, i);
+    if (input == 2) {
+      next = std::ranges::copy(starts(place, columns), next).out;
+      continue;
+    }
+    for (Index column = columns.begin; column < columns.end; ++column) {
+      const Index token = place.first + column;
+      *next++ = input == 0 ? checked(*place.file, token) : label(*place.file, token);
+    }
   }
   return block;
+}
+
+Index TokenData::masked_labels(Series series, Range samples) const {
+  if (!document_end_) return 0;
+  Index masked = 0;
+  for (Index i = samples.begin; i < samples.end; ++i) {
+    const auto [file, first] = window(series, i);
+    for (Index token = first; token < first + sequence_; ++token) masked += ends_document(*file, token) ? 1 : 0;
+  }
+  return masked;
 }
 
 std::string TokenData::description() const {
@@ -101,8 +137,9 @@ std::string TokenData::description() const {
     names.push_back(name_of_file(file->path()));
     all += fmt::format("{} {}\n", names.back(), file->tokens());
   }
-  return fmt::format("tokens: {} to train on, {} held out; {}, hash {:016x}{}", training_windows() * sequence_,
+  return fmt::format("tokens: {} to train on, {} held out; {}, hash {:016x}{}{}", training_windows() * sequence_,
                      held_out() * sequence_, shown_names(names), hash_of(all),
+                     document_end_ ? fmt::format("; token {} ends documents", *document_end_) : "",
                      groups_.size() > 1 ? fmt::format("; weights {}", fmt::join(mixture_.weights(), ":")) : "");
 }
 

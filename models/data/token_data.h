@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct TokenDataOptions {
   Index vocab = 0;     ///< ids of the model are below this
   std::uint64_t seed = 0;
   TokenOpener open = {};  ///< without it, files are token files, which are mapped
+  /// The token that ends each document. With it, a window holds the documents that its tokens are of (see
+  /// SampleSource).
+  std::optional<std::int32_t> document_end = {};
 };
 
 /// Token files, cut into windows (see TokenWindows). A sample is a window.
@@ -35,6 +40,9 @@ struct TokenDataOptions {
 /// The held-out windows of all files come in one shuffled order, which is the same for every seed. So any number of
 /// them speaks for all files.
 ///
+/// With `document_end` the first token of a window, and each that follows that token, begins a document. So one that
+/// began in the window before begins anew.
+///
 /// A file may have many gigabytes, so no token is read before it is needed. Tokens are compared with the vocabulary
 /// when block() reads them; at the start only those of the first and the last window of each file are.
 class TokenData final : public SampleSource {
@@ -43,21 +51,26 @@ class TokenData final : public SampleSource {
   /// beyond the vocabulary in its first or last window, a group has no window to train on, or nothing is held out.
   explicit TokenData(const TokenDataOptions& options);
 
-  /// Input 0 holds ids, input 1 labels, both i32. Throws UsageError with file and position if a token is beyond the
-  /// vocabulary. Other ranks may have read other tokens, so this may be on one rank alone; it ends the job.
+  /// Input 0 holds ids, input 1 labels, and input 2, with `document_end` alone, starts; all i32. Throws UsageError with
+  /// file and position if a token is beyond the vocabulary. Other ranks may have read other tokens, so this may be on
+  /// one rank alone; it ends the job.
   Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const override;
+  std::size_t inputs() const override { return document_end_ ? 3 : 2; }
+  Index masked_labels(Series series, Range samples) const override;
   Index held_out() const override { return held_out_.size(); }
 
   /// The number of windows to train on, of all groups.
   Index training_windows() const;
-  /// A line with all that decides the samples beside the seed: numbers of tokens, names of files, weights. A hash
-  /// stands for the names and sizes of all files, and for what belongs together; of tokens in memory (with `open`) also
-  /// for the tokens.
+  /// A line with all that decides the samples beside the seed: numbers of tokens, names of files, weights, and what
+  /// ends documents. A hash stands for the names and sizes of all files, and for what belongs together; of tokens in
+  /// memory (with `open`) also for the tokens.
   std::string description() const;
 
  private:
-  TokenWindows::Place training_window(Index i) const;
-  TokenWindows::Place held_out_window(Index i) const;
+  TokenWindows::Place window(Series series, Index i) const;
+  bool ends_document(const TokenFile& file, Index i) const;
+  std::int32_t label(const TokenFile& file, Index i) const;
+  std::vector<std::int32_t> starts(const TokenWindows::Place& window, Range columns) const;
   std::int32_t checked(const TokenFile& file, Index i) const;
   std::shared_ptr<const TokenFile> open(const std::string& path, const TokenDataOptions& options);
   void add_group(const FileGroup& group, const TokenDataOptions& options);
@@ -65,6 +78,7 @@ class TokenData final : public SampleSource {
   Index sequence_;
   Index vocab_;
   std::uint64_t seed_;
+  std::optional<std::int32_t> document_end_;
   Mixture mixture_;
   std::vector<TokenWindows> groups_;
   TokenWindows held_out_;

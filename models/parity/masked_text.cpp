@@ -49,7 +49,7 @@ class MaskShift final : public FaultySamples {
 
   Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const override {
     Tensor block = data().block(series, input, samples, columns, dtype);
-    if (series == Series::held_out || input == 0) return block;
+    if (series == Series::held_out || input != 1) return block;
     const Tensor labels = data().block(series, 1, samples, {0, tokens_}, dtype);
     const Tensor ids = data().block(series, 0, samples, {0, tokens_}, dtype);
     auto next = block.view<std::int32_t>().begin();

@@ -27,6 +27,7 @@ class FaultySamples : public SampleSource {
   Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const override {
     return data_.block(series, input, samples, columns, dtype);
   }
+  std::size_t inputs() const override { return data_.inputs(); }
   Index masked_labels(Series series, Range samples) const override { return data_.masked_labels(series, samples); }
   Index held_out() const override { return data_.held_out(); }
   /// True if what this rank has got so far was wrong.

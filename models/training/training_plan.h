@@ -11,6 +11,7 @@
 #include "models/architecture/mlp.h"
 #include "models/architecture/transformer.h"
 #include "models/checkpoint/training_position.h"
+#include "models/data/token_order.h"
 #include "models/strategy/strategies.h"
 #include "models/training/pipeline_plan.h"
 #include "program/plan/compiled.h"
@@ -34,7 +35,9 @@ struct TrainingOptions {
   bool by_price = false;      ///< prices assign every operation (partition_by_price()), not the strategy's table
   DType dtype = DType::f32;   ///< f32, f64, or bf16: then weights and moments of the state are f32
   std::uint64_t seed = 0;
-  PipelineOptions pipeline;  ///< if the strategy makes stages
+  PipelineOptions pipeline;                    ///< if the strategy makes stages
+  std::optional<TokenOrder> token_order = {};  ///< without one the strategy decides: zigzag if it splits sequences
+  bool pack = false;  ///< samples hold several documents, and tokens see only their own (see SampleSource)
 
   BatchShape micro_batch() const {
     BatchShape part = batch;

@@ -75,8 +75,8 @@ std::vector<Index> sizes_of(const std::vector<std::string>& files) {
 Index sum_of(const std::vector<Index>& sizes) { return std::accumulate(sizes.begin(), sizes.end(), Index{0}); }
 
 /// Bytes of memory for files of prompts and answers of these sizes. Of each byte stays at most a token of four bytes. A
-/// line has at least 24 bytes beside its texts, and a place of as many; lists take a little more. To read a file takes
-/// four copies of it.
+/// line has at least 24 bytes beside its texts, and a place of 32; lists take a little more. To read a file takes four
+/// copies of it.
 Index memory_of(const std::vector<Index>& lines) {
   constexpr Index kStays = 6;
   constexpr Index kReading = 4;
@@ -122,6 +122,9 @@ void add_data_options(CLI::App& command, DataFlags& flags) {
       ->check(not_empty());
   command.add_flag("--mask-prompt", flags.masks_prompts,
                    "Only answers and what ends them count in the loss, not prompts; for .jsonl files in --data");
+  command.add_flag("--pack", flags.packs,
+                   "Several documents share a sequence, and tokens see only their own: lines of .jsonl files, or what "
+                   "the end token of --tokenizer ends; not of bytes");
 }
 
 DataOptions data_options(const DataFlags& flags, bool tokenizer) {
@@ -132,6 +135,11 @@ DataOptions data_options(const DataFlags& flags, bool tokenizer) {
   require(!flags.masks_prompts || kind == FileKind::lines,
           "--mask-prompt: only files of prompts and answers (.jsonl) in --data have prompts{}",
           files.empty() ? "" : fmt::format("; {} is {}", files.front(), name_of_kind(kind)));
+  require(!flags.packs || kind == FileKind::lines || tokenizer,
+          "--pack: {}; --tokenizer must name a tokenizer, whose end token ends documents",
+          kind == FileKind::tokens
+              ? fmt::format("{} is {}, which does not say where documents end", files.front(), name_of_kind(kind))
+              : "text that is read as bytes has no documents");
   DataOptions options;
   if (kind == FileKind::text && !tokenizer) {
     constexpr const char* kOthers =

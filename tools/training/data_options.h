@@ -19,6 +19,7 @@ struct DataFlags {
   std::vector<std::string> held_out;
   std::string tokenizer;
   bool masks_prompts = false;
+  bool packs = false;
 };
 
 /// The same, checked: text that is read as bytes, tokens, or lines of prompt and answer. A model that reads no text has

@@ -49,9 +49,11 @@ void refuse_options_of_text(const TrainFlags& flags) {
   refuse(!flags.data.weights.empty(), "--data-weights", "makes its own rows, by --seed; leave the option out");
   refuse(!flags.data.held_out.empty(), "--val-data", "makes its own rows, by --seed; leave the option out");
   refuse(flags.data.masks_prompts, "--mask-prompt", "makes its own rows, which have no prompts");
+  refuse(flags.data.packs, "--pack", "makes its own rows, which have no documents");
   refuse(!flags.data.tokenizer.empty(), "--tokenizer", "reads no text; leave the option out");
   refuse(flags.batch.has_value(), "--batch", "has its rows in --size, as in B=512");
   refuse(flags.sequence.has_value(), "--seq", "has no sequences; its rows are B of --size");
+  refuse(!flags.token_order.empty(), "--token-order", "has no sequences; leave the option out");
   refuse(flags.optimizer.decays_all, "--decay-all", "has no parameters but matrices, and these decay without it");
   refuse(!flags.save.empty(), "--save", "is not saved; use --json for the losses");
   refuse(!flags.checkpoints.resume.empty(), "--resume", "is not saved, so no run goes on");

@@ -31,6 +31,12 @@ std::string text_about(const EncodedTexts& texts, const std::string& tokenizer) 
                      texts.width, texts.bytes, texts.tokens.size(), texts.tokens.size() == 1 ? "" : "s", tokenizer);
 }
 
+/// The token that ends documents in token files and encoded text; none if they are not told apart.
+std::optional<std::int32_t> document_end(const TrainOptions& options) {
+  if (!options.run.options.pack) return std::nullopt;
+  return options.tokenizer->end_tokens().front();
+}
+
 TrainData token_files(const Job& job, const TrainOptions& options) {
   const TrainingRun& run = options.run;
   const Index vocab = std::get<TransformerConfig>(run.config).vocab;
@@ -47,7 +53,8 @@ TrainData token_files(const Job& job, const TrainOptions& options) {
                            .sequence = run.options.batch.tokens,
                            .vocab = vocab,
                            .seed = job.seed(),
-                           .open = options.data.encodes ? TokenOpener(encoded) : TokenOpener{}});
+                           .open = options.data.encodes ? TokenOpener(encoded) : TokenOpener{},
+                           .document_end = document_end(options)});
     } catch (const UsageError& error) {
       if (rank == 0) throw;
       usage_error("rank {}: {}", rank, error.what());
@@ -73,7 +80,8 @@ TrainData lines_of_prompts(const Job& job, const TrainOptions& options) {
                                                               .held_out = options.data.held_out,
                                                               .sequence = options.run.options.batch.tokens,
                                                               .seed = job.seed(),
-                                                              .masks_prompts = options.data.masks_prompts},
+                                                              .masks_prompts = options.data.masks_prompts,
+                                                              .packs = options.run.options.pack},
                                             encoder, reader(job));
   if (encoder.end_tokens().empty()) {
     job.note(

@@ -1,5 +1,6 @@
 #include "tools/training/train_options.h"
 
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -84,7 +85,8 @@ std::shared_ptr<TextEncoder> read_tokenizer_of(const Job& job, const TrainOption
   try {
     return std::make_shared<TextEncoder>(read_tokenizer(job.world(), options.tokenizer_path));
   } catch (const UsageError& error) {
-    if (options.tokenizer_given || options.data.encodes || !options.data.lines.empty()) throw;
+    const bool packs = options.run.options.pack;
+    if (options.tokenizer_given || packs || options.data.encodes || !options.data.lines.empty()) throw;
     job.note(fmt::format("{}; it is not saved with the model", error.what()));
     return nullptr;
   }
@@ -96,6 +98,14 @@ void require_vocabulary(const TrainOptions& options, Index vocab) {
   require(options.tokenizer->vocabulary_size() <= vocab,
           "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", options.tokenizer_path,
           options.tokenizer->vocabulary_size(), vocab);
+}
+
+/// Throws UsageError if documents end with a token that the tokenizer has not.
+void require_document_end(const TrainOptions& options) {
+  if (!options.run.options.pack || options.data.tokens.empty()) return;
+  require(!options.tokenizer->end_tokens().empty(),
+          "--pack: {} has no end token, so no document ends; one is the first of these added tokens: {}",
+          options.tokenizer_path, fmt::join(TextEncoder::end_token_names(), ", "));
 }
 
 /// Collective over all ranks: the configuration that --model names. The tiny model has the vocabulary of the tokenizer.
@@ -126,6 +136,7 @@ void require_same_model(const TrainFlags& flags, const Job& job, const Transform
 void read_model(const TrainFlags& flags, const Job& job, TrainOptions& options) {
   ReadConfig read;
   options.tokenizer = read_tokenizer_of(job, options);
+  require_document_end(options);
   if (options.tokenizer != nullptr) options.checkpoints.tokenizer = options.tokenizer->json();
   if (resumes(flags, job.world())) {
     read.config = resume(flags, job.world(), options);
@@ -196,6 +207,8 @@ TrainingOptions training_options(const TrainFlags& flags) {
   const bool regathers = flags.regather_activations.value_or(trains_mlp(flags));
   training.policy = {flags.keep_parameters ? Reuse::keep : Reuse::regather, regathers ? Reuse::regather : Reuse::keep};
   training.schedule = schedule_options(flags.schedule);
+  if (!flags.token_order.empty()) training.token_order = token_order_named(flags.token_order);
+  training.pack = flags.data.packs;
   return training;
 }
 
@@ -231,6 +244,11 @@ void add_step_options(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--show-schedule", flags.show_schedule,
                    "Print the timetable of the stages, and the steps of their tasks");
   add_whole_option(command, {.name = "--seq", .help = "Tokens per sequence; default 128"}, flags.sequence);
+  command
+      .add_option("--token-order", flags.token_order,
+                  "How the tokens of a sequence lie on ranks that share it: " + token_order_names() +
+                      "; default zigzag if the strategy splits sequences, else contiguous")
+      ->check(not_empty());
 }
 
 /// What stays for the backward pass.

@@ -30,6 +30,7 @@ struct TrainFlags {
   std::string stage_layers;
   bool show_schedule = false;
   std::optional<Index> sequence;
+  std::string token_order;  ///< empty: not given
   std::string size;
   std::string activation;
   OptimizerFlags optimizer;

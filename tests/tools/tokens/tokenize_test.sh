@@ -175,6 +175,18 @@ if ((ranks == 1)); then
   run sample --load chat --prompt in --temperature 0 --tokens 20 --json s.json
   expect_code 0
   tr -d ' \n' <s.json | grep -qF '"tokens":[263]' || complain "sampling does not stop at the second end token"
+  # A document of three tokens and its end: in eight places two tokens have no label, in text as in its token file.
+  for i in {1..200}; do printf 'the in<|end_of_text|>'; done >documents.txt
+  run tokenize --tokenizer chat.json --data documents.txt --out documents.bin
+  expect_code 0
+  for data in documents.txt documents.bin; do
+    run train --model config.json --tokenizer chat.json --data $data --pack --batch 4 --seq 8 --steps 3 --log log
+    expect_code 0
+    expect_lines out 1 "; token 262 ends documents"
+    [[ $(grep -c '"labels":24[,}]' log) == 3 ]] || complain "not 24 labels count in each step: $(cat log)"
+    rm log
+  done
+  refused "--pack: t.json has no end token, so no document ends; one is the first of these added tokens: <|endoftext|>" train --model config.json --tokenizer t.json --data mixed.txt --pack
   # A run that ends between the weights and the configuration leaves no tokenizer of another model.
   FAILING_CALL=rename:2 LD_PRELOAD=$failing_calls run train --model config.json --tokenizer t.json --data mixed.txt "${shape[@]}" --steps 1 --save chat
   expect_code 1

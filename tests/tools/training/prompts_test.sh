@@ -80,11 +80,32 @@ losses resumed
 trains --data "$folder/a.jsonl" --val-data "$folder/b.jsonl" --mask-prompt
 expect_lines out 1 "lines: 60 to train on, 31 held out, prompts masked; a.jsonl, b.jsonl, hash "
 
+# Four lines of 8 to 11 tokens share a sequence of 41; the last two lines to train on have one for themselves. Four
+# answers with their ends have 14 tokens, those of the last two lines 5.
+usual=("${shape[@]}")
+shape=(train --model "$folder/config.json" --batch 6 --seq 40 --dtype f64)
+packed=(--data "$folder/a.jsonl" --mask-prompt)
+trains "${packed[@]}" --pack --save "$folder/packed_run" --save-every 2
+expect_lines out 1 "lines: 54 to train on, 6 held out, packed into 14 and 2 sequences, prompts masked; a.jsonl, hash "
+expect_labels 66 84
+losses packed
+run "${shape[@]}" --steps 6 --eval-every 6 --log "$folder/log" "${packed[@]}" --pack --resume "$folder/packed_run/step-4" --mesh "Y=$ranks" --strategy tp
+expect_code 0
+losses resumed
+[[ $(digits packed) == "$(digits resumed)" ]] || complain "the resumed run of packed lines has other losses"
+refused "the run there has data" "${shape[@]}" --steps 6 "${packed[@]}" --resume "$folder/packed_run/step-4"
+shape=("${usual[@]}")
+
 small=("${shape[@]}" --steps 6)
 refused "the run there has data" "${small[@]}" --data "$folder/a.jsonl" --mask-prompt --resume "$folder/run/step-4"
 refused "--mask-prompt: only files of prompts and answers (.jsonl) in --data have prompts; $folder/text.txt is text" "${small[@]}" --data "$folder/text.txt" --mask-prompt
 refused "--mask-prompt: only files of prompts and answers (.jsonl) in --data have prompts" "${small[@]}" --mask-prompt
 refused "makes its own rows, which have no prompts" train --model mlp --mask-prompt
+refused "--pack: --model mlp makes its own rows, which have no documents" train --model mlp --pack
+refused "--pack: text that is read as bytes has no documents; --tokenizer must name" "${small[@]}" --pack
+refused "--pack: $folder/tokens.bin is a token file (.bin), which does not say where documents end; --tokenizer must name" "${small[@]}" --data "$folder/tokens.bin" --pack
+refused "--token-order: --model mlp has no sequences" train --model mlp --token-order striped
+refused "unknown order of tokens \"ring\"; legal: contiguous, zigzag, striped" "${small[@]}" --token-order ring
 refused "a file of prompts and answers (.jsonl) and text cannot be mixed" "${small[@]}" --data "$folder/a.jsonl" "$folder/text.txt"
 refused "must be a file of prompts and answers (.jsonl), as --data is" "${small[@]}" --data "$folder/a.jsonl" --val-data "$folder/tokens.bin"
 refused "--json $folder/a.jsonl" "${small[@]}" --data "$folder/a.jsonl" --json "$folder/a.jsonl"

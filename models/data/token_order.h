@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "models/data/sample_source.h"
@@ -37,8 +36,8 @@ std::vector<Index> token_positions(TokenOrder order, Index tokens, Index ranks);
 /// positions[c]. What is there does not change: `starts` still are positions (see SampleSource).
 class OrderedData final : public SampleSource {
  public:
-  /// `data` must outlive the object. `positions` is a permutation of the positions of a sample.
-  OrderedData(const SampleSource& data, std::vector<Index> positions) : data_(data), positions_(std::move(positions)) {}
+  /// `data` and `positions` must outlive the object. `positions` is a permutation of the positions of a sample.
+  OrderedData(const SampleSource& data, const std::vector<Index>& positions) : data_(data), positions_(positions) {}
 
   /// Inputs of i32 only.
   Tensor block(Series series, std::size_t input, Range samples, Range columns, DType dtype) const override;
@@ -48,7 +47,7 @@ class OrderedData final : public SampleSource {
 
  private:
   const SampleSource& data_;
-  std::vector<Index> positions_;
+  const std::vector<Index>& positions_;
 };
 
 }  // namespace shardline

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/checkpoint/file_arrays.h"
+#include "models/data/token_order.h"
 #include "models/training/positions.h"
 #include "program/partition/check.h"
 #include "runtime/base/check.h"
@@ -46,7 +47,7 @@ Inference::Inference(collectives::Engine& engine, InferencePlan plan, const Chec
       state_(engine, plan_state({plan_.compiled().get()})),
       executor_(plan_.compiled(), state_) {
   load_parameters(checkpoint, state_, plan_.model(), engine.mesh().comm());
-  set_positions(executor_);
+  set_positions(executor_, token_positions(TokenOrder::contiguous, plan_.window(), 1));
 }
 
 std::vector<double> Inference::logits_after(const std::vector<std::int32_t>& ids) {

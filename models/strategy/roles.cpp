@@ -51,6 +51,8 @@ bool splits_sequences(const RoleRow& row) {
   return has_dim(row.tokens, "T") || has_dim(row.stream, "T") || works_on(row, "T");
 }
 
+bool shares_sequences(const RoleRow& row) { return has_dim(row.tokens, "T"); }
+
 bool splits_weights(const RoleRow& row) { return !row.parameters.empty(); }
 
 bool splits_state(const RoleRow& row) { return !row.gradients.empty(); }

@@ -28,8 +28,10 @@ const std::vector<RoleRow>& strategy_table();
 
 /// Each rank of the axis has its own sequences: the batch must have tokens for all of them.
 bool splits_batch(const RoleRow& row);
-/// The tokens of one sequence lie on several ranks of the axis.
+/// The tokens of one sequence lie on several ranks of the axis, at least between layers.
 bool splits_sequences(const RoleRow& row);
+/// The ranks of the axis share out the tokens of every sequence, from the embedding to the loss (context parallelism).
+bool shares_sequences(const RoleRow& row);
 /// A rank of the axis holds a part of the weights.
 bool splits_weights(const RoleRow& row);
 /// A rank of the axis holds a part of the gradients and of the optimizer state.

@@ -53,8 +53,10 @@ Trainer::Trainer(collectives::Engine& engine, TrainingPlan plan, const roofline:
   state_ = std::make_unique<State>(own, shared);
   step_ = std::make_unique<Executor>(programs().step, *state_, ranks_.get());
   evaluation_ = std::make_unique<Executor>(programs().evaluation, *state_, ranks_.get());
-  set_positions(*step_);
-  set_positions(*evaluation_);
+  const std::vector<Index> positions = run().positions(engine.mesh().axes());
+  set_positions(*step_, positions);
+  set_positions(*evaluation_, positions);
+  if (!std::is_sorted(positions.begin(), positions.end())) order_ = positions;
   initialise();
 }
 
@@ -109,7 +111,8 @@ void Trainer::set_samples(Executor& executor, const SampleSource& data, const Ba
     const Sharding& sharding = program.version(program.inputs.at(batch.inputs[k])).sharding;
     const std::vector<Range> mine = box(array.shape, sharding, program.mesh, state_->engine().mesh().rank());
     const Range samples{batch.first + mine[0].begin, batch.first + mine[0].end};
-    Tensor block = data.block(batch.series, k, samples, mine[1], array.dtype);
+    Tensor block = order_.empty() ? data.block(batch.series, k, samples, mine[1], array.dtype)
+                                  : OrderedData(data, order_).block(batch.series, k, samples, mine[1], array.dtype);
     if (k == 1 && samples.end > batch.end) {
       SHARDLINE_CHECK(array.dtype == DType::i32, "only labels of i32 can be left out of a loss");
       const Index counting = std::clamp<Index>(batch.end - samples.begin, 0, samples.size()) * mine[1].size();

@@ -119,6 +119,7 @@ class Trainer {
   std::unique_ptr<State> state_;
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;
+  std::vector<Index> order_;  ///< the positions of a sequence as its tokens lie; empty: in their own order
   std::string arena_obstacle_;
 };
 

@@ -45,13 +45,21 @@ Flops TrainingRun::flops_of_step() const {
   return std::visit([&](const auto& model) { return training_flops(model, options.batch); }, config);
 }
 
+std::vector<Index> TrainingRun::positions(const AbstractMesh& mesh) const {
+  Index ranks = 1;
+  for (const auto& [axis, role] : strategy) {
+    if (shares_sequences(role.row())) ranks *= mesh.size(axis);
+  }
+  return token_positions(options.token_order.value_or(TokenOrder::zigzag), options.batch.tokens, ranks);
+}
+
 Index layers_of(const TrainingRun& run) {
   return std::visit([](const auto& model) { return model.layers; }, run.config);
 }
 
 TrainingStep TrainingRun::step_model() const {
   const auto make = [&](const auto& model) {
-    return make_training_step(model, options.batch, options.optimizer, options.types(), options.form);
+    return make_training_step(model, options.shape(), options.optimizer, options.types(), options.form);
   };
   return std::visit(make, config);
 }

@@ -39,8 +39,15 @@ struct TrainingOptions {
   std::optional<TokenOrder> token_order = {};  ///< without one the strategy decides: zigzag if it splits sequences
   bool pack = false;  ///< samples hold several documents, and tokens see only their own (see SampleSource)
 
+  /// The batch, and how documents and tokens lie in it.
+  BatchShape shape() const {
+    BatchShape shape = batch;
+    shape.packed = pack;
+    shape.balanced = token_order.value_or(TokenOrder::zigzag) != TokenOrder::contiguous;
+    return shape;
+  }
   BatchShape micro_batch() const {
-    BatchShape part = batch;
+    BatchShape part = shape();
     part.sequences /= form.micro_batches;
     return part;
   }
@@ -69,6 +76,8 @@ struct TrainingRun {
   std::function<void(State&, const Model&)> start = {};
   TrainingPosition begin = {};  ///< where a run that goes on begins
 
+  /// The positions of a sequence in the order in which its tokens lie on this mesh: a permutation of 0 to T - 1.
+  std::vector<Index> positions(const AbstractMesh& mesh) const;
   /// The number of weights, and the FLOPs of one training step by the usual count.
   Index parameters() const;
   Flops flops_of_step() const;

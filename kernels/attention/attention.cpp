@@ -41,8 +41,6 @@ namespace {
 template <class S>
 struct Head {
   const S *q, *k, *v;
-  S* o;
-  SumOf<S>* lse;
 };
 
 /// Buffers of the forward pass for one block of rows and one of keys.
@@ -157,36 +155,85 @@ void attend_block(const Heads& heads, Range rows, Range keys, RowBlock<T>& block
   }
 }
 
-/// Writes the finished rows of a block.
+/// Divides the weighted values of a row by the sum of its weights, and gives its lse.
 template <class S, class T>
-void finish_rows(const Heads& heads, Range rows, const RowBlock<T>& block, const Head<S>& head) {
-  for (Index r = 0; r < rows.size(); ++r) {
-    const auto row = static_cast<std::size_t>(r);
-    const T sum = block.sum[row];
-    const bool seen = sum != T(0);
-    const Index place = heads.row_place(rows.begin + r);
-    const T* output = row_of(block.output, r);
-    S* o = head.o + place * heads.H;
-    for (Index h = 0; h < heads.H; ++h) o[h] = static_cast<S>(seen ? output[h] / sum : T(0));
-    head.lse[place] = seen ? block.largest[row] + std::log(sum) : std::numeric_limits<T>::lowest();
-  }
+T finish_row(const T* output, Index width, T largest, T sum, S* o) {
+  const bool seen = sum != T(0);
+  for (Index h = 0; h < width; ++h) o[h] = static_cast<S>(seen ? output[h] / sum : T(0));
+  return seen ? largest + std::log(sum) : std::numeric_limits<T>::lowest();
 }
 
-template <class S, class T>
-void attend_head(const Heads& heads, const Head<S>& head, RowBlock<T>& block) {
+/// The rows of a head that meet all keys at once: results.
+template <class S>
+struct WholeRows {
+  using T = SumOf<S>;
+  static constexpr bool kKeepUnseeing = false;
+  S* o;
+  T* lse;
+
+  void begin(const Heads& /*heads*/, Range /*rows*/, RowBlock<T>& block) const { block.reset(); }
+
+  void end(const Heads& heads, Range rows, const RowBlock<T>& block) const {
+    for (Index r = 0; r < rows.size(); ++r) {
+      const auto row = static_cast<std::size_t>(r);
+      const Index place = heads.row_place(rows.begin + r);
+      lse[place] =
+          finish_row(row_of(block.output, r), heads.H, block.largest[row], block.sum[row], o + place * heads.H);
+    }
+  }
+};
+
+/// The rows of a head that meet more keys: a part of an AttentionState.
+template <class T>
+struct StateRows {
+  static constexpr bool kKeepUnseeing = true;
+  T *o, *largest, *sum;
+
+  void begin(const Heads& heads, Range rows, RowBlock<T>& block) const {
+    for (Index r = 0; r < rows.size(); ++r) {
+      const Index place = heads.row_place(rows.begin + r);
+      std::copy_n(o + place * heads.H, heads.H, row_of(block.output, r));
+      block.largest[static_cast<std::size_t>(r)] = largest[place];
+      block.sum[static_cast<std::size_t>(r)] = sum[place];
+    }
+  }
+
+  void end(const Heads& heads, Range rows, const RowBlock<T>& block) const {
+    for (Index r = 0; r < rows.size(); ++r) {
+      const Index place = heads.row_place(rows.begin + r);
+      std::copy_n(row_of(block.output, r), heads.H, o + place * heads.H);
+      largest[place] = block.largest[static_cast<std::size_t>(r)];
+      sum[place] = block.sum[static_cast<std::size_t>(r)];
+    }
+  }
+};
+
+/// `all` takes blocks of rows from their begin and to their end.
+template <class S, class T, class Rows>
+void attend_head(const Heads& heads, const Head<S>& head, const Rows& all, RowBlock<T>& block) {
   for (Index r = 0; r < heads.head_rows(); r += kRowBlock) {
     const Range rows{r, std::min(heads.head_rows(), r + kRowBlock)};
     const Range seen = heads.seen(rows, {0, heads.S});
+    if (Rows::kKeepUnseeing && seen.size() == 0) continue;
     take_rows(heads, head.q, rows, static_cast<T>(heads.scale()), block.q);
-    block.reset();
+    all.begin(heads, rows, block);
     for (Index s = seen.begin / kKeyBlock * kKeyBlock; s < seen.end; s += kKeyBlock) {
       const Range keys{s, std::min(seen.end, s + kKeyBlock)};
       take_keys_transposed(heads, head.k, keys, block.keys);
       take_keys(heads, head.v, keys, block.values);
       attend_block(heads, rows, keys, block);
     }
-    finish_rows(heads, rows, block, head);
+    all.end(heads, rows, block);
   }
+}
+
+template <class T>
+void check_state(const AttentionState<T>& state) {
+  const Shape& o = state.o_BTKGH.shape;
+  SHARDLINE_CHECK(o.size() == 5, "attention: o of a state has shape {}, not [B, T, K, G, H]", to_string(o));
+  const Shape rows(o.begin(), o.end() - 1);
+  check_attention_shape("largest", state.largest_BTKG.shape, rows);
+  check_attention_shape("sum", state.sum_BTKG.shape, rows);
 }
 
 /// Visible pairs of query and key over all query heads.
@@ -217,10 +264,45 @@ void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH
   check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
   RowBlock<SumOf<T>> block(heads.H);
   for_each_head(heads, [&](const HeadOffsets& at) {
-    const Head<T> head{q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key, o_BTKGH.data + at.query,
-                       lse_BTKG.data + at.row};
-    attend_head(heads, head, block);
+    const Head<T> head{q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key};
+    attend_head(heads, head, WholeRows<T>{o_BTKGH.data + at.query, lse_BTKG.data + at.row}, block);
   });
+}
+
+template <class T>
+void attention_begin(const AttentionState<T>& state) {
+  check_state(state);
+  std::fill(state.o_BTKGH.begin(), state.o_BTKGH.end(), SumOf<T>(0));
+  std::fill(state.largest_BTKG.begin(), state.largest_BTKG.end(), std::numeric_limits<SumOf<T>>::lowest());
+  std::fill(state.sum_BTKG.begin(), state.sum_BTKG.end(), SumOf<T>(0));
+}
+
+template <class T>
+void attention_visit(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionPlaces& places,
+                     const AttentionState<T>& state) {
+  Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, places);
+  check_state(state);
+  check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, state.o_BTKGH.shape, state.sum_BTKG.shape);
+  RowBlock<SumOf<T>> block(heads.H);
+  for_each_head(heads, [&](const HeadOffsets& at) {
+    const Head<T> head{q_BTKGH.data + at.query, k_BSKH.data + at.key, v_BSKH.data + at.key};
+    attend_head(heads, head,
+                StateRows<SumOf<T>>{state.o_BTKGH.data + at.query, state.largest_BTKG.data + at.row,
+                                    state.sum_BTKG.data + at.row},
+                block);
+  });
+}
+
+template <class T>
+void attention_finish(const AttentionState<T>& state, View<T> o_BTKGH, View<SumOf<T>> lse_BTKG) {
+  check_state(state);
+  check_attention_shape("o", o_BTKGH.shape, state.o_BTKGH.shape);
+  check_attention_shape("lse", lse_BTKG.shape, state.sum_BTKG.shape);
+  const Index width = o_BTKGH.shape[4];
+  for (Index row = 0; row < lse_BTKG.size(); ++row) {
+    lse_BTKG[row] = finish_row<T>(state.o_BTKGH.data + row * width, width, state.largest_BTKG[row], state.sum_BTKG[row],
+                                  o_BTKGH.data + row * width);
+  }
 }
 
 Cost attention_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const AttentionShare& share, Index element_size) {
@@ -231,8 +313,12 @@ Cost attention_grad_cost(const Shape& q_BTKGH, const Shape& k_BSKH, const Attent
   return attention_cost_of(q_BTKGH, k_BSKH, share, 5, 4, element_size);
 }
 
-#define SHARDLINE_INSTANTIATE(T, Sum) \
-  template void attention(View<const T>, View<const T>, View<const T>, const AttentionPlaces&, View<T>, View<Sum>);
+#define SHARDLINE_INSTANTIATE(T, Sum)                                                                               \
+  template void attention(View<const T>, View<const T>, View<const T>, const AttentionPlaces&, View<T>, View<Sum>); \
+  template void attention_begin(const AttentionState<T>&);                                                          \
+  template void attention_visit(View<const T>, View<const T>, View<const T>, const AttentionPlaces&,                \
+                                const AttentionState<T>&);                                                          \
+  template void attention_finish(const AttentionState<T>&, View<T>, View<Sum>);
 SHARDLINE_INSTANTIATE(float, float)
 SHARDLINE_INSTANTIATE(double, double)
 SHARDLINE_INSTANTIATE(BFloat16, float)

@@ -31,6 +31,33 @@ template <class T>
 void attention(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionPlaces& places,
                View<T> o_BTKGH, View<SumOf<T>> lse_BTKG);
 
+/// What queries have gathered from the keys that they have met so far. Owns nothing. Keys may come block by block, each
+/// key once:
+///   attention_begin(state);
+///   attention_visit(q, k, v, places, state);  // for each block of keys, in any order
+///   attention_finish(state, o, lse);
+template <class T>
+struct AttentionState {
+  View<SumOf<T>> o_BTKGH;       ///< the weighted values, not yet divided by `sum`
+  View<SumOf<T>> largest_BTKG;  ///< the largest score of each row
+  View<SumOf<T>> sum_BTKG;      ///< of exp(score - largest)
+};
+
+/// The state of queries that have met no key.
+template <class T>
+void attention_begin(const AttentionState<T>& state);
+
+/// Adds a block of keys to the state. `places` are those of the queries and of these keys. Queries that see none of
+/// them keep their state, at no cost. Throws Error if the shapes disagree.
+template <class T>
+void attention_visit(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, const AttentionPlaces& places,
+                     const AttentionState<T>& state);
+
+/// The results of attention() from the state after all visits: the same within rounding. `o_BTKGH` may be the state's
+/// own, if T is the type of its sums. Throws Error if the shapes disagree.
+template <class T>
+void attention_finish(const AttentionState<T>& state, View<T> o_BTKGH, View<SumOf<T>> lse_BTKG);
+
 /// The gradients of attention; `do_BTKGH` is the gradient of its result. Computes the probabilities
 /// again from `lse`. Scratch memory holds dq of one key-value head: it is scaled, and rounded once,
 /// after the last block of keys.
@@ -38,6 +65,14 @@ template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
                     View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionPlaces& places,
                     View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH);
+
+/// Adds to the gradients what one block of keys contributes: to `dq_sums`, and to `dk_sums` and `dv_sums` of these
+/// keys. `o`, `lse` and `do` are those of all keys. Visits of all keys give the results of attention_grad() within
+/// rounding. Throws Error if the shapes disagree.
+template <class T>
+void attention_grad_visit(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
+                          View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionPlaces& places,
+                          View<SumOf<T>> dq_sums_BTKGH, View<SumOf<T>> dk_sums_BSKH, View<SumOf<T>> dv_sums_BSKH);
 
 /// How the tokens of whole sequences, each one document, are shared out to the ranks that split them. Prices need it.
 struct AttentionShare {

@@ -5,13 +5,20 @@
 namespace shardline::kernels {
 namespace {
 
-/// One key-value head of one sequence in the backward pass. The pointers are to its first elements.
-template <class S>
+/// How a gradient leaves its block.
+enum class Into : bool {
+  results,  ///< it is written, zeros too
+  sums,     ///< it is added, where there is one
+};
+
+/// One key-value head of one sequence in the backward pass. The pointers are to its first elements. Gradients are of
+/// type R.
+template <class S, class R>
 struct HeadGrad {
   const S *q, *k, *v, *o;
   const SumOf<S>* lse;
   const S* d_o;
-  S *dq, *dk, *dv;
+  R *dq, *dk, *dv;
 };
 
 /// Buffers of the backward pass for one block of rows and one of keys.
@@ -51,8 +58,8 @@ template <class T, class S, class Count>
   }
 }
 
-template <class S, class T>
-void take_grad_rows(const Heads& heads, const HeadGrad<S>& head, Range rows, GradBlock<T>& block) {
+template <class S, class R, class T>
+void take_grad_rows(const Heads& heads, const HeadGrad<S, R>& head, Range rows, GradBlock<T>& block) {
   take_rows(heads, head.q, rows, static_cast<T>(heads.scale()), block.q);
   take_rows(heads, head.d_o, rows, T(1), block.d_o);
   for (Index r = 0; r < rows.size(); ++r) {
@@ -126,38 +133,85 @@ void add_key_grad(const Heads& heads, Range rows, Range keys, const Block<T>& fa
   }
 }
 
-template <class S, class T>
-void attend_head_grad(const Heads& heads, const HeadGrad<S>& head, GradBlock<T>& block) {
-  block.d_queries.setZero();
+/// Writes `count` numbers times `scale`, or adds them.
+template <Into into, class T, class R>
+void put_numbers(const T* from, Index count, T scale, R* to) {
+  for (Index i = 0; i < count; ++i) {
+    if constexpr (into == Into::sums) {
+      to[i] += scale * from[i];
+    } else {
+      to[i] = static_cast<R>(scale * from[i]);
+    }
+  }
+}
+
+/// The rows that see one of `keys`, and more up to a whole tile of rows: add_query_grad adds to whole tiles.
+Range rows_of_tiles(const Heads& heads, Range keys) {
+  const Range seeing = heads.seeing({0, heads.head_rows()}, keys);
+  const Index tiles = (seeing.size() + kTileRows - 1) / kTileRows;
+  return {seeing.begin, std::min(heads.head_rows(), seeing.begin + tiles * kTileRows)};
+}
+
+template <Into into, class S, class R, class T>
+void attend_key_block(const Heads& heads, const HeadGrad<S, R>& head, Range keys, GradBlock<T>& block) {
+  const Range seeing = rows_of_tiles(heads, keys);
+  if (into == Into::sums && seeing.size() == 0) return;
+  take_keys(heads, head.k, keys, block.keys);
+  take_keys_transposed(heads, head.k, keys, block.keys_transposed);
+  take_keys_transposed(heads, head.v, keys, block.values_transposed);
+  block.d_keys.setZero();
+  block.d_values.setZero();
+  for (Index r = seeing.begin; r < seeing.end; r += kGradRowBlock) {
+    const Range rows{r, std::min(seeing.end, r + kGradRowBlock)};
+    take_grad_rows(heads, head, rows, block);
+    add_query_grad(heads, rows, keys, block);
+    add_key_grad(heads, rows, keys, block.weights, block.d_o, block.d_values);
+    add_key_grad(heads, rows, keys, block.d_scores, block.q, block.d_keys);
+  }
+  for (Index i = 0; i < keys.size(); ++i) {
+    const Index place = heads.sight.key(keys.begin + i) * heads.key_stride();
+    put_numbers<into>(row_of(block.d_keys, i), heads.H, T(1), head.dk + place);
+    put_numbers<into>(row_of(block.d_values, i), heads.H, T(1), head.dv + place);
+  }
+}
+
+template <Into into, class S, class R, class T>
+void attend_head_grad(const Heads& heads, const HeadGrad<S, R>& head, GradBlock<T>& block) {
+  const Range rows = into == Into::sums ? rows_of_tiles(heads, {0, heads.S}) : Range{0, heads.head_rows()};
+  block.d_queries.middleRows(rows.begin, rows.size()).setZero();
   for (Index s = 0; s < heads.S; s += kKeyBlock) {
-    const Range keys{s, std::min(heads.S, s + kKeyBlock)};
-    take_keys(heads, head.k, keys, block.keys);
-    take_keys_transposed(heads, head.k, keys, block.keys_transposed);
-    take_keys_transposed(heads, head.v, keys, block.values_transposed);
-    block.d_keys.setZero();
-    block.d_values.setZero();
-    const Range seeing = heads.seeing({0, heads.head_rows()}, keys);
-    // add_query_grad adds to whole tiles of rows.
-    const Index end =
-        std::min(heads.head_rows(), seeing.begin + (seeing.size() + kTileRows - 1) / kTileRows * kTileRows);
-    for (Index r = seeing.begin; r < end; r += kGradRowBlock) {
-      const Range rows{r, std::min(end, r + kGradRowBlock)};
-      take_grad_rows(heads, head, rows, block);
-      add_query_grad(heads, rows, keys, block);
-      add_key_grad(heads, rows, keys, block.weights, block.d_o, block.d_values);
-      add_key_grad(heads, rows, keys, block.d_scores, block.q, block.d_keys);
-    }
-    for (Index i = 0; i < keys.size(); ++i) {
-      const Index place = heads.sight.key(s + i) * heads.key_stride();
-      copy_numbers(row_of(block.d_keys, i), heads.H, head.dk + place);
-      copy_numbers(row_of(block.d_values, i), heads.H, head.dv + place);
-    }
+    attend_key_block<into>(heads, head, {s, std::min(heads.S, s + kKeyBlock)}, block);
   }
-  for (Index r = 0; r < heads.head_rows(); ++r) {
-    const T *from = row_of(block.d_queries, r), scale = static_cast<T>(heads.scale());
-    S* to = head.dq + heads.row_place(r) * heads.H;
-    for (Index h = 0; h < heads.H; ++h) to[h] = static_cast<S>(scale * from[h]);
+  for (Index r = rows.begin; r < rows.end; ++r) {
+    put_numbers<into>(row_of(block.d_queries, r), heads.H, static_cast<T>(heads.scale()),
+                      head.dq + heads.row_place(r) * heads.H);
   }
+}
+
+/// The arrays of a call.
+template <class T, class R>
+struct GradCall {
+  View<const T> q, k, v, o;
+  View<const SumOf<T>> lse;
+  View<const T> d_o;
+  View<R> dq, dk, dv;
+};
+
+template <Into into, class T, class R>
+void attend_all(const GradCall<T, R>& call, const AttentionPlaces& places) {
+  Heads heads = check_heads(call.q.shape, call.k.shape, places);
+  check_forward(heads, call.q.shape, call.k.shape, call.v.shape, call.o.shape, call.lse.shape);
+  check_attention_shape("do", call.d_o.shape, call.q.shape);
+  check_attention_shape("dq", call.dq.shape, call.q.shape);
+  check_attention_shape("dk", call.dk.shape, call.k.shape);
+  check_attention_shape("dv", call.dv.shape, call.k.shape);
+  GradBlock<SumOf<T>> block(heads.head_rows(), heads.H);
+  for_each_head(heads, [&](const HeadOffsets& at) {
+    const HeadGrad<T, R> head{call.q.data + at.query,  call.k.data + at.key,   call.v.data + at.key,
+                              call.o.data + at.query,  call.lse.data + at.row, call.d_o.data + at.query,
+                              call.dq.data + at.query, call.dk.data + at.key,  call.dv.data + at.key};
+    attend_head_grad<into>(heads, head, block);
+  });
 }
 
 }  // namespace
@@ -166,24 +220,24 @@ template <class T>
 void attention_grad(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
                     View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionPlaces& places,
                     View<T> dq_BTKGH, View<T> dk_BSKH, View<T> dv_BSKH) {
-  Heads heads = check_heads(q_BTKGH.shape, k_BSKH.shape, places);
-  check_forward(heads, q_BTKGH.shape, k_BSKH.shape, v_BSKH.shape, o_BTKGH.shape, lse_BTKG.shape);
-  check_attention_shape("do", do_BTKGH.shape, q_BTKGH.shape);
-  check_attention_shape("dq", dq_BTKGH.shape, q_BTKGH.shape);
-  check_attention_shape("dk", dk_BSKH.shape, k_BSKH.shape);
-  check_attention_shape("dv", dv_BSKH.shape, k_BSKH.shape);
-  GradBlock<SumOf<T>> block(heads.head_rows(), heads.H);
-  for_each_head(heads, [&](const HeadOffsets& at) {
-    const HeadGrad<T> head{q_BTKGH.data + at.query,  k_BSKH.data + at.key,   v_BSKH.data + at.key,
-                           o_BTKGH.data + at.query,  lse_BTKG.data + at.row, do_BTKGH.data + at.query,
-                           dq_BTKGH.data + at.query, dk_BSKH.data + at.key,  dv_BSKH.data + at.key};
-    attend_head_grad(heads, head, block);
-  });
+  attend_all<Into::results>(
+      GradCall<T, T>{q_BTKGH, k_BSKH, v_BSKH, o_BTKGH, lse_BTKG, do_BTKGH, dq_BTKGH, dk_BSKH, dv_BSKH}, places);
 }
 
-#define SHARDLINE_INSTANTIATE(T, Sum)                                                                       \
-  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const Sum>, \
-                               View<const T>, const AttentionPlaces&, View<T>, View<T>, View<T>);
+template <class T>
+void attention_grad_visit(View<const T> q_BTKGH, View<const T> k_BSKH, View<const T> v_BSKH, View<const T> o_BTKGH,
+                          View<const SumOf<T>> lse_BTKG, View<const T> do_BTKGH, const AttentionPlaces& places,
+                          View<SumOf<T>> dq_sums_BTKGH, View<SumOf<T>> dk_sums_BSKH, View<SumOf<T>> dv_sums_BSKH) {
+  attend_all<Into::sums>(GradCall<T, SumOf<T>>{q_BTKGH, k_BSKH, v_BSKH, o_BTKGH, lse_BTKG, do_BTKGH, dq_sums_BTKGH,
+                                               dk_sums_BSKH, dv_sums_BSKH},
+                         places);
+}
+
+#define SHARDLINE_INSTANTIATE(T, Sum)                                                                             \
+  template void attention_grad(View<const T>, View<const T>, View<const T>, View<const T>, View<const Sum>,       \
+                               View<const T>, const AttentionPlaces&, View<T>, View<T>, View<T>);                 \
+  template void attention_grad_visit(View<const T>, View<const T>, View<const T>, View<const T>, View<const Sum>, \
+                                     View<const T>, const AttentionPlaces&, View<Sum>, View<Sum>, View<Sum>);
 SHARDLINE_INSTANTIATE(float, float)
 SHARDLINE_INSTANTIATE(double, double)
 SHARDLINE_INSTANTIATE(BFloat16, float)

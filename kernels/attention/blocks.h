@@ -51,6 +51,7 @@ struct Heads {
   Range seen(Range rows, Range keys) const { return counted_from(keys, sight.seen(queries(rows), keys)); }
   /// The rows among `rows` from the first to the last that see one of `keys`; empty if there are none.
   Range seeing(Range rows, Range keys) const {
+    if (rows.size() == 0) return {rows.begin, rows.begin};  // perhaps there are no heads
     const Range found = sight.seeing(queries(rows), keys);
     const Index begin = std::max(rows.begin, found.begin * G);
     return {begin, std::max(begin, std::min(rows.end, found.end * G))};

@@ -17,6 +17,7 @@ struct PlanAnswer {
   std::vector<StrategyAnswer> strategies;  ///< closed form, forward and backward pass
   std::vector<MixedAnswer> mixed;          ///< forward pass; with the backward pass, kept; the same, regathered
   std::vector<PlanCandidate> candidates;   ///< the priced step, best first
+  Seconds context;                         ///< of the best: what moves over the axes that split sequences alone
 
   Index all_chips() const { return question.chips * options.pods; }
   /// The time of training on all chips at the given utilisation, with or without attention.
@@ -28,7 +29,8 @@ struct PlanAnswer {
   double cost() const;
 };
 
-/// Computes a plan. Throws UsageError as question_of(), and if no strategy can split the batch.
+/// Computes a plan. Throws UsageError as question_of(), and if no strategy can split the batch: then it says which mesh
+/// also splits sequences.
 PlanAnswer answer_of(const PlanOptions& options);
 
 /// The text that the command prints.

@@ -82,8 +82,8 @@ void add_every_way(std::vector<ChipMesh>& meshes, const roofline::Chip& chip, co
   }
 }
 
-/// Neighbours on the same torus axes: an axis with 0 of its own, by default kContextAxis, joins the one before it. Axes of
-/// one chip are left out.
+/// Neighbours on the same torus axes: an axis with 0 of its own, by default kContextAxis, joins the one before it. Axes
+/// of one chip are left out.
 std::vector<Axes> sharing_axes(const AbstractMesh& mesh, const std::map<Axis, int>& counts = {}) {
   std::vector<Axes> groups;
   for (const Axis& axis : mesh.axes_that_move()) {

@@ -15,7 +15,7 @@ struct ClosedFormQuery {
   TransformerConfig config;
   double tokens = 0;   ///< of a batch, over all pods
   Index sequence = 0;  ///< tokens of a sequence; 0: every token may be split from every other
-  Index chips = 1;    ///< of a pod
+  Index chips = 1;     ///< of a pod
   /// The link with bf16 elements, as in the closed forms. Other element types have a slower link in proportion.
   roofline::ChipRates rates;
   double torus_axes = 3;    ///< of the machine; FSDP, data and tensor parallelism alone use all of them
@@ -39,14 +39,14 @@ struct ClosedFormQuery {
   double tokens_per_chip() const { return tokens_of_pod() / static_cast<double>(chips); }
   /// A layer of the model with the tokens of a pod.
   roofline::TwoProducts layer() const;
-  /// The chips of X that have sequences of their own: all `x`, or with fewer sequences the largest power of two of them.
-  /// The others split sequences (book section 5.1.1, context parallelism).
+  /// The chips of X that have sequences of their own: all `x`, or with fewer sequences the largest power of two of
+  /// them. The others split sequences (book section 5.1.1, context parallelism).
   Index data_ways(double x) const;
 };
 
 /// What one pass over a layer moves for context parallelism, onto a chip of a mesh of X and Y chips: the keys and
-/// values of all sequences that it has tokens of (book section 5.1.1, with the arrays of section 4.2). Y splits heads. 0
-/// if no sequence is split.
+/// values of all sequences that it has tokens of (book section 5.1.1, with the arrays of section 4.2). Y splits heads.
+/// 0 if no sequence is split.
 Bytes context_bytes(const ClosedFormQuery& query, double x, double y);
 
 /// The time for it over one torus axis, in all layers. The forward pass gathers keys and values, the backward pass

@@ -56,6 +56,7 @@ PlannedStep step_of(const Sums& sums) {
   step.exposed = sums.work.exposed;
   step.math = sums.work.math;
   step.attention = sums.work.attention;
+  step.context = sums.work.context;
   step.flops = sums.work.flops;
   step.repeated = sums.work.repeated;
   const Bytes state = sums.weights + sums.optimizer;
@@ -100,7 +101,7 @@ const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) co
 }
 
 PricedSteps StepPlanner::Priced::steps(const roofline::Hardware& hardware) const {
-  return {compiled->program(), compiled->estimates(), compiled->time().taken, attention, hardware};
+  return {compiled->program(), compiled->estimates(), compiled->time().taken, attention, hardware, context};
 }
 
 PlannedStep StepPlanner::price_whole(const AbstractMesh& mesh, const Strategy& strategy,
@@ -233,6 +234,10 @@ StepPlanner::Priced StepPlanner::price_program(Index layers, const AbstractMesh&
   const auto compiled =
       compile(std::move(program), {.scheduling = {{.strip_bytes = 0}}, .prices = hardware, .predictions = hardware});
   Priced priced{.compiled = compiled};
+  for (const auto& [axis, role] : strategy) {
+    if (splits_context(role.row()) && mesh.size(axis) > 1) priced.context.push_back(axis);
+  }
+  priced.context = mesh.in_mesh_order(priced.context);
   compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
     priced.attention = price_attention(compiled->program(), estimates, hardware);
   });

@@ -59,6 +59,7 @@ struct PlannedStep {
   Seconds comms = {};      ///< of the busiest link
   Seconds idle = {};       ///< of an average stage, waiting for the others
   Seconds attention = {};  ///< the part of `math` for attention itself, by formula
+  Seconds context = {};    ///< one after the other: collectives of keys and values, or heads, of split sequences
   roofline::Limiter limiter = roofline::Limiter::latency;
   Flops flops = {};     ///< on a rank; with stages, on an average one
   Flops repeated = {};  ///< of these, by rematerialisation: no work of the model
@@ -124,6 +125,7 @@ class StepPlanner {
   struct Priced {
     std::shared_ptr<const Compiled> compiled;
     std::vector<Seconds> attention = {};  ///< by step
+    Axes context = {};
     PricedSteps steps(const roofline::Hardware& hardware) const;
   };
   /// The step of so many layers on the mesh of a stage.

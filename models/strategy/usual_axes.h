@@ -24,7 +24,8 @@ const Axis& usual_axis(const AxisRole& role);
 
 /// The default roles of an axis of this name, in the order of the table. Y and Z have the roles whose usual axis they
 /// are.
-/// The axis between pods has role_between_pods(), kContextAxis the roles that split contexts. Every other axis has the roles of X.
+/// The axis between pods has role_between_pods(), kContextAxis the roles that split contexts. Every other axis has the
+/// roles of X.
 std::vector<AxisRole> usual_roles(const Axis& axis);
 
 }  // namespace shardline

@@ -38,24 +38,11 @@ std::string with_context_text(const ChipMesh& mesh, const Strategy& strategy, In
       instead = with_context_text(each, one, sequences);
     }
   }
-  require(least <= sequences, "{}: no way to give every rank tokens; a sequence has {}, and {} heads of keys and values",
+  require(least > sequences, "{}: no way to give every rank tokens; a sequence has {}, and {} heads of keys and values",
           which, question.run.sequence, question.run.config.kv_heads);
   usage_error("--batch-tokens {}{}: {} sequence{} of {}, fewer than the {} ranks over which {} splits the batch{}",
               question.run.tokens, micro_batches > 1 ? fmt::format(" in {} micro-batches", micro_batches) : "",
               sequences, sequences == 1 ? "" : "s", question.run.sequence, least, which, instead);
-}
-
-/// What moves over axes that split sequences, and over no others: keys and values, or with cp_heads heads.
-Seconds context_time_of(const PlannedStep& best, const std::vector<PlannedKind>& kinds) {
-  Axes axes;
-  for (const auto& [axis, role] : best.strategy) {
-    if (splits_context(role.row())) axes.push_back(axis);
-  }
-  Seconds time;
-  for (const PlannedKind& kind : kinds) {
-    if (!axes.empty() && kind.axis == to_string(axes)) time += kind.time;
-  }
-  return time;
 }
 
 }  // namespace
@@ -90,10 +77,7 @@ PlanAnswer answer_of(const PlanOptions& options) {
   const StepPlanner planner(question.run);
   answer.candidates = search_plans(planner, question.space(options));
   if (answer.candidates.empty()) refuse_batch(question, options.strategy, options.micro_batches.value_or(1));
-  const PlanCandidate& best = answer.candidates.front();
-  answer.context = context_time_of(
-      best.step, planner.kinds(best.step.mesh, best.step.strategy,
-                               question.hardware_of({best.step.mesh, best.layout, {}}), best.step.form));
+  answer.equal = equal_sequences(question.run.config);
   const bool stages = std::any_of(answer.candidates.begin(), answer.candidates.end(),
                                   [](const PlanCandidate& each) { return !each.step.form.timetable.empty(); });
   require(options.timetable.empty() || stages,

@@ -176,9 +176,8 @@ void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const P
           closed.mesh_chips());
   const Index sequences = question.run.sequences();
   closed.micro_batches = options.micro_batches.value_or(std::min<Index>(32, sequences));
-  require(
-      !options.micro_batches || sequences % closed.micro_batches == 0,
-      "--micro-batches {}: a divisor of the {} sequences of a batch", closed.micro_batches, sequences);
+  require(!options.micro_batches || sequences % closed.micro_batches == 0,
+          "--micro-batches {}: a divisor of the {} sequences of a batch", closed.micro_batches, sequences);
 }
 
 /// The number of torus axes for FSDP and for tensor parallelism: from the given mesh or torus; else

@@ -72,6 +72,10 @@ std::string counts_text(const PlanAnswer& answer) {
                   to_string(token.products), to_string(token.attention));
   text += fmt::format("            a step {} and {}\n", to_string(answer.step_flops(false)),
                       to_string(answer.step_flops(true) - answer.step_flops(false)));
+  text += fmt::format(
+      "            in a layer attention takes as many as the rest at T = {}; without its mask, as the book counts, at "
+      "T = {}\n            (section 4.3, of layers with d_ff 4 D and all heads with keys: 8 D = {})\n",
+      answer.equal.computed, answer.equal.unmasked, 8 * answer.question.run.config.d_model);
   const Seconds time = answer.training_time(false);
   text += fmt::format("training    {} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
                       count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
@@ -124,7 +128,8 @@ std::string mixed_text(const PlanAnswer& answer) {
   const auto data = static_cast<double>(closed.data_ways(forward.mesh.x));
   if (forward.mesh.x > data) {
     text += fmt::format(
-        "Of X = {} in the forward pass, {} split the batch and {} each sequence: keys and values add {} (section 5.1.1).\n",
+        "Of X = {} in the forward pass, {} split the batch and {} each sequence: keys and values add {} (section "
+        "5.1.1).\n",
         forward.mesh.x, data, forward.mesh.x / data, to_string(forward.context));
   }
   const auto& range = forward.compute_bound_x;
@@ -173,10 +178,10 @@ std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
   const Index sequences = answer.question.run.sequences() / step.form.micro_batches;
   const Index data = ranks_with(splits_batch, step.mesh, step.strategy);
   return fmt::format(
-      "{} has {} sequence{}: {}-way data x {}-way context parallelism (book section 6.3). Each sequence is on {} "
-      "ranks;\nto attend to all of it they move {} a step.\n",
-      step.form.micro_batches == 1 ? "The batch" : "A micro-batch", sequences, sequences == 1 ? "" : "s", data, context,
-      context, to_string(answer.context));
+      "{} has {} sequence{}: {}{}-way context parallelism. Each sequence is on {} ranks; what they move to attend to "
+      "all of it\ntakes {} of the links' time.\n",
+      step.form.micro_batches == 1 ? "The batch" : "A micro-batch", sequences, sequences == 1 ? "" : "s",
+      data == 1 ? "" : fmt::format("{}-way data x ", data), context, context, to_string(step.context));
 }
 
 /// In words: what rematerialisation adds, and how long the stages wait.

@@ -82,6 +82,35 @@ void add_every_way(std::vector<ChipMesh>& meshes, const roofline::Chip& chip, co
   }
 }
 
+/// Neighbours on the same torus axes: an axis with 0 of its own, by default kContextAxis, joins the one before it. Axes
+/// of one chip are left out.
+std::vector<Axes> sharing_axes(const AbstractMesh& mesh, const std::map<Axis, int>& counts = {}) {
+  std::vector<Axes> groups;
+  for (const Axis& axis : mesh.axes_that_move()) {
+    const auto given = counts.find(axis);
+    const bool shares = given != counts.end() ? given->second == 0 : axis == kContextAxis;
+    if (shares && !groups.empty()) {
+      groups.back().push_back(axis);
+    } else {
+      groups.push_back({axis});
+    }
+  }
+  return groups;
+}
+
+/// True if every role that `mesh` has for the axis splits the batch.
+bool always_splits_batch(const ChipMesh& mesh, const Axis& axis) {
+  const std::vector<AxisRole>& roles = mesh.roles.at(axis);
+  return std::all_of(roles.begin(), roles.end(), [](const AxisRole& role) { return splits_batch(role.row()); });
+}
+
+/// The largest divisor of `n` that is at most `most`.
+Index divisor_below(Index n, Index most) {
+  Index divisor = std::min(n, most);
+  while (n % divisor != 0) --divisor;
+  return divisor;
+}
+
 }  // namespace
 
 ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
@@ -92,6 +121,31 @@ ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
   ChipMesh joined{AbstractMesh(axes), pod.layout, pod.roles};
   joined.roles[kPodAxis] = {role_between_pods()};
   return joined;
+}
+
+ChipMesh with_context(const ChipMesh& mesh, Index sequences) {
+  const Axis& x = usual_axes().front();
+  if (!mesh.mesh.has(x) || mesh.mesh.has(kContextAxis)) return mesh;
+  Index others = 1;
+  for (const Axis& axis : mesh.mesh.axes()) {
+    if (axis != x && always_splits_batch(mesh, axis)) others *= mesh.mesh.size(axis);
+  }
+  const Index size = mesh.mesh.size(x);
+  if (others > sequences || size * others <= sequences) return mesh;
+  const Index major = divisor_below(size, sequences / others);
+  std::vector<std::pair<Axis, Index>> axes;
+  for (const Axis& axis : mesh.mesh.axes()) {
+    if (axis != x) axes.emplace_back(axis, mesh.mesh.size(axis));
+    if (axis == x && major > 1) axes.emplace_back(x, major);
+    if (axis == x) axes.emplace_back(kContextAxis, size / major);
+  }
+  ChipMesh made{AbstractMesh(axes), mesh.layout, mesh.roles};
+  made.roles[kContextAxis] = usual_roles(kContextAxis);
+  if (major > 1) return made;
+  made.roles.erase(x);
+  auto laid = made.layout.extract(x);
+  if (!laid.empty()) laid.key() = Axis(kContextAxis), made.layout.insert(std::move(laid));
+  return made;
 }
 
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips) {
@@ -138,19 +192,20 @@ std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
 ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts) {
   ChipMesh made = chip_mesh(mesh);
   if (chip.torus_axes == 0) return made;
-  const Axes axes = mesh.axes_that_move();
+  const std::vector<Axes> groups = sharing_axes(mesh, counts);
   int used = 0;
-  for (const Axis& axis : axes) {
+  for (const Axes& group : groups) {
+    const Axis& axis = group.front();
     const auto given = counts.find(axis);
-    const bool first = axis == axes.front();
+    const bool first = &group == &groups.front();
     const int own = given != counts.end() ? given->second
-                    : first               ? std::max(1, chip.torus_axes + 1 - static_cast<int>(axes.size()))
+                    : first               ? std::max(1, chip.torus_axes + 1 - static_cast<int>(groups.size()))
                                           : 1;
     require(own >= 1, "mesh axis {}: {} torus axes; at least 1", axis, own);
     used += own;
-    const auto sides = roofline::torus_sides(chip, mesh.size(axis), own);
+    const auto sides = roofline::torus_sides(chip, mesh.size(group), own);
     require(sides.has_value(), "mesh axis {}: {} chips do not lie on {} torus ax{} of {}, whose axes have at most {}",
-            axis, mesh.size(axis), own, own == 1 ? "is" : "es", chip.name, chip.wraps_at);
+            fmt::join(group, ""), mesh.size(group), own, own == 1 ? "is" : "es", chip.name, chip.wraps_at);
     made.layout[axis] = longer_than_one(*sides);
   }
   require(used <= chip.torus_axes, "the axes of mesh {} take {} torus axes, {} has {}", mesh.to_string(), used,
@@ -163,19 +218,20 @@ ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& me
           fmt::join(torus, "x"), element_count(torus));
   ChipMesh made = chip_mesh(mesh);
   std::vector<Index> left = longer_than_one(torus);
-  for (const Axis& axis : mesh.axes_that_move()) {
+  for (const Axes& group : sharing_axes(mesh)) {
+    const Axis& axis = group.front();
     // The torus sides whose product is the axis, in torus order. There are at most eight sides.
     std::vector<std::size_t> taken;
     for (std::size_t choice = 1; choice < (std::size_t{1} << left.size()) && taken.empty(); ++choice) {
       Index ranks = 1;
       for (std::size_t a = 0; a < left.size(); ++a) ranks *= (choice >> a & 1) == 1 ? left[a] : 1;
-      if (ranks != mesh.size(axis)) continue;
+      if (ranks != mesh.size(group)) continue;
       for (std::size_t a = left.size(); a-- > 0;) {
         if ((choice >> a & 1) == 1) taken.push_back(a);
       }
     }
-    require(!taken.empty(), "mesh axis {} has {} chips, which no whole axes of torus {} make", axis, mesh.size(axis),
-            fmt::join(torus, "x"));
+    require(!taken.empty(), "mesh axis {} has {} chips, which no whole axes of torus {} make", fmt::join(group, ""),
+            mesh.size(group), fmt::join(torus, "x"));
     for (const std::size_t a : taken) {
       made.layout[axis].insert(made.layout[axis].begin(), left[a]);
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(a));
@@ -189,10 +245,10 @@ std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& str
   return strategies_of({.mesh = mesh.mesh, .roles = mesh.roles});
 }
 
-Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy) {
+Index ranks_with(bool (*fact)(const RoleRow&), const AbstractMesh& mesh, const Strategy& strategy) {
   Index ranks = 1;
   for (const auto& [axis, role] : strategy) {
-    if (splits_batch(role.row())) ranks *= mesh.size(axis);
+    if (fact(role.row())) ranks *= mesh.size(axis);
   }
   return ranks;
 }

@@ -23,6 +23,11 @@ ChipMesh chip_mesh(const AbstractMesh& mesh);
 /// The same mesh in each of `pods` pods: one more axis, before the others, with role_between_pods().
 ChipMesh joined_pods(const ChipMesh& pod, Index pods);
 
+/// The same chips for a batch of `sequences`. If there are fewer than ranks that split the batch, the first usual axis
+/// becomes shorter, the largest divisor of its size for which there are enough, and kContextAxis after it has the rest,
+/// on the same torus axes. Else, and if the other axes split the batch too far already, the mesh as it is.
+ChipMesh with_context(const ChipMesh& mesh, Index sequences);
+
 /// Every mesh of usual_axes() with `chips` chips, a power of two. All axes are powers of two, over every share
 /// of the chip's torus axes. Leaves out axes of one chip. Empty if the chip's torus is too small.
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
@@ -34,19 +39,20 @@ std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
 /// a torus the stages lie on one torus axis of their own. Empty if there is no room for such a mesh.
 std::vector<ChipMesh> staged_meshes_of(const roofline::Chip& chip, Index chips, Index most);
 
-/// `mesh` over torus axes. `counts` gives the number of torus axes of each mesh axis. By default a single axis
-/// gets all of them; of several axes the first gets all but one. Throws UsageError if the chip does not have so
+/// `mesh` over torus axes. `counts` gives the number of torus axes of each mesh axis; 0: it lies on those of the axis
+/// before it, as kContextAxis by default. By default a single axis gets all of them; of several axes with torus axes of
+/// their own the first gets all that the others leave, with one each. Throws UsageError if the chip does not have so
 /// many torus axes, or no torus of this shape.
 ChipMesh laid_over(const roofline::Chip& chip, const AbstractMesh& mesh, const std::map<Axis, int>& counts);
 
 /// A mesh whose axes are products of whole axes of a torus of these lengths, if possible neighbours in their
-/// order. Throws UsageError if the sizes do not factor in this way.
+/// order. kContextAxis shares those of the axis before it. Throws UsageError if the sizes do not factor in this way.
 ChipMesh laid_over_torus(const std::vector<Index>& torus, const AbstractMesh& mesh);
 
 /// Every way to give each axis one of its roles, or only `strategy` in the form of parse_strategy().
 std::vector<Strategy> strategies_on(const ChipMesh& mesh, const std::string& strategy = "");
 
-/// The number of ranks over which a strategy splits the batch.
-Index batch_ranks(const AbstractMesh& mesh, const Strategy& strategy);
+/// The number of ranks on the axes whose roles have `fact`.
+Index ranks_with(bool (*fact)(const RoleRow&), const AbstractMesh& mesh, const Strategy& strategy);
 
 }  // namespace shardline

@@ -36,12 +36,24 @@ void put_memory(StrategyAnswer& answer, const ClosedFormQuery& query, double sta
 
 std::string verdict(bool compute_bound) { return compute_bound ? "compute binds" : "communication binds"; }
 
-// The closed forms of the book are those of three roles.
+// The closed forms of the book are those of three roles, and of context parallelism beside the first two.
 AxisRole data_role() { return role_between_pods(); }
 AxisRole fsdp_role() { return default_role(); }
 
-StrategyAnswer answer_of(const std::string& name, const std::string& mesh, const LayerTime& time) {
-  return {.name = name, .mesh = mesh, .math = time.math, .comms = time.comms()};
+/// `role` on `x` chips, and tensor parallelism on `y` of them.
+StrategyAnswer answer_of(const ClosedFormQuery& query, const AxisRole& role, double x, double y) {
+  StrategyAnswer answer;
+  const auto add = [&](const AxisRole& each, const Axis& axis, double chips) {
+    const char* const plus = answer.name.empty() ? "" : "+";
+    const char* const comma = answer.mesh.empty() ? "" : ",";
+    answer.name += plus + each.name();
+    answer.mesh += fmt::format("{}{}={}", comma, axis, chips);
+  };
+  const auto data = static_cast<double>(query.data_ways(x));
+  if (data > 1 || x == 1) add(role, usual_axis(role), data);
+  if (x > data) add(context_role(role), kContextAxis, x / data);
+  if (y > 1) add(tensor_role(), usual_axis(tensor_role()), y);
+  return answer;
 }
 
 /// A bound on the tokens per chip: over all chips; and over the mesh, if its chips are fewer.
@@ -52,10 +64,13 @@ std::string tokens_bound(const ClosedFormQuery& query, double least, bool comput
                      verdict(compute_bound));
 }
 
-/// One role on all chips of the mesh. State is split over `state_ways` chips.
+/// A role that splits the batch, on all chips of the mesh. State is split over `state_ways` chips.
 StrategyAnswer alone(const ClosedFormQuery& query, const AxisRole& role, const LayerTime& time, Index state_ways) {
-  StrategyAnswer answer = answer_of(role.name(), fmt::format("{}={}", usual_axis(role), query.mesh_chips()),
-                                    all_layers(time, query.config.layers));
+  const auto n = static_cast<double>(query.mesh_chips());
+  const LayerTime all = all_layers(time, query.config.layers);
+  StrategyAnswer answer = answer_of(query, role, n, 1);
+  answer.math = all.math;
+  answer.comms = all.comms() + context_time(query, n, 1, kPasses);
   put_memory(answer, query, static_cast<double>(state_ways), static_cast<double>(query.chips));
   return answer;
 }
@@ -74,7 +89,7 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, fsdp_role(), time, query.chips);
-  answer.bound = tokens_bound(query, least, time.compute_bound());
+  answer.bound = tokens_bound(query, least, answer.comms < answer.math);
   return answer;
 }
 
@@ -83,7 +98,12 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
   const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
                                                   query.torus_axes, kPasses);
-  StrategyAnswer answer = alone(query, tensor_role(), time, query.chips);
+  const LayerTime all = all_layers(time, query.config.layers);
+  StrategyAnswer answer{.name = tensor_role().name(),
+                        .mesh = fmt::format("{}={}", usual_axis(tensor_role()), query.mesh_chips()),
+                        .math = all.math,
+                        .comms = all.comms()};
+  put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   answer.bound =
       fmt::format("at most {:.1f} chips, has {}: {}", most, query.mesh_chips(), verdict(time.compute_bound()));
   return answer;
@@ -91,12 +111,10 @@ StrategyAnswer tensor(const ClosedFormQuery& query) {
 
 StrategyAnswer mixed(const ClosedFormQuery& query) {
   const MixedAnswer best = mixed_answer(query, kPasses);
-  const AxisRole major = fsdp_role();
-  const AxisRole minor = tensor_role();
-  StrategyAnswer answer =
-      answer_of(fmt::format("{}+{}", major.name(), minor.name()),
-                fmt::format("{}={},{}={}", usual_axis(major), best.mesh.x, usual_axis(minor), best.mesh.y), best.time);
-  answer.bound = tokens_bound(query, best.least_tokens_per_chip, best.time.compute_bound());
+  StrategyAnswer answer = answer_of(query, fsdp_role(), best.mesh.x, best.mesh.y);
+  answer.math = best.time.math;
+  answer.comms = best.time.comms() + best.context;
+  answer.bound = tokens_bound(query, best.least_tokens_per_chip, answer.comms < answer.math);
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }
@@ -138,6 +156,28 @@ roofline::TwoProducts ClosedFormQuery::layer() const {
   return {tokens_of_pod(), static_cast<double>(config.d_model), static_cast<double>(config.d_ff)};
 }
 
+Index ClosedFormQuery::data_ways(double x) const {
+  const auto ways = static_cast<Index>(x);
+  if (sequence == 0) return ways;
+  const auto sequences = static_cast<Index>(tokens_of_pod() / static_cast<double>(sequence));
+  return std::min(ways, roofline::power_of_two_below(std::max<Index>(sequences, 1)));
+}
+
+Bytes context_bytes(const ClosedFormQuery& query, double x, double y) {
+  const auto data = static_cast<double>(query.data_ways(x));
+  if (x <= data) return Bytes(0);
+  const double heads = static_cast<double>(query.config.kv_heads) / y;
+  const double keys = query.tokens_of_pod() / data * heads * static_cast<double>(query.config.head_dim);
+  return query.element * (2 * keys);
+}
+
+Seconds context_time(const ClosedFormQuery& query, double x, double y, CountedPasses passes) {
+  const double times = passes == CountedPasses::forward ? 1 : passes == CountedPasses::both_keeping ? 2 : 3;
+  // The rate of the link is for bf16.
+  const Bytes bytes = context_bytes(query, x, y) * (2 / query.element.value);
+  return bytes / query.rates.link * (times * static_cast<double>(query.config.layers));
+}
+
 MixedAnswer mixed_answer(const ClosedFormQuery& query, CountedPasses passes) {
   const roofline::TwoProducts layer = query.layer();
   const double m_x = query.x_torus_axes;
@@ -147,6 +187,7 @@ MixedAnswer mixed_answer(const ClosedFormQuery& query, CountedPasses passes) {
   answer.optimal_x = roofline::optimal_x(layer, n, m_x, m_y, passes);
   answer.mesh = roofline::best_mixed_mesh(layer, query.rates, query.mesh_chips(), m_x, m_y, query.torus_axes, passes);
   answer.time = all_layers(mixed_time(layer, query.rates, answer.mesh, passes), query.config.layers);
+  answer.context = context_time(query, answer.mesh.x, answer.mesh.y, passes);
   answer.least_tokens_per_chip = roofline::least_tokens_per_chip(query.rates.intensity(), layer.d_ff, m_x, m_y, passes);
   answer.compute_bound_x = roofline::compute_bound_x(layer, query.rates, n, m_x, m_y, passes);
   return answer;

@@ -13,8 +13,9 @@ namespace shardline {
 /// The question to the closed forms of book section 5.1.
 struct ClosedFormQuery {
   TransformerConfig config;
-  double tokens = 0;  ///< of a batch, over all pods
-  Index chips = 1;    ///< of a pod
+  double tokens = 0;   ///< of a batch, over all pods
+  Index sequence = 0;  ///< tokens of a sequence; 0: every token may be split from every other
+  Index chips = 1;     ///< of a pod
   /// The link with bf16 elements, as in the closed forms. Other element types have a slower link in proportion.
   roofline::ChipRates rates;
   double torus_axes = 3;    ///< of the machine; FSDP, data and tensor parallelism alone use all of them
@@ -38,7 +39,19 @@ struct ClosedFormQuery {
   double tokens_per_chip() const { return tokens_of_pod() / static_cast<double>(chips); }
   /// A layer of the model with the tokens of a pod.
   roofline::TwoProducts layer() const;
+  /// The chips of X that have sequences of their own: all `x`, or with fewer sequences the largest power of two of
+  /// them. The others split sequences (book section 5.1.1, context parallelism).
+  Index data_ways(double x) const;
 };
+
+/// What one pass over a layer moves for context parallelism, onto a chip of a mesh of X and Y chips: the keys and
+/// values of all sequences that it has tokens of (book section 5.1.1, with the arrays of section 4.2). Y splits heads.
+/// 0 if no sequence is split.
+Bytes context_bytes(const ClosedFormQuery& query, double x, double y);
+
+/// The time for it over one torus axis, in all layers. The forward pass gathers keys and values, the backward pass
+/// scatters their gradients; with both_regathering it also gathers again.
+Seconds context_time(const ClosedFormQuery& query, double x, double y, roofline::CountedPasses passes);
 
 /// The best mesh of FSDP and tensor parallelism for these passes. Times are of all layers.
 struct MixedAnswer {
@@ -46,6 +59,7 @@ struct MixedAnswer {
   double optimal_x = 0;  ///< a real number
   roofline::MixedMesh mesh = {};
   roofline::LayerTime time = {};
+  Seconds context = {};  ///< for keys and values, where X also splits sequences; not in `time`
   double least_tokens_per_chip = 0;
   std::optional<std::pair<double, double>> compute_bound_x = {};
 };
@@ -55,8 +69,8 @@ MixedAnswer mixed_answer(const ClosedFormQuery& query, roofline::CountedPasses p
 
 /// One strategy with forward and backward pass. Times are of all layers.
 struct StrategyAnswer {
-  std::string name = {};
-  std::string mesh = {};  ///< "X=2048,Y=4"
+  std::string name = {};  ///< of its roles: "fsdp+tp"; with cp or cp_fsdp where there are too few sequences for X
+  std::string mesh = {};  ///< "X=2048,Y=4"; "X=1024,C=2,Y=4"
   Seconds math = {};
   Seconds comms = {};
   Seconds idle = {};       ///< while a pipeline fills and drains

@@ -1,6 +1,7 @@
 #include "models/planning/plan_search.h"
 
 #include <algorithm>
+#include <deque>
 #include <tuple>
 
 #include "program/timetable/named.h"
@@ -41,13 +42,18 @@ class PlanSearcher {
   std::vector<PlanCandidate> run() {
     std::vector<PlanWay> plain, staged;
     for (const ChipMesh& mesh : space_.meshes) {
-      for (const Strategy& strategy : strategies_on(mesh, space_.strategy)) {
-        const Axis axis = stage_axis(strategy, mesh.mesh);
-        if (axis.empty()) add_plain(plain, mesh, strategy);
-        if (!axis.empty()) add_staged(staged, mesh, strategy, mesh.mesh.size(axis));
+      for (const Index count : counts_for(mesh)) {
+        const ChipMesh& fitted = fitting(mesh, count);
+        for (const Strategy& strategy : strategies_on(fitted, space_.strategy)) {
+          const bool stages = !stage_axis(strategy, fitted.mesh).empty();
+          if (!stages) add_plain(plain, fitted, strategy, count);
+          if (stages) staged.push_back(staged_way(fitted, strategy, count));
+        }
       }
     }
-    std::erase_if(plain, [&](const PlanWay& way) { return !has_tokens(way); });
+    for (std::vector<PlanWay>* ways : {&plain, &staged}) {
+      std::erase_if(*ways, [&](const PlanWay& way) { return !has_tokens(way); });
+    }
     std::stable_sort(staged.begin(), staged.end(),
                      [](const PlanWay& a, const PlanWay& b) { return a.roughly < b.roughly; });
     if (staged.size() > kPricedPipelines) staged.resize(kPricedPipelines);
@@ -58,30 +64,51 @@ class PlanSearcher {
   }
 
  private:
-  /// The whole sequences of a batch, or its tokens if it has less than one.
-  Index sequences() const { return std::max<Index>(1, planner_.run().tokens / planner_.run().sequence); }
+  Index sequences() const { return planner_.run().sequences(); }
 
+  /// True if every rank gets tokens: sequences, or a part of one. A part of the heads goes to so many ranks that each
+  /// has keys and values of a head.
   bool has_tokens(const PlanWay& way) const {
-    const Index tokens = planner_.run().tokens;
-    return tokens % way.micro_batches == 0 && batch_ranks(way.mesh->mesh, way.strategy) <= tokens / way.micro_batches;
+    const AbstractMesh& mesh = way.mesh->mesh;
+    const bool by_heads = std::any_of(way.strategy.begin(), way.strategy.end(), [](const auto& each) {
+      return splits_context(each.second.row()) && splits_heads(each.second.row());
+    });
+    return sequences() % way.micro_batches == 0 &&
+           ranks_with(splits_batch, mesh, way.strategy) <= sequences() / way.micro_batches &&
+           ranks_with(splits_context, mesh, way.strategy) <= planner_.run().sequence &&
+           (!by_heads || ranks_with(splits_heads, mesh, way.strategy) <= planner_.run().config.kv_heads);
   }
 
-  /// Numbers of micro-batches for so many stages: the divisors of the batch next to powers of two, up to four for each
-  /// stage.
-  std::vector<Index> counts_for(Index stages) const {
+  /// The mesh for micro-batches: as given, or with an axis that splits sequences if there are too few.
+  const ChipMesh& fitting(const ChipMesh& mesh, Index micro_batches) {
+    if (space_.as_given) return mesh;
+    fitted_.push_back(with_context(mesh, sequences() / micro_batches));
+    return fitted_.back();
+  }
+
+  /// Numbers of micro-batches to try. Without stages: one. For so many stages: the divisors of the batch next to powers
+  /// of two, up to four for each stage.
+  std::vector<Index> counts_for(const ChipMesh& mesh) const {
     if (space_.micro_batches) return {*space_.micro_batches};
+    const Index stages = stages_of(mesh);
+    if (stages == 1) return {1};
     std::vector<Index> counts;
     for (Index wanted = stages; wanted <= kMostForEachStage * stages; wanted *= 2) {
       Index count = std::min(wanted, sequences());
-      while (sequences() % count != 0 || planner_.run().tokens % count != 0) --count;
+      while (sequences() % count != 0) --count;
       if (counts.empty() || count > counts.back()) counts.push_back(count);
     }
     return counts;
   }
 
+  /// The stages of a mesh under the first strategy to try.
+  Index stages_of(const ChipMesh& mesh) const {
+    const Axis axis = stage_axis(strategies_on(mesh, space_.strategy).front(), mesh.mesh);
+    return axis.empty() ? 1 : mesh.mesh.size(axis);
+  }
+
   /// Of strategies that mean the same for one micro-batch the first is a way of its own.
-  void add_plain(std::vector<PlanWay>& plain, const ChipMesh& mesh, const Strategy& strategy) const {
-    const Index count = space_.micro_batches.value_or(1);
+  void add_plain(std::vector<PlanWay>& plain, const ChipMesh& mesh, const Strategy& strategy, Index count) const {
     const auto same = [&](const PlanWay& way) {
       return way.mesh == &mesh && same_for_one_micro_batch(way.strategy, strategy);
     };
@@ -93,25 +120,22 @@ class PlanSearcher {
     }
   }
 
-  void add_staged(std::vector<PlanWay>& staged, const ChipMesh& mesh, const Strategy& strategy, Index stages) const {
-    StagedForm form{.stages = stages};
+  PlanWay staged_way(const ChipMesh& mesh, const Strategy& strategy, Index count) const {
+    StagedForm form{.stages = stages_of(mesh), .micro_batches = count};
     form.mesh.x_torus_axes = form.mesh.y_torus_axes = 1;
     for (const auto& [axis, role] : strategy) {
-      const auto chips = static_cast<double>(mesh.mesh.size(axis));
-      const bool laid = mesh.layout.contains(axis);
-      const double torus_axes = laid ? static_cast<double>(mesh.layout.at(axis).size()) : 1;
       if (axis == kPodAxis || makes_stages(role.row())) continue;
-      const bool x = splits_batch(role.row());
-      (x ? form.mesh.x : form.mesh.y) *= chips;
-      (x ? form.mesh.x_torus_axes : form.mesh.y_torus_axes) = std::max(torus_axes, 1.0);
+      const bool x = splits_batch(role.row()) || splits_context(role.row());  // tokens are tokens
+      (x ? form.mesh.x : form.mesh.y) *= static_cast<double>(mesh.mesh.size(axis));
+      const auto laid = mesh.layout.find(axis);
+      if (laid != mesh.layout.end() && !laid->second.empty()) {
+        double& torus_axes = x ? form.mesh.x_torus_axes : form.mesh.y_torus_axes;
+        torus_axes = std::max(torus_axes, static_cast<double>(laid->second.size()));
+      }
       form.gathers = form.gathers || (x && splits_weights(role.row()));
       form.scatters = form.scatters || (x && splits_sums(role.row()));
     }
-    for (const Index count : counts_for(stages)) {
-      form.micro_batches = count;
-      const PlanWay way{&mesh, strategy, count, staged_time(space_.closed, form)};
-      if (has_tokens(way)) staged.push_back(way);
-    }
+    return {&mesh, strategy, count, staged_time(space_.closed, form)};
   }
 
   PlanCandidate candidate(const PlanWay& way, PlannedStep step) const {
@@ -194,6 +218,7 @@ class PlanSearcher {
 
   const StepPlanner& planner_;
   const PlanSpace& space_;
+  std::deque<ChipMesh> fitted_;  ///< that ways point to
   std::vector<PlanCandidate> found_;
 };
 

@@ -24,6 +24,7 @@ struct PlanCandidate {
 /// What a search may try. What is given is not searched.
 struct PlanSpace {
   std::vector<ChipMesh> meshes = {};
+  bool as_given = false;      ///< no axis is added; else with_context() fits each mesh to its sequences
   std::string strategy = {};  ///< as for parse_strategy(); empty: all
   std::optional<Index> micro_batches = {};
   std::optional<Remat> remat = {};
@@ -39,7 +40,8 @@ struct PlanSpace {
 /// Nothing is computed again, and without stages the batch is whole, as long as that fits. What does not fit is priced
 /// with less that stays and with more micro-batches, and the fastest that fits is taken; unless enough candidates that
 /// fit are faster anyway. Of the timetables of a pipeline the fastest that fits is taken. Leaves out strategies that
-/// split a micro-batch over more ranks than it has tokens.
+/// split a micro-batch over more ranks than it has sequences, a sequence over more ranks than it has tokens, and heads
+/// of split sequences over more ranks than there are heads of keys and values.
 std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const PlanSpace& space);
 
 }  // namespace shardline

@@ -1,7 +1,5 @@
 #include "models/planning/planned_step.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -51,14 +49,6 @@ struct Sums {
   }
 };
 
-/// Throws UsageError for a role that splits sequences. If it splits products, the message names the role that splits
-/// the same products but no sequences.
-void refuse_unpriced(const Axis& axis, const AxisRole& role) {
-  if (!splits_sequences(role.row())) return;
-  usage_error("role {} on axis {} splits sequences, which is not priced here{}", role.name(), axis,
-              splits_products(role.row()) ? fmt::format("; {} splits the same products", tensor_role().name()) : "");
-}
-
 PlannedStep step_of(const Sums& sums) {
   PlannedStep step;
   step.upper = sums.work.upper;
@@ -66,6 +56,7 @@ PlannedStep step_of(const Sums& sums) {
   step.exposed = sums.work.exposed;
   step.math = sums.work.math;
   step.attention = sums.work.attention;
+  step.context = sums.work.context;
   step.flops = sums.work.flops;
   step.repeated = sums.work.repeated;
   const Bytes state = sums.weights + sums.optimizer;
@@ -92,7 +83,10 @@ AbstractMesh within_axis(const AbstractMesh& mesh, const Axis& axis) {
 
 }  // namespace
 
-StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {}
+StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
+  require(run.tokens % run.sequence == 0, "a batch of {} tokens: sequences of {} do not divide it", run.tokens,
+          run.sequence);
+}
 
 const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) const {
   const std::tuple key(layers, form.micro_batches, form.remat);
@@ -100,13 +94,14 @@ const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) co
   if (found != programs_.end()) return found->second;
   TransformerConfig config = run_.config;
   config.layers = layers;
-  TrainingStep step = make_training_step(config, {run_.tokens, 1}, {}, {.model = run_.dtype, .moments = run_.optimizer},
+  TrainingStep step = make_training_step(config, {run_.sequences(), run_.sequence}, {},
+                                         {.model = run_.dtype, .moments = run_.optimizer},
                                          {.micro_batches = form.micro_batches, .remat = form.remat});
   return programs_.emplace(key, std::move(step.model.program)).first->second;
 }
 
 PricedSteps StepPlanner::Priced::steps(const roofline::Hardware& hardware) const {
-  return {compiled->program(), compiled->estimates(), compiled->time().taken, attention, hardware};
+  return {compiled->program(), compiled->estimates(), compiled->time().taken, attention, hardware, context};
 }
 
 PlannedStep StepPlanner::price_whole(const AbstractMesh& mesh, const Strategy& strategy,
@@ -233,13 +228,16 @@ std::vector<Seconds> StepPlanner::price_attention(const RankProgram& program, st
 
 StepPlanner::Priced StepPlanner::price_program(Index layers, const AbstractMesh& mesh, const Strategy& strategy,
                                                const roofline::Hardware& hardware, const PlannedForm& form) const {
-  for (const auto& [axis, role] : strategy) refuse_unpriced(axis, role);
   const Program& step = program_of(layers, form);
   RankProgram program = partition(step, mesh, declare(step, mesh, strategy));
   name_wires(program, hardware.bf16_wire);
   const auto compiled =
       compile(std::move(program), {.scheduling = {{.strip_bytes = 0}}, .prices = hardware, .predictions = hardware});
   Priced priced{.compiled = compiled};
+  for (const auto& [axis, role] : strategy) {
+    if (splits_context(role.row()) && mesh.size(axis) > 1) priced.context.push_back(axis);
+  }
+  priced.context = mesh.in_mesh_order(priced.context);
   compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
     priced.attention = price_attention(compiled->program(), estimates, hardware);
   });

@@ -22,9 +22,11 @@ namespace shardline {
 struct PlannedRun {
   TransformerConfig config;
   Index tokens = 0;    ///< of a batch
-  Index sequence = 0;  ///< tokens that attend to each other
+  Index sequence = 0;  ///< tokens that attend to each other; divides `tokens`
   DType dtype = DType::bf16;
   DType optimizer = DType::f32;  ///< of the two moments
+
+  Index sequences() const { return tokens / sequence; }
 };
 
 /// Bytes of arrays on the busiest rank.
@@ -57,6 +59,7 @@ struct PlannedStep {
   Seconds comms = {};      ///< of the busiest link
   Seconds idle = {};       ///< of an average stage, waiting for the others
   Seconds attention = {};  ///< the part of `math` for attention itself, by formula
+  Seconds context = {};    ///< one after the other: collectives of keys and values, or heads, of split sequences
   roofline::Limiter limiter = roofline::Limiter::latency;
   Flops flops = {};     ///< on a rank; with stages, on an average one
   Flops repeated = {};  ///< of these, by rematerialisation: no work of the model
@@ -82,18 +85,18 @@ struct PlannedTimeline {
 };
 
 /// Prices whole training steps (forward, backward, clipping and AdamW) on meshes of any size. The communication
-/// is that of the derived programs. In these, every token of the batch is a sequence of its own, so attention
-/// has no other token. Its price comes from its operations over sequences of `PlannedRun::sequence` tokens,
-/// each whole on the ranks that hold its tokens. If a sequence were on several ranks, these would also gather
-/// keys and values; that is not counted. All layers are the same, so the third layer stands for all later ones. With
-/// stages or several micro-batches the program of one micro-batch is priced; its tasks are simulated in the order of a
-/// timetable, and the layers are spread so that the step is shortest.
+/// is that of the derived programs. A rank without a whole sequence has its share of the attention of whole sequences:
+/// its tokens lie so that every rank has the same share of pairs of a query and an earlier key (zigzag). All layers are
+/// the same, so the third layer stands for all later ones. With stages or several micro-batches the program of one
+/// micro-batch is priced; its tasks are simulated in the order of a timetable, and the layers are spread so that the
+/// step is shortest.
 class StepPlanner {
  public:
+  /// Throws UsageError if the length of a sequence does not divide the tokens of the batch.
   explicit StepPlanner(const PlannedRun& run);
 
-  /// Throws UsageError as declare(), stage_axis() and make_timetable(); for roles that split sequences; and if the
-  /// micro-batches do not divide the tokens. Throws Error if an axis has no link in `hardware`. With stages, without a
+  /// Throws UsageError as declare(), stage_axis() and make_timetable(), and if the micro-batches do not divide the
+  /// sequences. Throws Error if an axis has no link in `hardware`. With stages, without a
   /// timetable in `form`: the fastest.
   PlannedStep price(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
                     const PlannedForm& form = {}) const;
@@ -122,12 +125,13 @@ class StepPlanner {
   struct Priced {
     std::shared_ptr<const Compiled> compiled;
     std::vector<Seconds> attention = {};  ///< by step
+    Axes context = {};
     PricedSteps steps(const roofline::Hardware& hardware) const;
   };
   /// The step of so many layers on the mesh of a stage.
   Priced price_program(Index layers, const AbstractMesh& mesh, const Strategy& strategy,
                        const roofline::Hardware& hardware, const PlannedForm& form) const;
-  /// Replaces the price of attention over sequences of one token by the price of whole sequences. Returns the
+  /// Replaces the price of attention over the tokens of rank 0 by its share of that of whole sequences. Returns the
   /// prices by step.
   std::vector<Seconds> price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
                                        const roofline::Hardware& hardware) const;

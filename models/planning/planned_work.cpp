@@ -9,6 +9,14 @@ bool repeats(const RankProgram& program, const Step& step) {
                      [&](VersionId v) { return program.array_of(v).repeats >= 0; });
 }
 
+/// True if the step moves tokens between ranks that have parts of the same sequences: keys and values, or heads.
+bool moves_context(const PricedSteps& priced, const Step& step) {
+  if (priced.context.empty() || step.axes != priced.context || !communicates(step.kind)) return false;
+  const Dims& dims = priced.program.array_of(step.operands[0]).dims;
+  const auto is_context = [&](int dim) { return dim >= 0 && dims[static_cast<std::size_t>(dim)] == "T"; };
+  return is_context(step.from_dim) || is_context(step.to_dim);
+}
+
 }  // namespace
 
 Seconds PlannedWork::busiest_link() const {
@@ -32,6 +40,7 @@ PlannedWork work_of(const PricedSteps& priced, const std::vector<int>& steps) {
     work.taken += priced.taken[i];
     if (moves) work.exposed += priced.taken[i];
     work.attention += priced.attention[i];
+    if (moves_context(priced, step)) work.context += each.time;
     if (repeats(priced.program, step)) work.repeated += priced.estimates[i].flops;
   }
   return work;

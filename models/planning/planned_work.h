@@ -18,6 +18,7 @@ struct PricedSteps {
   const std::vector<Seconds>& taken;      ///< ScheduledTime::taken
   const std::vector<Seconds>& attention;  ///< the part of each estimate that is attention itself
   const roofline::Hardware& hardware;
+  Axes context = {};  ///< those that split contexts
 };
 
 /// What some steps of a rank take. Works add up, and scale with the number of layers or of micro-batches.
@@ -28,6 +29,7 @@ struct PlannedWork {
   Seconds math = {};
   Seconds cores = {};
   Seconds attention = {};
+  Seconds context = {};  ///< one collective after the other: what moves between ranks with parts of a sequence
   Flops flops = {};
   Flops repeated = {};  ///< of these, by rematerialisation
   std::map<std::string, Seconds> links = {};
@@ -39,6 +41,7 @@ struct PlannedWork {
   void with(const PlannedWork& other, const Change& change) {
     change(upper, other.upper), change(taken, other.taken), change(exposed, other.exposed);
     change(math, other.math), change(cores, other.cores), change(attention, other.attention);
+    change(context, other.context);
     change(flops, other.flops), change(repeated, other.repeated);
     for (auto& [link, time] : other.links) change(links[link], time);
     for (auto& [limiter, time] : other.computing) change(computing[limiter], time);

@@ -194,6 +194,7 @@ PlannedStep PricedLayers::step(const TimetableRequest& request) const {
   step.exposed = busiest.exposed;
   step.math = busiest.math;
   step.attention = busiest.attention;
+  step.context = busiest.context;
   // Each way, for every micro-batch one array from each run of layers of a stage to the next.
   const auto runs = static_cast<double>(layers.place.size()) / request.stages;
   const Seconds sent = costs.move * (request.stages > 1 ? static_cast<double>(request.micro_batches) * runs : 0);

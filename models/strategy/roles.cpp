@@ -53,6 +53,8 @@ bool splits_sequences(const RoleRow& row) {
 
 bool shares_sequences(const RoleRow& row) { return has_dim(row.tokens, "T"); }
 
+bool splits_heads(const RoleRow& row) { return works_on(row, "K"); }
+
 bool splits_weights(const RoleRow& row) { return !row.parameters.empty(); }
 
 bool splits_state(const RoleRow& row) { return !row.gradients.empty(); }
@@ -108,6 +110,13 @@ AxisRole default_role() {
 
 AxisRole role_between_pods() {
   return first_with([](const RoleRow& row) { return splits_batch(row) && !splits_weights(row) && !splits_state(row); });
+}
+
+AxisRole context_role(const AxisRole& role) {
+  if (splits_weights(role.row())) {
+    return first_with([](const RoleRow& row) { return splits_context(row) && splits_weights(row); });
+  }
+  return first_with([](const RoleRow& row) { return splits_context(row) && !splits_weights(row); });
 }
 
 AxisRole stage_role() { return first_with(makes_stages); }

@@ -32,6 +32,8 @@ bool splits_batch(const RoleRow& row);
 bool splits_sequences(const RoleRow& row);
 /// The ranks of the axis share out the tokens of every sequence, from the embedding to the loss (context parallelism).
 bool shares_sequences(const RoleRow& row);
+/// A rank of the axis has some of the heads of attention.
+bool splits_heads(const RoleRow& row);
 /// A rank of the axis holds a part of the weights.
 bool splits_weights(const RoleRow& row);
 /// A rank of the axis holds a part of the gradients and of the optimizer state.
@@ -73,6 +75,9 @@ std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&));
 AxisRole default_role();
 /// The role of an axis between pods, which should move little: the first that splits only the batch.
 AxisRole role_between_pods();
+/// The role of context parallelism on an axis beside one of `role`: the first that splits the weights exactly if `role`
+/// does.
+AxisRole context_role(const AxisRole& role);
 /// The role of the stages of a pipeline.
 AxisRole stage_role();
 /// The role of tensor parallelism: the first that splits products, and neither the batch nor sequences.

@@ -8,8 +8,10 @@
 namespace shardline {
 namespace {
 
-/// Split sequences have no price. A row that shares no work does not help a search.
-bool is_searched(const RoleRow& row) {
+/// Of the rows that split sequences only context parallelism is tried, on its own axis. A row that shares no work does
+/// not help a search.
+bool is_searched(const RoleRow& row, const Axis& axis) {
+  if (splits_context(row)) return axis == kContextAxis;
   return !splits_sequences(row) && (splits_batch(row) || splits_products(row) || makes_stages(row));
 }
 
@@ -59,7 +61,7 @@ AxisRoles searched_roles(const AbstractMesh& mesh) {
       continue;
     }
     for (const AxisRole& role : usual_roles(axis)) {
-      if (is_searched(role.row())) roles[axis].push_back(role);
+      if (is_searched(role.row(), axis)) roles[axis].push_back(role);
     }
   }
   return roles;

@@ -12,6 +12,9 @@ namespace shardline {
 /// The axis between pods.
 inline constexpr const char* kPodAxis = "pods";
 
+/// The axis that splits sequences, where a batch has fewer of them than ranks.
+inline constexpr const char* kContextAxis = "C";
+
 /// The axes of a searched mesh, major first: X and Y.
 const Axes& usual_axes();
 
@@ -21,7 +24,8 @@ const Axis& usual_axis(const AxisRole& role);
 
 /// The default roles of an axis of this name, in the order of the table. Y and Z have the roles whose usual axis they
 /// are.
-/// The axis between pods has role_between_pods(). Every other axis has the roles of X.
+/// The axis between pods has role_between_pods(), kContextAxis the roles that split contexts. Every other axis has the
+/// roles of X.
 std::vector<AxisRole> usual_roles(const Axis& axis);
 
 }  // namespace shardline

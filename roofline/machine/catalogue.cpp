@@ -43,6 +43,17 @@ Chip on_switch(Chip described, Index most_chips) {
   return described;
 }
 
+/// The mesh axes on the torus axes of `axis`: itself, and those after it that have none of their own.
+Axes axes_on(const Axis& axis, const AbstractMesh& mesh, const TorusLayout& layout) {
+  Axes axes{axis};
+  const Axes& all = mesh.axes();
+  const auto place = std::find(all.begin(), all.end(), axis);
+  for (auto next = place == all.end() ? place : place + 1; next != all.end() && layout.count(*next) == 0; ++next) {
+    axes.push_back(*next);
+  }
+  return axes;
+}
+
 }  // namespace
 
 const std::vector<Chip>& catalogue() {
@@ -105,13 +116,20 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
   for (int axis = 0; axis < chip.torus_axes && chip.multiples; ++axis) cube *= chip.wraps_at;
   const bool cubes = chips % cube == 0;
   for (const auto& [axis, sides] : layout) {
+    const Axes axes = axes_on(axis, mesh, layout);
+    std::vector<Index> sizes;
+    for (const Axis& each : axes) sizes.push_back(mesh.size(each));
     const Index laid = element_count(sides);
-    require(laid == mesh.size(axis), "mesh axis {} has {} chips, its torus axes {} have {}", axis, mesh.size(axis),
-            fmt::join(sides, "x"), laid);
-    const auto link = hardware.links.find(axis);
-    if (link == hardware.links.end() || chip.torus_axes == 0) continue;
-    for (const Index side : sides) {
-      if (side > 1) link->second.sides.push_back({side, cubes && wraps(chip, side)});
+    require(laid == element_count(sizes), "mesh axis {} has {} chips, its torus axes {} have {}", fmt::join(axes, ""),
+            element_count(sizes), fmt::join(sides, "x"), laid);
+    const std::vector<std::vector<Index>> parts = shared_sides(sides, sizes);
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const auto link = hardware.links.find(axes[a]);
+      if (link == hardware.links.end() || chip.torus_axes == 0) continue;
+      for (std::size_t side = 0; side < sides.size(); ++side) {
+        const Index part = parts[a][side];
+        if (part > 1) link->second.sides.push_back({part, part == sides[side] && cubes && wraps(chip, part)});
+      }
     }
   }
   return hardware;

@@ -44,12 +44,14 @@ std::vector<std::string> hardware_names();
 /// reduction of bf16 rounds at every hop.
 Machine machine_of(const Chip& chip, const AbstractMesh& mesh);
 
-/// The lengths of the torus axes under each mesh axis. Their product is the size of the mesh axis.
+/// The lengths of the torus axes under each mesh axis. Their product is the size of the mesh axis. Axes of the mesh
+/// that are not here lie on the torus axes of the one before them that is: then the product is that of their sizes.
 using TorusLayout = std::map<Axis, std::vector<Index>>;
 
 /// The catalogue's chips as the ranks of `mesh` see them. `layout` gives an axis of more than one chip its
-/// torus axes. On v4p and v5p these wrap only if the whole layout consists of full cubes of 4 x 4 x 4.
-/// Collectives advance by themselves. Throws UsageError if the lengths do not multiply to the size of the axis.
+/// torus axes. On v4p and v5p these wrap only if the whole layout consists of full cubes of 4 x 4 x 4. Of a torus axis
+/// that several mesh axes share, each has a line. So together they have the links of a ring, also where it is none.
+/// Collectives advance by themselves. Throws UsageError if the lengths do not multiply to the sizes of the axes.
 Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayout& layout, DType dtype);
 
 /// The chip of this name, or null.

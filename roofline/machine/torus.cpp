@@ -1,6 +1,7 @@
 #include "roofline/machine/torus.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace shardline::roofline {
 namespace {
@@ -36,6 +37,20 @@ std::pair<Index, Index> worth(const Chip& chip, const std::vector<Index>& sides)
 
 bool wraps(const Chip& chip, Index ranks) {
   return chip.multiples ? ranks % chip.wraps_at == 0 : ranks == chip.wraps_at;
+}
+
+std::vector<std::vector<Index>> shared_sides(std::vector<Index> torus, const std::vector<Index>& sizes) {
+  std::vector<std::vector<Index>> parts(sizes.size(), std::vector<Index>(torus.size(), 1));
+  for (std::size_t mesh_axis = sizes.size(); mesh_axis-- > 0;) {
+    Index left = sizes[mesh_axis];
+    for (std::size_t side = torus.size(); side-- > 0;) {
+      const Index taken = std::gcd(torus[side], left);
+      parts[mesh_axis][side] = taken;
+      torus[side] /= taken;
+      left /= taken;
+    }
+  }
+  return parts;
 }
 
 std::optional<std::vector<Index>> torus_sides(const Chip& chip, Index ranks, int axes) {

@@ -1,9 +1,12 @@
 // Sections 4 and 6: counting a Transformer, and LLaMA-3 70B.
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "models/architecture/accounting.h"
 #include "models/architecture/known_models.h"
+#include "models/planning/closed_form.h"
 #include "roofline/machine/catalogue.h"
 #include "roofline/price/bounds.h"
 #include "tools/book/book_rows.h"
@@ -56,6 +59,32 @@ std::vector<BookRow> counting_rows() {
            .unit = "tokens",
            .book = "8192",
            .note = "2 D"}};
+}
+
+/// Section 4.3: from which T on dot-product attention takes most FLOPs. Layers with D = N H, N = K and F = 4 D.
+BookRow dominant_attention(Index d) {
+  const TransformerConfig model{
+      .vocab = 1, .d_model = d, .layers = 1, .heads = d / 128, .kv_heads = d / 128, .head_dim = 128, .d_ff = 4 * d};
+  const ParameterParts parts = parameter_parts(model);
+  const auto products = static_cast<double>(6 * (parts.feed_forward + parts.attention));
+  return {.section = "4.3",
+          .quantity = fmt::format("T at which attention takes the FLOPs of the products, D={}", d),
+          .formula = "(18 D F + 24 D^2) / (12 D)",
+          .names = {{"D", static_cast<double>(d)}, {"F", static_cast<double>(4 * d)}},
+          .value = products / token_flops(model, 1).attention.value,
+          .unit = "tokens"};
+}
+
+std::vector<BookRow> attention_rows() {
+  BookRow large = dominant_attention(8192);
+  large.book = "65536";
+  large.note = "8 D; the book says 64K";
+  BookRow gemma = dominant_attention(4608);
+  gemma.book = "32768";
+  gemma.verdict = Verdict::rounding;
+  gemma.rounded = 8 * 4096;
+  gemma.note = "Gemma-27B; the book says around 32k, as for D = 4k";
+  return {large, gemma};
 }
 
 /// Section 4.4.2: the activations of a batch of 4e6 tokens.
@@ -229,6 +258,8 @@ std::vector<BookRow> llama_bounds() {
   const auto forward = roofline::CountedPasses::forward;
   const roofline::TwoProducts layer{tokens, 8192, f};
   const auto [least, most] = roofline::compute_bound_x(layer, rates, chips, 2, 1, forward).value();
+  const ClosedFormQuery batch{.tokens = 4194304, .sequence = 4096};
+  const auto data = static_cast<double>(batch.data_ways(2048));
   const Names quadratic = {{"B", tokens}, {"a", rates.intensity()}, {"F", f}, {"N", chips}};
   return {{.section = "6.3",
            .quantity = "LLaMA-3 70B: tokens a chip of a batch of 4M on 8960 v5p",
@@ -237,6 +268,20 @@ std::vector<BookRow> llama_bounds() {
            .value = 4194304 / chips,
            .unit = "tokens",
            .book = "468"},
+          {.section = "6.3",
+           .quantity = "LLaMA-3 70B: sequences of 4096 in the batch, ranks of data parallelism",
+           .formula = "4 * 1024 * 1024 / T",
+           .names = {{"T", 4096}},
+           .value = data,
+           .unit = "",
+           .book = "1024"},
+          {.section = "6.3",
+           .quantity = "LLaMA-3 70B: ranks that share a sequence, of 2048 for FSDP",
+           .formula = "X T / (4 * 1024 * 1024)",
+           .names = {{"X", 2048}, {"T", 4096}},
+           .value = 2048 / data,
+           .unit = "",
+           .book = "2"},
           {.section = "6.3",
            .quantity = "LLaMA-3 70B: FSDP + TP is compute-bound for tokens a chip above",
            .formula = "4 a^2 / (2 F)",

@@ -9,17 +9,40 @@
 namespace shardline::tools {
 namespace {
 
+/// The mesh and the strategy that split sequences too, as options; empty if there are none.
+std::string with_context_text(const ChipMesh& mesh, const Strategy& strategy, Index sequences) {
+  const ChipMesh fitted = with_context(mesh, sequences);
+  if (fitted.mesh == mesh.mesh) return "";
+  std::vector<std::string> axes;
+  for (const Axis& axis : fitted.mesh.axes()) axes.push_back(fmt::format("{}={}", axis, fitted.mesh.size(axis)));
+  Strategy also;
+  for (const auto& [axis, role] : strategy) {
+    if (fitted.mesh.has(axis)) also.emplace_back(axis, role);
+    if (axis != usual_axes().front()) continue;
+    if (!splits_batch(role.row())) return "";
+    also.emplace_back(kContextAxis, context_role(role));
+  }
+  return fmt::format("; --mesh {} --strategy {} splits sequences too", fmt::join(axes, ","), to_string(also));
+}
+
 [[noreturn]] void refuse_batch(const PlanQuestion& question, const std::string& strategy, Index micro_batches) {
+  const Index sequences = question.run.sequences() / micro_batches;
   Index least = 0;
-  std::string which;
+  std::string which, instead;
   for (const ChipMesh& each : question.meshes) {
     for (const Strategy& one : strategies_on(each, strategy)) {
-      const Index ranks = batch_ranks(each.mesh, one);
-      if (least == 0 || ranks < least) least = ranks, which = to_string(one) + " on " + each.mesh.to_string();
+      const Index ranks = ranks_with(splits_batch, each.mesh, one);
+      if (least > 0 && ranks >= least) continue;
+      least = ranks;
+      which = to_string(one) + " on " + each.mesh.to_string();
+      instead = with_context_text(each, one, sequences);
     }
   }
-  usage_error("--batch-tokens {}{}: fewer than the {} ranks over which {} splits the batch", question.run.tokens,
-              micro_batches > 1 ? fmt::format(" in {} micro-batches", micro_batches) : "", least, which);
+  require(least > sequences, "{}: no way to give every rank tokens; a sequence has {}, and {} heads of keys and values",
+          which, question.run.sequence, question.run.config.kv_heads);
+  usage_error("--batch-tokens {}{}: {} sequence{} of {}, fewer than the {} ranks over which {} splits the batch{}",
+              question.run.tokens, micro_batches > 1 ? fmt::format(" in {} micro-batches", micro_batches) : "",
+              sequences, sequences == 1 ? "" : "s", question.run.sequence, least, which, instead);
 }
 
 }  // namespace
@@ -54,6 +77,7 @@ PlanAnswer answer_of(const PlanOptions& options) {
   const StepPlanner planner(question.run);
   answer.candidates = search_plans(planner, question.space(options));
   if (answer.candidates.empty()) refuse_batch(question, options.strategy, options.micro_batches.value_or(1));
+  answer.equal = equal_sequences(question.run.config);
   const bool stages = std::any_of(answer.candidates.begin(), answer.candidates.end(),
                                   [](const PlanCandidate& each) { return !each.step.form.timetable.empty(); });
   require(options.timetable.empty() || stages,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/architecture/accounting.h"
+#include "models/planning/attention_share.h"
 #include "tools/plan/plan_question.h"
 
 namespace shardline::tools {
@@ -17,6 +18,7 @@ struct PlanAnswer {
   std::vector<StrategyAnswer> strategies;  ///< closed form, forward and backward pass
   std::vector<MixedAnswer> mixed;          ///< forward pass; with the backward pass, kept; the same, regathered
   std::vector<PlanCandidate> candidates;   ///< the priced step, best first
+  EqualSequences equal;                    ///< of a layer of the model
 
   Index all_chips() const { return question.chips * options.pods; }
   /// The time of training on all chips at the given utilisation, with or without attention.
@@ -28,7 +30,8 @@ struct PlanAnswer {
   double cost() const;
 };
 
-/// Computes a plan. Throws UsageError as question_of(), and if no strategy can split the batch.
+/// Computes a plan. Throws UsageError as question_of(), and if no strategy can split the batch: then it says which mesh
+/// also splits sequences.
 PlanAnswer answer_of(const PlanOptions& options);
 
 /// The text that the command prints.

@@ -16,7 +16,9 @@ namespace shardline::tools {
 namespace {
 
 constexpr std::size_t kMostCandidates = 12;
-constexpr int kDoublings = 6;  ///< of the batch, in both directions
+constexpr int kDoublings = 6;         ///< of the batch, in both directions
+constexpr double kFirstLength = 256;  ///< of sequences
+constexpr double kBeyond = 16;        ///< times the longest length that is marked
 
 std::string seconds_tick(double value) { return with_prefix(value, "s"); }
 std::string tokens_tick(double value) { return with_prefix(value, ""); }
@@ -115,6 +117,48 @@ Section batch_section(const PlanAnswer& answer) {
                       on)},
            Figure{ratios_svg(curves, closed.tokens_of_pod()),
                   fmt::format("The same as ratios of computing to moving, on {} (the book's figure 15).", on)}}};
+}
+
+/// "512", "64 K": powers of two by the suffixes that options take.
+std::string length_tick(double tokens) {
+  return tokens < 1024      ? plain_number(tokens)
+         : tokens < 1048576 ? plain_number(tokens / 1024) + " K"
+                            : plain_number(tokens / 1048576) + " M";
+}
+
+/// The share of attention in a layer's FLOPs against the length of a sequence.
+Plot attention_plot(const TransformerConfig& config, Index sequence) {
+  Plot plot;
+  plot.x = {"T, tokens of a sequence", Scaling::binary, length_tick};
+  plot.y = {"share of attention in a layer's FLOPs", Scaling::linear, plain_number};
+  PlotCurve computed{"as computed: causal mask, scores twice", {}, 0, 0};
+  PlotCurve unmasked{"as the book counts: no mask", {}, 1, 1};
+  const auto rule = static_cast<double>(8 * config.d_model);
+  const double from = std::min({kFirstLength, static_cast<double>(sequence), rule});
+  const double to = std::max(static_cast<double>(sequence), rule) * kBeyond;
+  for (double length = from; length <= to; length *= 2) {
+    const LayerFlops flops = layer_flops(config, static_cast<Index>(length));
+    computed.points.emplace_back(length, flops.share());
+    unmasked.points.emplace_back(length, flops.unmasked_share());
+  }
+  const double last = computed.points.back().first;
+  plot.curves = {computed, unmasked};
+  plot.guides = {{"half", {from, 0.5}, {last, 0.5}},
+                 {fmt::format("T = 8 D = {}", plain_number(rule)), {rule, 0}, {rule, 1}},
+                 {"this plan", {static_cast<double>(sequence), 0}, {static_cast<double>(sequence), 1}}};
+  return plot;
+}
+
+Section attention_section(const PlanAnswer& answer) {
+  const PlannedRun& run = answer.question.run;
+  return {
+      "Where attention matters",
+      {Figure{to_svg(attention_plot(run.config, run.sequence)),
+              fmt::format(
+                  "Forward and backward pass of one layer. Attention's FLOPs reach those of the rest at T = {}; by the "
+                  "book's count, in which every token attends to all, at T = {}. The book's rule T > 8 D (section "
+                  "4.3) is for d_ff = 4 D and as many heads of keys as of queries.",
+                  answer.equal.computed, answer.equal.unmasked)}}};
 }
 
 Section strategies_section(const PlanAnswer& answer) {
@@ -237,6 +281,7 @@ Page plan_page(const PlanAnswer& answer) {
     page.sections.push_back(strategies_section(answer));
     page.sections.push_back(batch_section(answer));
   }
+  page.sections.push_back(attention_section(answer));
   const roofline::Hardware hardware = question.hardware_of({best.step.mesh, best.layout, {}});
   const StepPlanner planner(question.run);
   OperationsView view;

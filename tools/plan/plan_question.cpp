@@ -20,9 +20,9 @@ constexpr Index kMostTokens = Index{1} << 36;
 constexpr Index kMostStages = 32;  ///< that a search tries
 constexpr Index kMostSequence = Index{1} << 20;
 
-Index positive(const std::string& option, const std::string& text) {
+Index at_least(Index least, const std::string& option, const std::string& text) {
   const std::optional<Index> number = whole_number<Index>(text);
-  require(number && *number >= 1, "{}: \"{}\" is not a whole number of at least 1", option, text);
+  require(number && *number >= least, "{}: \"{}\" is not a whole number of at least {}", option, text, least);
   return *number;
 }
 
@@ -33,14 +33,14 @@ std::pair<AbstractMesh, std::map<Axis, int>> parse_laid_mesh(const std::string& 
   for (const NamedValue& axis : named_values(text)) {
     const auto [size, count] = cut_once(axis.item, ':');
     plain.push_back(size);
-    if (count) counts[axis.name] = static_cast<int>(positive("--mesh " + text, *count));
+    if (count) counts[axis.name] = static_cast<int>(at_least(0, "--mesh " + text, *count));
   }
   return {AbstractMesh::parse(fmt::format("{}", fmt::join(plain, ","))), counts};
 }
 
 std::vector<Index> parse_torus(const std::string& text) {
   std::vector<Index> torus;
-  for (const std::string& part : split(text, 'x')) torus.push_back(positive("--torus " + text, part));
+  for (const std::string& part : split(text, 'x')) torus.push_back(at_least(1, "--torus " + text, part));
   return torus;
 }
 
@@ -62,6 +62,8 @@ void put_batch(PlanQuestion& question, const PlanOptions& options) {
   require(tokens % options.pods == 0, "--batch-tokens {}: not a multiple of --pods {}", tokens, options.pods);
   require(options.sequence <= std::min(tokens, kMostSequence), "--seq {}: from 1 to {}, as the batch has {} tokens",
           options.sequence, std::min(tokens, kMostSequence), tokens);
+  require(tokens % options.sequence == 0, "--seq {}: does not divide the {} tokens of a batch", options.sequence,
+          tokens);
   question.run.tokens = tokens;
   question.run.sequence = options.sequence;
 }
@@ -172,12 +174,10 @@ void put_pipeline(ClosedFormQuery& closed, const PlanQuestion& question, const P
   require(closed.stages <= most && closed.stages == roofline::power_of_two_below(closed.stages),
           "--stages {}: a power of two from 1 to {}, of {} layers on {} chips", closed.stages, most, layers,
           closed.mesh_chips());
-  const Index sequences = question.run.tokens / question.run.sequence;
+  const Index sequences = question.run.sequences();
   closed.micro_batches = options.micro_batches.value_or(std::min<Index>(32, sequences));
-  require(
-      !options.micro_batches || (closed.micro_batches <= sequences && question.run.tokens % closed.micro_batches == 0),
-      "--micro-batches {}: a divisor of the {} tokens of a batch, from 1 to {}, its sequences", closed.micro_batches,
-      question.run.tokens, sequences);
+  require(!options.micro_batches || sequences % closed.micro_batches == 0,
+          "--micro-batches {}: a divisor of the {} sequences of a batch", closed.micro_batches, sequences);
 }
 
 /// The number of torus axes for FSDP and for tensor parallelism: from the given mesh or torus; else
@@ -206,6 +206,7 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
   ClosedFormQuery& closed = question.closed;
   closed.config = question.run.config;
   closed.tokens = static_cast<double>(question.run.tokens);
+  closed.sequence = question.run.sequence;
   closed.chips = question.chips;
   closed.element = Bytes(static_cast<double>(size_of(question.run.dtype)));
   closed.moments = Bytes(static_cast<double>(2 * size_of(question.run.optimizer)));
@@ -253,7 +254,10 @@ DType dtype_for(const PlanOptions& options, bool is_chip) {
 }  // namespace
 
 PlanSpace PlanQuestion::space(const PlanOptions& options) const {
-  PlanSpace space{.meshes = meshes, .strategy = options.strategy, .micro_batches = options.micro_batches};
+  PlanSpace space{.meshes = meshes,
+                  .as_given = !options.common.mesh.empty(),
+                  .strategy = options.strategy,
+                  .micro_batches = options.micro_batches};
   space.meshes.insert(space.meshes.end(), staged.begin(), staged.end());
   if (!options.remat.empty()) space.remat = remat_named(options.remat);
   space.timetable = options.timetable;

@@ -57,6 +57,7 @@ Json candidate_json(const PlanCandidate& candidate) {
           {"exposed_s", step.exposed.value},
           {"idle_s", step.idle.value},
           {"attention_s", step.attention.value},
+          {"context_s", step.context.value},
           {"limiter", name_of(step.limiter)},
           {"memory_bytes",
            {{"weights", step.memory.weights.value},
@@ -103,6 +104,7 @@ Json plan_record(const PlanAnswer& answer) {
                                   {"norms", answer.parameters.norms}};
   record["flops_per_token"] = answer.token_flops.products.value;
   record["attention_flops_per_token"] = answer.token_flops.attention.value;
+  record["attention_equals_rest"] = {{"seq", answer.equal.computed}, {"seq_without_mask", answer.equal.unmasked}};
   record["training"] = {{"tokens", answer.options.tokens},
                         {"utilisation", answer.options.utilisation},
                         {"days", answer.training_time(false).value / 86400},

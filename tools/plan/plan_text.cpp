@@ -72,6 +72,10 @@ std::string counts_text(const PlanAnswer& answer) {
                   to_string(token.products), to_string(token.attention));
   text += fmt::format("            a step {} and {}\n", to_string(answer.step_flops(false)),
                       to_string(answer.step_flops(true) - answer.step_flops(false)));
+  text += fmt::format(
+      "            in a layer attention takes as many as the rest at T = {}; without its mask, as the book counts, at "
+      "T = {}\n            (section 4.3, of layers with d_ff 4 D and all heads with keys: 8 D = {})\n",
+      answer.equal.computed, answer.equal.unmasked, 8 * answer.question.run.config.d_model);
   const Seconds time = answer.training_time(false);
   text += fmt::format("training    {} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
                       count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
@@ -120,7 +124,15 @@ std::string mixed_text(const PlanAnswer& answer) {
                         to_string(mixed.time.tensor), mixed.least_tokens_per_chip,
                         mixed.time.compute_bound() ? "compute binds" : "communication binds");
   }
-  const auto& range = answer.mixed[0].compute_bound_x;
+  const MixedAnswer& forward = answer.mixed[0];
+  const auto data = static_cast<double>(closed.data_ways(forward.mesh.x));
+  if (forward.mesh.x > data) {
+    text += fmt::format(
+        "Of X = {} in the forward pass, {} split the batch and {} each sequence: keys and values add {} (section "
+        "5.1.1).\n",
+        forward.mesh.x, data, forward.mesh.x / data, to_string(forward.context));
+  }
+  const auto& range = forward.compute_bound_x;
   return text + (range ? fmt::format("The forward pass is compute-bound for X from {:.0f} to {:.0f}.\n", range->first,
                                      range->second)
                        : "The forward pass is compute-bound for no X.\n");
@@ -130,10 +142,10 @@ std::string closed_form_text(const PlanAnswer& answer) {
   std::string text =
       "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
       "moves\n    over X and Y adds\n\n";
-  text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", "strategy", "mesh", "T_math", "T_comms",
+  text += fmt::format("{:<15} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", "strategy", "mesh", "T_math", "T_comms",
                       "state", "remat", "idle", "bound");
   for (const StrategyAnswer& each : answer.strategies) {
-    text += fmt::format("{:<9} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", each.name, each.mesh, to_string(each.math),
+    text += fmt::format("{:<15} {:<16} {:>9} {:>9} {:>9}  {:<9} {:<9} {}\n", each.name, each.mesh, to_string(each.math),
                         to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no room" : each.keeps,
                         each.idle.value > 0 ? to_string(each.idle) : "-", each.bound);
   }
@@ -159,17 +171,17 @@ std::string comparison(const std::vector<PlanCandidate>& listed) {
   return text + fmt::format("; the second takes {:.1f}% longer.\n", 100 * scheduled);
 }
 
-/// If more ranks split the batch than it has sequences, some of them must split sequences.
+/// In words: over how many ranks the batch and its sequences are split, and what that moves. Empty if no sequence is.
 std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
-  const Index tokens = answer.question.run.tokens / step.form.micro_batches;
-  const Index sequences = std::max<Index>(1, tokens / answer.question.run.sequence);
-  const Index ranks = batch_ranks(step.mesh, step.strategy);
-  if (ranks <= sequences) return "";
+  const Index context = ranks_with(splits_context, step.mesh, step.strategy);
+  if (context == 1) return "";
+  const Index sequences = answer.question.run.sequences() / step.form.micro_batches;
+  const Index data = ranks_with(splits_batch, step.mesh, step.strategy);
   return fmt::format(
-      "{} has {} sequence{} and is split over {} ranks: these must be {} x {}, the second of them context "
-      "parallelism,\nwhose gathers of keys and values are not priced.\n",
-      step.form.micro_batches == 1 ? "The batch" : "A micro-batch", sequences, sequences == 1 ? "" : "s", ranks,
-      sequences, (ranks + sequences - 1) / sequences);
+      "{} has {} sequence{}: {}{}-way context parallelism. Each sequence is on {} ranks; what they move to attend to "
+      "all of it\ntakes {} of the links' time.\n",
+      step.form.micro_batches == 1 ? "The batch" : "A micro-batch", sequences, sequences == 1 ? "" : "s",
+      data == 1 ? "" : fmt::format("{}-way data x ", data), context, context, to_string(step.context));
 }
 
 /// In words: what rematerialisation adds, and how long the stages wait.

@@ -1,6 +1,8 @@
 #include "program/ops/attention.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/attention/attention.h"
 #include "program/ops/builder.h"
@@ -39,6 +41,63 @@ kernels::Cost cost_in_sequences(const PhaseBlock& block, Index sequence, CostFor
   return {one.flops * sequences, one.bytes * sequences, one.parts * sequences};
 }
 
+void clear(const std::vector<Tensor*>& arrays) {
+  for (Tensor* array : arrays) {
+    if (array->bytes() > 0) std::memset(array->data(), 0, static_cast<std::size_t>(array->bytes()));
+  }
+}
+
+template <class Call>
+auto state_of(const Call& call) {
+  return kernels::AttentionState<typename Call::Element>{call.sum_out(0), call.sum_out(1), call.sum_out(2)};
+}
+
+/// The state of AttentionState.
+constexpr BlockwiseKernel kAttentionVisits{
+    .index = "S",
+    .rows = "T",
+    .shaped_as = {0, 1, 1},
+    .begin =
+        [](const std::vector<Tensor*>& state) {
+          with_elements({{}, state}, [](const auto& call) { kernels::attention_begin(state_of(call)); });
+        },
+    .visit =
+        [](const KernelArrays& arrays) {
+          with_stored(arrays, [](const auto& call) {
+            kernels::attention_visit(call.in(0), call.in(1), call.in(2), places_of(call, 3), state_of(call));
+          });
+        },
+    .finish =
+        [](const std::vector<Tensor*>& state, const std::vector<Tensor*>& results) {
+          const std::vector<const Tensor*> made(results.begin(), results.end());
+          with_stored({made, state}, [&](const auto& call) {
+            using Element = typename std::decay_t<decltype(call)>::Element;
+            kernels::attention_finish(state_of(call), results[0]->view<Element>(), results[1]->view<SumOf<Element>>());
+          });
+        },
+};
+
+/// The state is the sums of dq, dk and dv.
+constexpr BlockwiseKernel kAttentionGradVisits{
+    .index = "S",
+    .rows = "T",
+    .shaped_as = {0, 1, 2},
+    .begin = clear,
+    .visit =
+        [](const KernelArrays& arrays) {
+          with_stored(arrays, [](const auto& call) {
+            kernels::attention_grad_visit(call.in(0), call.in(1), call.in(2), call.in(3), call.sum_in(4), call.in(5),
+                                          places_of(call, 6), call.sum_out(0), call.sum_out(1), call.sum_out(2));
+          });
+        },
+    .finish =
+        [](const std::vector<Tensor*>& state, const std::vector<Tensor*>& results) {
+          for (std::size_t k = 0; k < results.size(); ++k) {
+            if (results[k]->data() != state[k]->data()) convert(*state[k], *results[k]);
+          }
+        },
+};
+
 constexpr Kernel kAttention{
     .name = "attention",
     .run =
@@ -55,6 +114,7 @@ constexpr Kernel kAttention{
                             Index sequence) { return cost_in_sequences(block, sequence, kernels::attention_cost); },
     .types = KernelTypes::stored,
     .sum_results = {1},
+    .blockwise = &kAttentionVisits,
 };
 
 constexpr Kernel kAttentionGrad{
@@ -76,6 +136,7 @@ constexpr Kernel kAttentionGrad{
         },
     .types = KernelTypes::stored,
     .sum_operands = {4},
+    .blockwise = &kAttentionGradVisits,
 };
 
 /// The array with its dim T called S: the index of keys.

@@ -38,7 +38,9 @@ class Chain {
   Chain(Dice& dice, const AbstractMesh& mesh) : dice_(dice), mesh_(mesh) {
     for (const std::string& dim : kDims) program().sizes[dim] = dice_.between(1, 6);
     for (const Axis& axis : mesh.axes()) {
-      if (dice_.once_in(2)) made_.declaration.work[axis] = some_dims();
+      if (!dice_.once_in(2)) continue;
+      const Dims dims = some_dims();
+      made_.declaration.work[axis] = {dims.begin(), dims.end()};
     }
     made_.declaration.policy = random_policy(dice);
   }

@@ -4,6 +4,7 @@
 
 #include "models/architecture/accounting.h"
 #include "models/architecture/transformer.h"
+#include "models/planning/planned_work.h"
 #include "models/strategy/strategies.h"
 #include "program/ir/kernel.h"
 #include "program/partition/partition.h"
@@ -18,9 +19,6 @@ TransformerConfig one_layer(TransformerConfig config) {
   return config;
 }
 
-/// True if the kernel of every token reads the tokens before it.
-bool is_attention(const Phase& phase) { return phase.kernel->cost_in_sequences != nullptr; }
-
 }  // namespace
 
 LayerFlops layer_flops(const TransformerConfig& config, Index sequence) {
@@ -33,7 +31,7 @@ LayerFlops layer_flops(const TransformerConfig& config, Index sequence) {
     const Phase& phase = program.phase_of(each);
     const std::vector<Range> ranges = index_ranges(program, each, 0);
     const PhaseBlock block{program.program, program.operation_of(each), phase, ranges};
-    (is_attention(phase) ? flops.attention : flops.rest) += phase.kernel->cost(block).flops;
+    (is_attention(program, each) ? flops.attention : flops.rest) += phase.kernel->cost(block).flops;
   }
   flops.unmasked = token_flops(one_layer(config), sequence).attention * static_cast<double>(sequence);
   return flops;

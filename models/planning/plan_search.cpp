@@ -71,11 +71,11 @@ class PlanSearcher {
   bool has_tokens(const PlanWay& way) const {
     const AbstractMesh& mesh = way.mesh->mesh;
     const bool by_heads = std::any_of(way.strategy.begin(), way.strategy.end(), [](const auto& each) {
-      return splits_context(each.second.row()) && splits_heads(each.second.row());
+      return shares_sequences(each.second.row()) && splits_heads(each.second.row());
     });
     return sequences() % way.micro_batches == 0 &&
            ranks_with(splits_batch, mesh, way.strategy) <= sequences() / way.micro_batches &&
-           ranks_with(splits_context, mesh, way.strategy) <= planner_.run().sequence &&
+           ranks_with(shares_sequences, mesh, way.strategy) <= planner_.run().sequence &&
            (!by_heads || ranks_with(splits_heads, mesh, way.strategy) <= planner_.run().config.kv_heads);
   }
 
@@ -125,7 +125,7 @@ class PlanSearcher {
     form.mesh.x_torus_axes = form.mesh.y_torus_axes = 1;
     for (const auto& [axis, role] : strategy) {
       if (axis == kPodAxis || makes_stages(role.row())) continue;
-      const bool x = splits_batch(role.row()) || splits_context(role.row());  // tokens are tokens
+      const bool x = splits_batch(role.row()) || shares_sequences(role.row());  // tokens are tokens
       (x ? form.mesh.x : form.mesh.y) *= static_cast<double>(mesh.mesh.size(axis));
       const auto laid = mesh.layout.find(axis);
       if (laid != mesh.layout.end() && !laid->second.empty()) {

@@ -94,14 +94,14 @@ const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) co
   if (found != programs_.end()) return found->second;
   TransformerConfig config = run_.config;
   config.layers = layers;
-  TrainingStep step = make_training_step(config, {run_.sequences(), run_.sequence}, {},
-                                         {.model = run_.dtype, .moments = run_.optimizer},
+  const BatchShape batch{.sequences = run_.sequences(), .tokens = run_.sequence, .balanced = true};
+  TrainingStep step = make_training_step(config, batch, {}, {.model = run_.dtype, .moments = run_.optimizer},
                                          {.micro_batches = form.micro_batches, .remat = form.remat});
   return programs_.emplace(key, std::move(step.model.program)).first->second;
 }
 
 PricedSteps StepPlanner::Priced::steps(const roofline::Hardware& hardware) const {
-  return {compiled->program(), compiled->estimates(), compiled->time().taken, attention, hardware, context};
+  return {compiled->program(), compiled->estimates(), compiled->time().taken, hardware, context};
 }
 
 PlannedStep StepPlanner::price_whole(const AbstractMesh& mesh, const Strategy& strategy,
@@ -206,26 +206,6 @@ PlannedTimeline StepPlanner::timeline(const AbstractMesh& mesh, const Strategy& 
   return {priced.compiled->program(), priced.compiled->time()};
 }
 
-std::vector<Seconds> StepPlanner::price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
-                                                  const roofline::Hardware& hardware) const {
-  std::vector<Seconds> of_steps(program.steps.size());
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
-    if (step.kind != StepKind::compute) continue;
-    const Phase& phase = program.phase_of(step);
-    if (phase.kernel->cost_in_sequences == nullptr) continue;
-    const std::vector<Range> ranges = index_ranges(program, step, 0);
-    const PhaseBlock block{program.program, program.operation_of(step), phase, ranges};
-    const kernels::Cost cost = phase.kernel->cost_in_sequences(block, run_.sequence);
-    StepEstimate& estimate = estimates[i];
-    estimate.flops = cost.flops;
-    estimate.bytes = cost.bytes;
-    estimate.price = roofline::kernel_price({cost, phase.kernel->name}, hardware);
-    of_steps[i] = estimate.price.time;
-  }
-  return of_steps;
-}
-
 StepPlanner::Priced StepPlanner::price_program(Index layers, const AbstractMesh& mesh, const Strategy& strategy,
                                                const roofline::Hardware& hardware, const PlannedForm& form) const {
   const Program& step = program_of(layers, form);
@@ -235,12 +215,9 @@ StepPlanner::Priced StepPlanner::price_program(Index layers, const AbstractMesh&
       compile(std::move(program), {.scheduling = {{.strip_bytes = 0}}, .prices = hardware, .predictions = hardware});
   Priced priced{.compiled = compiled};
   for (const auto& [axis, role] : strategy) {
-    if (splits_context(role.row()) && mesh.size(axis) > 1) priced.context.push_back(axis);
+    if (shares_sequences(role.row()) && mesh.size(axis) > 1) priced.context.push_back(axis);
   }
   priced.context = mesh.in_mesh_order(priced.context);
-  compiled->amend_estimates([&](std::vector<StepEstimate>& estimates) {
-    priced.attention = price_attention(compiled->program(), estimates, hardware);
-  });
   return priced;
 }
 

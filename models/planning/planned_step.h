@@ -124,17 +124,12 @@ class StepPlanner {
   /// A program partitioned, priced and scheduled.
   struct Priced {
     std::shared_ptr<const Compiled> compiled;
-    std::vector<Seconds> attention = {};  ///< by step
-    Axes context = {};
+    Axes context = {};  ///< those whose roles share sequences
     PricedSteps steps(const roofline::Hardware& hardware) const;
   };
   /// The step of so many layers on the mesh of a stage.
   Priced price_program(Index layers, const AbstractMesh& mesh, const Strategy& strategy,
                        const roofline::Hardware& hardware, const PlannedForm& form) const;
-  /// Replaces the price of attention over the tokens of rank 0 by its share of that of whole sequences. Returns the
-  /// prices by step.
-  std::vector<Seconds> price_attention(const RankProgram& program, std::vector<StepEstimate>& estimates,
-                                       const roofline::Hardware& hardware) const;
   PlannedStep price_whole(const AbstractMesh& mesh, const Strategy& strategy, const roofline::Hardware& hardware,
                           const PlannedForm& form) const;
 

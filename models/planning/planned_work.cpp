@@ -12,12 +12,16 @@ bool repeats(const RankProgram& program, const Step& step) {
 /// True if the step moves tokens between ranks that have parts of the same sequences: keys and values, or heads.
 bool moves_context(const PricedSteps& priced, const Step& step) {
   if (priced.context.empty() || step.axes != priced.context || !communicates(step.kind)) return false;
-  const Dims& dims = priced.program.array_of(step.operands[0]).dims;
+  const std::vector<std::string>& dims = priced.program.array_of(step.operands[0]).dims;
   const auto is_context = [&](int dim) { return dim >= 0 && dims[static_cast<std::size_t>(dim)] == "T"; };
   return is_context(step.from_dim) || is_context(step.to_dim);
 }
 
 }  // namespace
+
+bool is_attention(const RankProgram& program, const Step& step) {
+  return step.kind == StepKind::compute && kind_name(program, step).rfind("attention", 0) == 0;
+}
 
 Seconds PlannedWork::busiest_link() const {
   Seconds most;
@@ -39,7 +43,7 @@ PlannedWork work_of(const PricedSteps& priced, const std::vector<int>& steps) {
     (moves ? work.moving : work.computing)[each.limiter] += each.time;
     work.taken += priced.taken[i];
     if (moves) work.exposed += priced.taken[i];
-    work.attention += priced.attention[i];
+    if (is_attention(priced.program, step)) work.attention += each.time;
     if (moves_context(priced, step)) work.context += each.time;
     if (repeats(priced.program, step)) work.repeated += priced.estimates[i].flops;
   }

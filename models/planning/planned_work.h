@@ -15,10 +15,9 @@ namespace shardline {
 struct PricedSteps {
   const RankProgram& program;
   const std::vector<StepEstimate>& estimates;
-  const std::vector<Seconds>& taken;      ///< ScheduledTime::taken
-  const std::vector<Seconds>& attention;  ///< the part of each estimate that is attention itself
+  const std::vector<Seconds>& taken;  ///< ScheduledTime::taken
   const roofline::Hardware& hardware;
-  Axes context = {};  ///< those that split contexts
+  Axes context = {};  ///< those whose roles share sequences
 };
 
 /// What some steps of a rank take. Works add up, and scale with the number of layers or of micro-batches.
@@ -58,6 +57,9 @@ struct PlannedWork {
   /// What binds most of the longer of math and busiest_link().
   roofline::Limiter limiter() const;
 };
+
+/// True if the step is attention itself, or its gradient.
+bool is_attention(const RankProgram& program, const Step& step);
 
 /// The work of the steps with these numbers.
 PlannedWork work_of(const PricedSteps& priced, const std::vector<int>& steps);

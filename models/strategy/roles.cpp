@@ -114,9 +114,9 @@ AxisRole role_between_pods() {
 
 AxisRole context_role(const AxisRole& role) {
   if (splits_weights(role.row())) {
-    return first_with([](const RoleRow& row) { return splits_context(row) && splits_weights(row); });
+    return first_with([](const RoleRow& row) { return shares_sequences(row) && splits_weights(row); });
   }
-  return first_with([](const RoleRow& row) { return splits_context(row) && !splits_weights(row); });
+  return first_with([](const RoleRow& row) { return shares_sequences(row) && !splits_weights(row); });
 }
 
 AxisRole stage_role() { return first_with(makes_stages); }

@@ -11,7 +11,7 @@ namespace {
 /// Of the rows that split sequences only context parallelism is tried, on its own axis. A row that shares no work does
 /// not help a search.
 bool is_searched(const RoleRow& row, const Axis& axis) {
-  if (splits_context(row)) return axis == kContextAxis;
+  if (shares_sequences(row)) return axis == kContextAxis;
   return !splits_sequences(row) && (splits_batch(row) || splits_products(row) || makes_stages(row));
 }
 

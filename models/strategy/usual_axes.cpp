@@ -15,7 +15,7 @@ const Axis& usual_axis(const AxisRole& role) {
 
 std::vector<AxisRole> usual_roles(const Axis& axis) {
   if (axis == kPodAxis) return {role_between_pods()};
-  if (axis == kContextAxis) return roles_with(splits_context);
+  if (axis == kContextAxis) return roles_with(shares_sequences);
   const bool usual = contains(usual_axes(), axis) || axis == usual_axis(stage_role());
   const Axis& like = usual ? axis : usual_axes().front();
   std::vector<AxisRole> roles;

@@ -101,10 +101,6 @@ struct Kernel {
   void (*run)(const PhaseBlock& block, const KernelArrays& arrays) = nullptr;
   /// FLOPs and bytes of that call.
   kernels::Cost (*cost)(const PhaseBlock& block) = nullptr;
-  /// For a kernel in which every token reads the tokens before it in its sequence: the cost of that call if its tokens
-  /// formed sequences of `sequence` tokens each, all on this rank. Null for all other kernels: how tokens form
-  /// sequences does not change their cost.
-  kernels::Cost (*cost_in_sequences)(const PhaseBlock& block, Index sequence) = nullptr;
   KernelForm form = KernelForm::call;
   KernelTypes types = KernelTypes::same;
   /// Of KernelTypes::stored: the operands and results that hold sums, or are few and stay exact.

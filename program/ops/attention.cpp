@@ -28,19 +28,6 @@ kernels::AttentionShare share_of(const PhaseBlock& block) {
           .balanced = block.constant(kBalanced) != 0};
 }
 
-using CostFormula = kernels::Cost (*)(const Shape&, const Shape&, const kernels::AttentionShare&, Index);
-
-/// The cost of one whole sequence, times the sequences that the tokens of the block form.
-kernels::Cost cost_in_sequences(const PhaseBlock& block, Index sequence, CostFormula cost_of) {
-  Shape q = block.shape(0);
-  Shape k = block.shape(1);
-  const double sequences = static_cast<double>(q[0] * q[1]) / static_cast<double>(sequence);
-  q[0] = k[0] = 1;
-  q[1] = k[1] = sequence;
-  const kernels::Cost one = cost_of(q, k, {.tokens = sequence}, block.element_size());
-  return {one.flops * sequences, one.bytes * sequences, one.parts * sequences};
-}
-
 void clear(const std::vector<Tensor*>& arrays) {
   for (Tensor* array : arrays) {
     if (array->bytes() > 0) std::memset(array->data(), 0, static_cast<std::size_t>(array->bytes()));
@@ -110,8 +97,6 @@ constexpr Kernel kAttention{
         [](const PhaseBlock& block) {
           return kernels::attention_cost(block.shape(0), block.shape(1), share_of(block), block.element_size());
         },
-    .cost_in_sequences = [](const PhaseBlock& block,
-                            Index sequence) { return cost_in_sequences(block, sequence, kernels::attention_cost); },
     .types = KernelTypes::stored,
     .sum_results = {1},
     .blockwise = &kAttentionVisits,
@@ -129,10 +114,6 @@ constexpr Kernel kAttentionGrad{
     .cost =
         [](const PhaseBlock& block) {
           return kernels::attention_grad_cost(block.shape(0), block.shape(1), share_of(block), block.element_size());
-        },
-    .cost_in_sequences =
-        [](const PhaseBlock& block, Index sequence) {
-          return cost_in_sequences(block, sequence, kernels::attention_grad_cost);
         },
     .types = KernelTypes::stored,
     .sum_operands = {4},

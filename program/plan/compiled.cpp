@@ -48,14 +48,6 @@ const std::vector<StepEstimate>& Compiled::estimates() const {
   return *estimates_;
 }
 
-void Compiled::amend_estimates(const std::function<void(std::vector<StepEstimate>&)>& amend) {
-  SHARDLINE_CHECK(!time_, "the time of a program of {} steps is known already", program_.steps.size());
-  estimates();
-  amend(*estimates_);
-  SHARDLINE_CHECK(estimates_->size() == program_.steps.size(), "{} estimates for {} steps", estimates_->size(),
-                  program_.steps.size());
-}
-
 const ScheduledTime& Compiled::time() const {
   if (!time_) time_ = scheduled_time(program_, schedule(), estimates(), predictions());
   return *time_;

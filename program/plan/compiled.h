@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -55,9 +54,6 @@ class Compiled {
   const roofline::Hardware& predictions() const;
   /// One per step, from the predictions. Throws Error if there are none.
   const std::vector<StepEstimate>& estimates() const;
-  /// Changes the estimates, for a program that stands for another one. Throws Error after a call of
-  /// time().
-  void amend_estimates(const std::function<void(std::vector<StepEstimate>&)>& amend);
   /// The predicted time of one run. Throws Error if there are no predictions.
   const ScheduledTime& time() const;
 

@@ -90,9 +90,10 @@ TEST(PlanSearch, TriesRolesThatFitTheAxes) {
   const AbstractMesh pods = AbstractMesh::parse("pods=2,X=4");
   for (const Strategy& each : strategies_on(chip_mesh(pods))) {
     EXPECT_EQ(each[0], std::make_pair(Axis(kPodAxis), AxisRole::parse("dp")));
-    EXPECT_EQ(batch_ranks(pods, each), 8);
+    EXPECT_EQ(ranks_with(splits_batch, pods, each), 8);
   }
-  EXPECT_EQ(batch_ranks(AbstractMesh::parse("X=4,Y=8"), parse_strategy("fsdp=X,tp=Y", AbstractMesh::parse("X=4,Y=8"))),
+  EXPECT_EQ(ranks_with(splits_batch, AbstractMesh::parse("X=4,Y=8"),
+                       parse_strategy("fsdp=X,tp=Y", AbstractMesh::parse("X=4,Y=8"))),
             4);
 }
 
@@ -117,7 +118,7 @@ TEST(PlanSearch, TakesTheRolesThatTheAxesCarry) {
   const std::vector<Strategy> strategies = strategies_on(mesh);
   ASSERT_EQ(strategies.size(), 2U);
   EXPECT_EQ(to_string(strategies[1]), "tp=X,fsdp=Y");
-  EXPECT_EQ(batch_ranks(mesh.mesh, strategies[1]), 8);
+  EXPECT_EQ(ranks_with(splits_batch, mesh.mesh, strategies[1]), 8);
 }
 
 roofline::Hardware v5p_under(const ChipMesh& each) {
@@ -139,17 +140,21 @@ PlanSpace space_of(const StepPlanner& planner, const std::vector<ChipMesh>& mesh
 TEST(PlanSearch, FindsTheFastestThatFits) {
   TransformerConfig config = sizes_of_model("llama3-8b");
   config.layers = 6;
-  const StepPlanner planner({config, 65536, 2048});
-  const std::vector<ChipMesh> meshes = meshes_of(chip("v5p"), 64);
+  const StepPlanner planner({config, 32768, 2048});
+  const std::vector<ChipMesh> meshes = meshes_of(chip("v5p"), 32);
   for (const Bytes capacity : {Bytes(96e9), Bytes(1e10), Bytes(0)}) {
     PlanSpace space = space_of(planner, meshes, capacity);
     space.micro_batches = 1;
     const std::vector<PlanCandidate> found = search_plans(planner, space);
     double least = 1e9;
     std::size_t tried = 0;
-    for (const ChipMesh& each : meshes) {
+    for (const ChipMesh& mesh : meshes) {
+      const ChipMesh each = with_context(mesh, 32768 / 2048);
       for (const Strategy& strategy : strategies_on(each)) {
-        if (to_string(strategy).find("zero2") != std::string::npos) continue;  // of one micro-batch the same as zero1
+        const std::string text = to_string(strategy);
+        if (text.find("zero2") != std::string::npos) continue;  // of one micro-batch the same as zero1
+        const bool by_heads = text.find("cp_heads") != std::string::npos;
+        if (by_heads && ranks_with(splits_heads, each.mesh, strategy) > 8) continue;  // heads of keys
         ++tried;
         for (const Remat remat : kRemats) {
           const PlannedStep step = planner.price(each.mesh, strategy, v5p_under(each), {.remat = remat});
@@ -193,10 +198,11 @@ TEST(PlanSearch, TheClosedFormChoosesGoodPipelines) {
   ASSERT_FALSE(meshes.empty());
   const std::vector<PlanCandidate> found = search_plans(planner, space_of(planner, meshes, Bytes(0)));
   double least = 1e9;
-  for (const ChipMesh& each : meshes) {
-    const Index stages = each.mesh.size("Z");
-    for (const Strategy& strategy : strategies_on(each)) {
-      for (const Index count : {stages, 2 * stages, 4 * stages}) {
+  for (const ChipMesh& mesh : meshes) {
+    const Index stages = mesh.mesh.size("Z");
+    for (const Index count : {stages, 2 * stages, 4 * stages}) {
+      const ChipMesh each = with_context(mesh, (1 << 18) / 2048 / count);
+      for (const Strategy& strategy : strategies_on(each)) {
         const PlannedForm form{.micro_batches = count};
         least = std::min(least, planner.price(each.mesh, strategy, v5p_under(each), form).scheduled.value);
       }
@@ -228,6 +234,7 @@ TEST(PlanSearch, NothingFitsWithoutRoomForGradients) {
   EXPECT_FALSE(found[0].fits());
 }
 
+/// One sequence of 16 tokens: no data parallelism, and at most 16 ranks with parts of it.
 TEST(PlanSearch, LeavesOutWhatSplitsTheBatchTooFar) {
   TransformerConfig config = sizes_of_model("llama3-8b");
   config.layers = 2;
@@ -235,7 +242,10 @@ TEST(PlanSearch, LeavesOutWhatSplitsTheBatchTooFar) {
   const std::vector<PlanCandidate> found =
       search_plans(planner, space_of(planner, meshes_of(chip("v5p"), 64), Bytes(0)));
   ASSERT_FALSE(found.empty());
-  for (const PlanCandidate& each : found) EXPECT_LE(batch_ranks(each.step.mesh, each.step.strategy), 16);
+  for (const PlanCandidate& each : found) {
+    EXPECT_EQ(ranks_with(splits_batch, each.step.mesh, each.step.strategy), 1);
+    EXPECT_LE(ranks_with(shares_sequences, each.step.mesh, each.step.strategy), 16);
+  }
 }
 
 }  // namespace

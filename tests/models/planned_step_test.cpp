@@ -110,9 +110,9 @@ TEST(PlannedStep, LongProgramsAreBoundByWhatBindsThem) {
   }
 }
 
-TEST(PlannedStep, RefusesRolesThatSplitSequences) {
-  EXPECT_EQ(usage_message([] { planned(small(2), 64, 8, "Y=2", "tp_seq=Y"); }),
-            "role tp_seq on axis Y splits sequences, which is not priced here; tp splits the same products");
+TEST(PlannedStep, RefusesPartsOfSequences) {
+  EXPECT_EQ(usage_message([] { planned(small(2), 64, 24, "Y=2", "tp=Y"); }),
+            "a batch of 64 tokens: sequences of 24 do not divide it");
 }
 
 /// In whole sequences, attention costs 4 H operations for each query head and each pair of a query and an
@@ -120,11 +120,11 @@ TEST(PlannedStep, RefusesRolesThatSplitSequences) {
 TEST(PlannedStep, AttentionIsThatOfWholeSequences) {
   const TransformerConfig config = small(5);
   const double pairs_of_one = 2048.0 * 2049 / 2;
-  const double sequences_of_a_rank = 4096.0 / 2048 / 8;
+  const double sequences_of_a_rank = 16384.0 / 2048 / 8;
   const double expected = 14.0 * 64 * pairs_of_one * sequences_of_a_rank * 8 * 5;
-  const double of_tokens = 14.0 * 64 * (4096.0 / 8) * 8 * 5;
-  const PlannedStep whole = planned(config, 4096, 2048, "X=8", "fsdp=X");
-  const PlannedStep tokens = planned(config, 4096, 1, "X=8", "fsdp=X");
+  const double of_tokens = 14.0 * 64 * (16384.0 / 8) * 8 * 5;
+  const PlannedStep whole = planned(config, 16384, 2048, "X=8", "fsdp=X");
+  const PlannedStep tokens = planned(config, 16384, 1, "X=8", "fsdp=X");
   EXPECT_NEAR((whole.flops - tokens.flops).value, expected - of_tokens, 1e-6 * expected);
   EXPECT_GT(whole.attention, tokens.attention);
   EXPECT_NEAR((whole.math - tokens.math).value, (whole.attention - tokens.attention).value, 1e-12);

@@ -29,6 +29,7 @@ TEST(StrategySpace, SearchesTheUsualRolesOfAxes) {
   EXPECT_EQ(searched("X=4,Y=8"), (Texts{"dp=X,tp=Y", "zero1=X,tp=Y", "zero2=X,tp=Y", "fsdp=X,tp=Y"}));
   EXPECT_EQ(searched("Y=8,X=4"), (Texts{"tp=Y,dp=X", "tp=Y,zero1=X", "tp=Y,zero2=X", "tp=Y,fsdp=X"}));
   EXPECT_EQ(searched("pods=2,X=2"), (Texts{"dp=pods,dp=X", "dp=pods,zero1=X", "dp=pods,zero2=X", "dp=pods,fsdp=X"}));
+  EXPECT_EQ(searched("C=2,Y=2"), (Texts{"cp=C,tp=Y", "cp_fsdp=C,tp=Y", "cp_heads=C,tp=Y"}));
   EXPECT_EQ(searched("X=1,Y=8"), Texts{"fsdp=X,tp=Y"});
   EXPECT_EQ(searched("X=1"), Texts{"fsdp=X"});
   EXPECT_EQ(searched("a=2,b=2"),
@@ -41,7 +42,7 @@ TEST(StrategySpace, SearchesTheUsualRolesOfAxes) {
 /// Three axes, all roles: three nested loops. If B is like A, the role of B is not before that of A.
 TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2,B=2,C=2");
-  const Texts roles{"dp", "zero1", "zero2", "fsdp", "tp", "tp_seq", "tp_g"};
+  const Texts roles{"dp", "zero1", "zero2", "fsdp", "tp", "tp_seq", "tp_g", "cp", "cp_fsdp", "cp_heads"};
   Texts all;
   Texts ordered;
   for (std::size_t a = 0; a < roles.size(); ++a) {
@@ -72,7 +73,8 @@ TEST(StrategySpace, RolesForAProgram) {
 TEST(StrategySpace, RolesForOneMicroBatch) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2");
   const AxisRoles roles = for_one_micro_batch(every_role(mesh));
-  EXPECT_EQ(texts({.mesh = mesh, .roles = roles}), (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A", "tp_seq=A", "tp_g=A"}));
+  EXPECT_EQ(texts({.mesh = mesh, .roles = roles}),
+            (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A", "tp_seq=A", "tp_g=A", "cp=A", "cp_fsdp=A", "cp_heads=A"}));
   const AxisRoles alone{{"A", {AxisRole::parse("zero2"), AxisRole::parse("dp")}}};
   EXPECT_EQ(texts({.mesh = mesh, .roles = for_one_micro_batch(alone)}), (Texts{"zero2=A", "dp=A"}));
 }

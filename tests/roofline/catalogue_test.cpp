@@ -59,6 +59,15 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
     EXPECT_EQ(laid.link("X").all_ways(), BytesPerSecond(3.6e11));
     EXPECT_EQ(laid.link("Y").all_ways(), BytesPerSecond(1.8e11));
   }
+  // Two mesh axes on the same two torus axes: together they move what one axis over both does. Alone, the major one has
+  // one whole ring and half of the other.
+  const AbstractMesh two = AbstractMesh::parse("X=64,C=2,Y=4");
+  const Hardware shared = hardware_of(*find_chip("v5p"), two, {{"X", {16, 8}}, {"Y", {4}}}, DType::bf16);
+  const AbstractMesh one = AbstractMesh::parse("X=128,Y=4");
+  const Hardware whole = hardware_of(*find_chip("v5p"), one, {{"X", {16, 8}}, {"Y", {4}}}, DType::bf16);
+  EXPECT_DOUBLE_EQ(gather(shared, 1e9, {"X", "C"}, {64, 2}), gather(whole, 1e9, {"X"}, {128}));
+  EXPECT_EQ(shared.link("X").all_ways(), BytesPerSecond(2.7e11));
+  EXPECT_EQ(shared.link("C").all_ways(), BytesPerSecond(9e10));
   // 6 does not wrap on v5p. So one torus axis has half the bandwidth and all 5 steps from end to end.
   const Hardware line = hardware_of(*find_chip("v5p"), AbstractMesh::parse("X=384"), {{"X", {6, 4, 16}}}, DType::bf16);
   EXPECT_NEAR(gather(line, 4.5e11, {"X"}, {384}), 383.0 / 384 + (5 + 2 + 8) * kHop, 1e-9);
@@ -70,6 +79,10 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
               hardware_of(*find_chip("v5p"), mesh, {{"X", {8, 8}}}, DType::bf16);
             }),
             "mesh axis X has 32 chips, its torus axes 8x8 have 64");
+  EXPECT_EQ(usage_message([&] {
+              hardware_of(*find_chip("v5p"), two, {{"X", {16, 4}}, {"Y", {4}}}, DType::bf16);
+            }),
+            "mesh axis XC has 128 chips, its torus axes 16x4 have 64");
   EXPECT_EQ(hardware_of(*find_chip("h100"), mesh, {{"X", {8, 4}}}, DType::bf16).link("X").sides.size(), 0U);
 }
 

@@ -258,7 +258,9 @@ std::vector<BookRow> llama_bounds() {
   const auto forward = roofline::CountedPasses::forward;
   const roofline::TwoProducts layer{tokens, 8192, f};
   const auto [least, most] = roofline::compute_bound_x(layer, rates, chips, 2, 1, forward).value();
-  const ClosedFormQuery batch{.tokens = 4194304, .sequence = 4096};
+  ClosedFormQuery batch;
+  batch.tokens = 4194304;
+  batch.sequence = 4096;
   const auto data = static_cast<double>(batch.data_ways(2048));
   const Names quadratic = {{"B", tokens}, {"a", rates.intensity()}, {"F", f}, {"N", chips}};
   return {{.section = "6.3",
@@ -344,8 +346,9 @@ std::vector<BookRow> llama_mesh() {
 
 std::vector<BookRow> transformer_rows() {
   std::vector<BookRow> rows = counting_rows();
-  const std::vector<BookRow> activations = activation_rows();
-  rows.insert(rows.begin() + 3, activations.begin(), activations.end());  // section 4.4 before exercise 4.5
+  std::vector<BookRow> between = attention_rows();
+  for (BookRow& row : activation_rows()) between.push_back(std::move(row));
+  rows.insert(rows.begin() + 3, between.begin(), between.end());  // sections 4.3 and 4.4 before exercise 4.5
   for (BookRow& row : deepseek_rows()) rows.push_back(std::move(row));
   return rows;
 }

@@ -43,8 +43,9 @@ timetables are simulated, with several numbers of micro-batches. What does not f
 (--remat), or the batch is cut (--micro-batches); the times count it.
 
 Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b, gpt3 or a config.json.
---mesh X=2048:2,Y=4:1 plans for one mesh, X over two torus axes and Y over one; --torus 16x20x28 for meshes of whole axes
-of that torus. No MPI is started and nothing is run.)";
+--mesh X=1024:2,C=2:0,Y=4:1 plans for one mesh, X over two torus axes, C on the same two and Y over one; --torus 16x20x28
+for meshes of whole axes of that torus. If a batch has fewer sequences than X has ranks, a search splits sequences over
+an axis C after it (context parallelism). No MPI is started and nothing is run.)";
 
 void add_machine(CLI::App& command, PlanOptions& options) {
   add_machine_options(command, options.common.machine)
@@ -54,7 +55,7 @@ void add_machine(CLI::App& command, PlanOptions& options) {
                     .help = "Chips in all; meshes of the largest power of two not above them are searched",
                     .most = kMostChips},
                    options.chips);
-  command.add_option("--mesh", options.common.mesh, "One mesh and the torus axes of each axis, as in X=2048:2,Y=4:1")
+  command.add_option("--mesh", options.common.mesh, "One mesh and the torus axes of each axis, as in X=512:2,Y=4:1")
       ->check(not_empty());
   command.add_option("--torus", options.torus, "The torus, as in 16x20x28: mesh axes take whole axes of it")
       ->check(not_empty());

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostCandidates = 12;
 constexpr int kDoublings = 6;         ///< of the batch, in both directions
 constexpr double kFirstLength = 256;  ///< of sequences
-constexpr double kBeyond = 16;        ///< times the longest length that is marked
+constexpr double kTimesLongest = 16;        ///< times the longest length that is marked
 
 std::string seconds_tick(double value) { return with_prefix(value, "s"); }
 std::string tokens_tick(double value) { return with_prefix(value, ""); }
@@ -135,7 +135,7 @@ Plot attention_plot(const TransformerConfig& config, Index sequence) {
   PlotCurve unmasked{"as the book counts: no mask", {}, 1, 1};
   const auto rule = static_cast<double>(8 * config.d_model);
   const double from = std::min({kFirstLength, static_cast<double>(sequence), rule});
-  const double to = std::max(static_cast<double>(sequence), rule) * kBeyond;
+  const double to = std::max(static_cast<double>(sequence), rule) * kTimesLongest;
   for (double length = from; length <= to; length *= 2) {
     const LayerFlops flops = layer_flops(config, static_cast<Index>(length));
     computed.points.emplace_back(length, flops.share());

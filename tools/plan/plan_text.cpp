@@ -173,7 +173,7 @@ std::string comparison(const std::vector<PlanCandidate>& listed) {
 
 /// In words: over how many ranks the batch and its sequences are split, and what that moves. Empty if no sequence is.
 std::string context_text(const PlanAnswer& answer, const PlannedStep& step) {
-  const Index context = ranks_with(splits_context, step.mesh, step.strategy);
+  const Index context = ranks_with(shares_sequences, step.mesh, step.strategy);
   if (context == 1) return "";
   const Index sequences = answer.question.run.sequences() / step.form.micro_batches;
   const Index data = ranks_with(splits_batch, step.mesh, step.strategy);

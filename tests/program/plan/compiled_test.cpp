@@ -102,15 +102,5 @@ TEST(Compiled, PredictionsComeOnceAndMayComeLater) {
   EXPECT_THROW(compiled->predict_by(machine(program.mesh, 1e9)), Error);
 }
 
-TEST(Compiled, AmendedEstimatesMakeTheTime) {
-  const RankProgram program = some_program();
-  const auto compiled = compile(program, {.predictions = machine(program.mesh, 1e9)});
-  compiled->amend_estimates([](std::vector<StepEstimate>& estimates) {
-    for (StepEstimate& each : estimates) each.price.time = Seconds(2);
-  });
-  EXPECT_EQ(compiled->time().total, Seconds(2.0 * static_cast<double>(program.steps.size())));
-  EXPECT_THROW(compiled->amend_estimates([](std::vector<StepEstimate>&) {}), Error);
-}
-
 }  // namespace
 }  // namespace shardline

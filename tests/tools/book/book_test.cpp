@@ -45,6 +45,7 @@ const std::vector<std::pair<std::string, std::vector<double>>> kExpected = {
     {"3.3ex", {2, 2e-6}},
     {"3.10ex", {0.5, 0.25, 16.0 / 60}},
     {"4.1ex", {17.44e9, 0.25, 524288}},
+    {"4.3", {65536, 36864}},
     {"4.4", {83.9e12, 4.19e12}},
     {"4.5ex", {8192}},
     {"4.7ex", {0.216}},
@@ -60,7 +61,7 @@ const std::vector<std::pair<std::string, std::vector<double>>> kExpected = {
     {"6.2",
      {56.37e9, 2.10e9, 12.08e9, 70.55e9, 4.2e11, 6.3e24, 435 * kYear, 44.3 * kDay, 140e9, 560e9, 20.97e12, 225,
       2.41e9}},
-    {"6.3", {468.1, 453.6, 1643, 285, 1928, 2048, 4}},
+    {"6.3", {468.1, 1024, 2, 453.6, 1643, 285, 1928, 2048, 4}},
     {"7.1.5", {2.57e-3, 21.05e-3}},
     {"7.1.7",
      {4.98e-3, 12.13e-3, 20.30e-3, 36.65e-3, 69.33e-3, 249.09e-3, 4.17e-3, 5.60e-3, 7.23e-3, 10.50e-3, 17.04e-3,
@@ -81,11 +82,11 @@ const std::vector<std::pair<std::string, std::vector<double>>> kExpected = {
 /// Verdicts other than `agrees`, by section and number in the section.
 const std::map<std::pair<std::string, std::size_t>, Verdict> kOtherVerdicts = {
     {{"2.2ex", 2}, Verdict::rounding},  {{"2.4ex", 0}, Verdict::rounding},  {{"3.2", 0}, Verdict::rounding},
-    {{"3.10ex", 2}, Verdict::exercise}, {{"4.1ex", 0}, Verdict::rounding},  {{"5.1.4", 0}, Verdict::slip},
-    {{"5.1.6", 0}, Verdict::rounding},  {{"5.2", 8}, Verdict::slip},        {{"5.2", 9}, Verdict::exercise},
-    {{"7.1ex", 1}, Verdict::exercise},  {{"7.7ex", 0}, Verdict::slip},      {{"10.1.2", 0}, Verdict::exercise},
-    {{"10.1.2", 1}, Verdict::exercise}, {{"10.1.2", 2}, Verdict::exercise}, {{"S", 11}, Verdict::exercise},
-    {{"S", 12}, Verdict::exercise},     {{"S", 13}, Verdict::exercise},
+    {{"3.10ex", 2}, Verdict::exercise}, {{"4.1ex", 0}, Verdict::rounding},  {{"4.3", 1}, Verdict::rounding},
+    {{"5.1.4", 0}, Verdict::slip},      {{"5.1.6", 0}, Verdict::rounding},  {{"5.2", 8}, Verdict::slip},
+    {{"5.2", 9}, Verdict::exercise},    {{"7.1ex", 1}, Verdict::exercise},  {{"7.7ex", 0}, Verdict::slip},
+    {{"10.1.2", 0}, Verdict::exercise}, {{"10.1.2", 1}, Verdict::exercise}, {{"10.1.2", 2}, Verdict::exercise},
+    {{"S", 11}, Verdict::exercise},     {{"S", 12}, Verdict::exercise},     {{"S", 13}, Verdict::exercise},
 };
 
 std::vector<BookRow> in_section(const std::vector<BookRow>& rows, const std::string& section) {

@@ -33,6 +33,22 @@ void check_form(const Json& candidate) {
   expect(staged || candidate.at("idle_s") == 0, "ranks without stages wait for stages");
 }
 
+/// The torus axes of a mesh axis hold it, and others only if these have none of their own. All of them have all chips,
+/// except what joins pods.
+void check_torus(const Json& candidate) {
+  const Json& mesh = candidate.at("mesh");
+  double laid = 1;
+  for (const auto& [axis, sides] : candidate.at("torus_axes").items()) {
+    double all = 1;
+    for (const Json& side : sides) all *= side.get<double>();
+    const double size = mesh.contains(axis) ? mesh[axis].get<double>() : 0;
+    expect(size > 0 && std::fmod(all, size) == 0, "torus axes do not hold axis " + axis);
+    laid *= all;
+  }
+  const double pods = mesh.contains("pods") ? mesh["pods"].get<double>() : 1;
+  expect(candidate["torus_axes"].empty() || laid * pods == product(mesh), "torus axes do not hold the mesh");
+}
+
 void check_candidate(const Json& candidate, double chips) {
   const Json& times = candidate.at("step_s");
   const double lower = times.at("lower").get<double>();
@@ -40,12 +56,9 @@ void check_candidate(const Json& candidate, double chips) {
   const double upper = times.at("upper").get<double>();
   expect(lower > 0 && lower <= scheduled * (1 + 1e-9) && scheduled <= upper * (1 + 1e-9), "step_s is not in order");
   expect(product(candidate.at("mesh")) <= chips, "a mesh of more chips than there are");
-  for (const auto& [axis, sides] : candidate.at("torus_axes").items()) {
-    double all = 1;
-    for (const Json& side : sides) all *= side.get<double>();
-    expect(candidate["mesh"].contains(axis) && all == candidate["mesh"][axis].get<double>(),
-           "torus axes do not multiply to axis " + axis);
-  }
+  check_torus(candidate);
+  const bool splits_sequences = candidate.at("strategy").get<std::string>().find("cp") != std::string::npos;
+  expect((candidate.at("context_s").get<double>() > 0) == splits_sequences, "context_s does not go with cp");
   expect(candidate.at("fits").is_boolean() || candidate["fits"].is_null(), "fits is neither true, false nor unknown");
   check_form(candidate);
   const double math = candidate.at("t_math_s").get<double>();
@@ -89,6 +102,8 @@ void check_record(const Json& record) {
   for (const auto& [name, count] : record.at("parameters_by_part").items()) parts += count.get<double>();
   expect(parts == record.at("parameters").get<double>(), "the parts are not the parameters");
   expect(record.at("flops_per_token").get<double>() == 6 * parts, "FLOPs of a token are not 6 a parameter");
+  const Json& equal = record.at("attention_equals_rest");
+  expect(equal.at("seq") > equal.at("seq_without_mask"), "a mask does not leave less to attention");
   const Json& memory = record.at("memory_bytes");
   expect(memory.at("weights").get<double>() >= 2 * parts, "weights take less than two bytes");
   expect(memory.at("optimizer").get<double>() >= 8 * parts, "the optimizer takes less than eight bytes a weight");

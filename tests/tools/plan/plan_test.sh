@@ -35,10 +35,24 @@ awk -v share="$share" 'BEGIN { exit !(share > 50 && share <= 100) }' || complain
 grep -qE "^forward pass +1548\.14 +2048 x 4 " "$folder/out" || complain "the forward pass does not choose 2048 x 4"
 grep -qE "activations kept +[0-9.]+ +1024 x 8 " "$folder/out" || complain "both passes do not choose 1024 x 8"
 grep -qE "gathered again +[0-9.]+ +1024 x 8 " "$folder/out" || complain "regathering does not choose 1024 x 8"
-expect_lines out 1 "1024 x 2, the second of them context parallelism"
-alone plan --model llama3-8b --torus 3x5 --mesh X=15 --batch-tokens 4K --seq 4096
-expect_lines out 1 "The batch has 1 sequence and is split over 15 ranks: these must be 1 x 15"
+# Book section 6.3: 1024 sequences for 2048 ranks of FSDP: 1024 x 2 x 4. The search finds it, and one command prices it.
+grep -A 2 '^mesh, on' "$folder/out" | grep -qE '^\{X:1024, C:2, Y:4\} on 64x32, 4 +fsdp=X,cp_fsdp=C,tp=Y +whole ' ||
+  complain "1024 x 2 x 4 is not the best"
+expect_lines out 1 "The batch has 1024 sequences: 1024-way data x 2-way context parallelism"
+expect_lines out 1 "Of X = 2048 in the forward pass, 1024 split the batch and 2 each sequence"
+expect_lines out 1 "(section 4.3, of layers with d_ff 4 D and all heads with keys: 8 D = 65536)"
 "$check" "$record" || complain "the record is not right"
+found=$(grep -m 1 '^{X:1024, C:2, Y:4}' "$folder/out")
+for strategy in fsdp=X,cp_fsdp=C,tp=Y fsdp=X,cp=C,tp=Y fsdp=X,cp_heads=C,tp=Y zero1=X,cp=C,tp_seq=Y; do
+  alone plan --model llama3-70b --mesh X=1024:2,C=2:0,Y=4:1 --strategy $strategy --batch-tokens 4M --json "$record"
+  expect_code 0
+  "$check" "$record" || complain "the record of $strategy is not right"
+  if [[ $strategy == fsdp=X,cp_fsdp=C,tp=Y ]]; then expect_lines out 1 "$found"; fi
+done
+# One sequence for 15 chips.
+alone plan --model llama3-8b --torus 3x5 --batch-tokens 4K --seq 4096
+expect_code 0
+expect_lines out 1 "The batch has 1 sequence: 3-way context parallelism. Each sequence is on 3 ranks"
 
 cat >"$folder/config.json" <<'JSON'
 {"model_type": "llama", "hidden_size": 8192, "intermediate_size": 32768, "num_hidden_layers": 8, "num_attention_heads": 64,
@@ -75,7 +89,7 @@ awk -v share="$share" 'BEGIN { exit !(share > 5 && share < 20) }' || complain "s
 
 refused_alone 'unknown timetable "1b1f"; legal: 1f1b' --model llama3-8b --chips 8 --timetable 1b1f
 refused_alone 'one of none, matmuls, stream, block' --model llama3-8b --chips 8 --remat all
-refused_alone '--micro-batches 7: a divisor of the 1048576 tokens' --model llama3-8b --chips 8 --batch-tokens 1M --micro-batches 7
+refused_alone '--micro-batches 7: a divisor of the 256 sequences' --model llama3-8b --chips 8 --batch-tokens 1M --micro-batches 7
 refused_alone 'role pp is on axes X and Z' --model llama3-8b --mesh X=2,Z=2 --strategy pp=X,pp=Z
 refused_alone 'nearest are llama3-8b' --model llama3-7b --chips 8
 refused_alone 'nearest are v5p, v5e' --model llama3-8b --hardware v5x --chips 8
@@ -84,7 +98,7 @@ refused_alone '--chips 0: a whole number from 1 to 16777216' --model llama3-8b -
 refused_alone '16x20x28 has 8960' --model llama3-8b --torus 16x20x28 --chips 100
 refused_alone 'no whole axes of torus 16x20x28 make' --model llama3-8b --torus 16x20x28 --mesh X=2240,Y=4
 refused_alone 'v5p has 3' --model llama3-8b --mesh X=8:2,Y=4:2
-refused_alone '"2:3" is not a whole number of at least 1' --model llama3-8b --mesh X=8:2:3
+refused_alone '"2:3" is not a whole number of at least 0' --model llama3-8b --mesh X=8:2:3
 refused_alone '"Y" is not NAME=SIZE' --model llama3-8b --mesh X=8:2,Y
 refused_alone 'v5e has 2 torus axes' --model llama3-8b --hardware v5e --torus 4x4x4
 refused_alone 'have at most 16' --model llama3-8b --hardware v5e --torus 32x4
@@ -98,7 +112,11 @@ refused_alone 'unknown role "zero9"' --model llama3-8b --mesh X=8 --strategy zer
 refused_alone '--seq 4096: from 1 to 1024' --model llama3-8b --chips 8 --batch-tokens 1K
 refused_alone 'it has at most 256; --pods' --model llama3-8b --hardware v5e --chips 512
 refused_alone '--chips 99999999: a whole number from 1 to 16777216' --model llama3-8b --chips 99999999
-refused_alone 'splits sequences' --model llama3-8b --mesh Y=8 --strategy tp_seq=Y
+refused_alone '1024 sequences of 4096, fewer than the 2048 ranks over which fsdp=X,tp=Y on {X:2048, Y:4} splits the batch; --mesh X=1024,C=2,Y=4 --strategy fsdp=X,cp_fsdp=C,tp=Y splits sequences too' \
+  --model llama3-70b --mesh X=2048,Y=4 --strategy fsdp=X,tp=Y --batch-tokens 4M
+refused_alone '1 sequence of 4096, fewer than the 15 ranks' --model llama3-8b --torus 3x5 --mesh X=15 --batch-tokens 4K
+refused_alone 'no way to give every rank tokens; a sequence has 4096, and 8 heads' --model llama3-8b --mesh C=16 --strategy cp_heads=C
+refused_alone '--seq 3000: does not divide the 1048576 tokens' --model llama3-8b --chips 8 --batch-tokens 1M --seq 3000
 refused_alone '--stages 3: a power of two from 1 to 32' --model llama3-8b --chips 64 --stages 3
 refused_alone 'no torus axes' --model llama3-8b --hardware h100 --mesh X=4:2
 refused_alone '--torus says how it lies' --model llama3-8b --torus 4x4 --mesh X=16:1
@@ -115,7 +133,7 @@ JSON
 for i in {1..400}; do echo "line $((i * i % 97));"; done >"$folder/text"
 run calibrate --seconds 2 -o "$folder/machine.json"
 expect_code 0
-for role in dp zero1 zero2 fsdp tp; do
+for role in dp zero1 zero2 fsdp tp cp cp_fsdp; do
   run train --model "$folder/own.json" --data "$folder/text" --batch 6 --seq 32 --steps 2 --strategy "$role=X" \
     --machine "$folder/machine.json" --json "$folder/train.json"
   expect_code 0
@@ -137,6 +155,9 @@ refused_alone 'no link for axis X or Y' --model tiny --machine "$folder/other_ax
 alone plan --model tiny --chips 1 --batch-tokens 128K --report "$folder/plan.html" --json "$record"
 expect_code 0
 "$check" "$record" || complain "the record of one chip is not right"
+for text in "Where attention matters" "T = 8 D = " "as computed: causal mask" "as the book counts: no mask" "this plan"; do
+  grep -qF "$text" "$folder/plan.html" || complain "the page has no \"$text\""
+done
 if "$program" plan --model tiny --chips 8 >/dev/full 2>/dev/null; then complain "a full disk is no error"; fi
 
 run plan --model tiny --chips 8 --batch-tokens 64K --seq 128

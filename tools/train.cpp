@@ -12,7 +12,7 @@
 #include "models/checkpoint/digests.h"
 #include "models/checkpoint/step_folders.h"
 #include "models/training/training.h"
-#include "program/ir/print.h"
+#include "program/plan/fused_lines.h"
 #include "program/run/measure.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
@@ -145,7 +145,8 @@ std::vector<std::string> lines_of_programs(const TrainingPlan& plan) {
   std::vector<std::string> all;
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
     if (plan.pipeline) all.push_back(fmt::format("stage {}:", stage));
-    const std::vector<std::string> own = lines(plan.stages[stage].step->program());
+    const Compiled& step = *plan.stages[stage].step;
+    const std::vector<std::string> own = fused_lines(step.program(), step.schedule());
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;

@@ -55,7 +55,7 @@ Seconds gain_of(const RingGroup& group, const RankProgram& program, const std::v
 void choose_rings(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
                   const std::vector<StepEstimate>& estimates, Fusions& chosen) {
   for (const RingGroup& group : possible_rings(program)) {
-    const bool priced = options.fuse == ScheduleOptions::Fuse::priced;
+    const bool priced = options.fuse == ScheduleOptions::Fuse::priced && !options.rings_for_memory;
     if (priced && gain_of(group, program, estimates, hardware).value <= 0) continue;
     for (const RingFusion& ring : group) {
       chosen.rings.insert(fusion_name(program, program.steps[static_cast<std::size_t>(ring.computation)]));

@@ -81,6 +81,8 @@ struct ScheduleOptions {
   /// Which collectives are fused with the products or the attention that they feed: none, those with a
   /// better price, or all possible.
   enum class Fuse : std::uint8_t { never, priced, always } fuse = Fuse::priced;
+  /// Without Fuse::never: rings are chosen also where their price is higher, as they need less memory.
+  bool rings_for_memory = false;
   /// Elementwise steps that follow each other run strip by strip, in strips of about so many bytes. 0: one after the
   /// other. It changes no bit.
   Index strip_bytes = kStripBytes;

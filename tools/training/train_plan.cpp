@@ -90,6 +90,17 @@ Bytes most_arrays(const TrainingPlan& plan) {
   return most;
 }
 
+/// Plans once more, with rings instead of gathered keys, if the arrays of a rank do not fit otherwise. The memory that
+/// is free now does not matter: it would decide about bits.
+void take_rings_for_memory(const Job& job, const TrainOptions& options, TrainingPlan& plan) {
+  const Bytes memory = job.machine().memory_per_rank - options.text_memory;
+  if (!options.fits_memory || most_arrays(plan) <= memory) return;
+  TrainingRun run = plan.run;
+  run.options.schedule.rings_for_memory = true;
+  TrainingPlan with_rings = plan_training(run, job.mesh().axes());
+  if (most_arrays(with_rings) < most_arrays(plan)) plan = std::move(with_rings);
+}
+
 }  // namespace
 
 ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
@@ -115,6 +126,7 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
   const std::string what =
       fmt::format("train --strategy {}{}", to_string(run.strategy), remat_words(" --remat ", run.options.form.remat));
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
+  take_rings_for_memory(job, options, planned.plan);
   require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
   note_idle_stages(job, planned.plan);
   job.require_memory(what,

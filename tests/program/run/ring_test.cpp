@@ -82,7 +82,7 @@ std::int32_t start_of(Index b, std::int32_t position) {
 
 class Ring : public testing::Test {
  protected:
-  const mpi::Communicator& world_ = mpi::Communicator::world();
+  const mpi::Communicator world_ = mpi::Communicator::world();
   const Mesh mesh_{AbstractMesh({{"X", world_.size()}}), world_};
   collectives::Engine engine_{mesh_};
   const roofline::Hardware prices_ = bandwidth_bound(mesh_.axes());
@@ -251,7 +251,8 @@ TEST_F(Ring, LeavesOutTheGathersAndTheScatters) {
         EXPECT_NE(step.kind, StepKind::reduce_scatter) << to_string(program.program, step);
       }
     }
-    if (mesh_.ranks() > 2) EXPECT_LT(ring->liveness().peak(0), gathered->liveness().peak(0));
+    if (mesh_.ranks() == 2) continue;  // the other block is all that there is
+    EXPECT_LT(ring->liveness().peak(0), gathered->liveness().peak(0));
   }
 }
 

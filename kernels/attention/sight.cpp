@@ -33,6 +33,7 @@ Sight::Sight(const AttentionPlaces& places, Index B, Index T, Index S) : places_
         std::upper_bound(key_positions_.begin(), key_positions_.end(), places.query_positions[queries_[q]]);
     seen_[q] = {0, end - key_positions_.begin()};
   }
+  note_order();
   if (B > 0) enter(0);
 }
 
@@ -43,6 +44,12 @@ void Sight::enter(Index b) {
     const auto begin = std::lower_bound(key_positions_.begin(), key_positions_.end(), starts[queries_[q]]);
     seen_[q].begin = begin - key_positions_.begin();
   }
+  note_order();
+}
+
+void Sight::note_order() {
+  const auto falls = [](const Range& a, const Range& b) { return b.begin < a.begin || b.end < a.end; };
+  ascends_ = std::adjacent_find(seen_.begin(), seen_.end(), falls) == seen_.end();
 }
 
 Index Sight::end_of_stretch(Index number, Index end) const {
@@ -58,6 +65,12 @@ Range Sight::seen(Index query, Range keys) const {
 }
 
 Range Sight::seen(Range queries, Range keys) const {
+  if (queries.size() <= 0) return {};
+  if (ascends_) {
+    const Index begin = std::max(seen_[static_cast<std::size_t>(queries.begin)].begin, keys.begin);
+    const Index end = std::min(seen_[static_cast<std::size_t>(queries.end - 1)].end, keys.end);
+    return begin < end ? Range{begin, end} : Range{};
+  }
   Range hull;
   for (Index q = queries.begin; q < queries.end; ++q) {
     const Range some = seen(q, keys);

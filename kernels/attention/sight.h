@@ -24,16 +24,20 @@ class Sight {
 
   /// The keys among `keys` that a query sees. {0, 0} if there are none.
   Range seen(Index query, Range keys) const;
-  /// The keys among `keys` from the first to the last that one of `queries` sees. {0, 0} if there are none.
+  /// The keys among `keys` that lie between those that `queries` see: at least from the first to the last that one of
+  /// them sees. {0, 0} if there are none.
   Range seen(Range queries, Range keys) const;
   /// The queries among `queries` from the first to the last that see one of `keys`. {0, 0} if there are none.
   Range seeing(Range queries, Range keys) const;
 
  private:
+  void note_order();
+
   AttentionPlaces places_;
   std::vector<Index> queries_, keys_;        ///< in ascending order of their positions
   std::vector<std::int32_t> key_positions_;  ///< ascending
   std::vector<Range> seen_;                  ///< by query
+  bool ascends_ = false;                     ///< begins and ends of seen_ ascend
 };
 
 }  // namespace shardline::kernels

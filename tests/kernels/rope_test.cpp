@@ -172,6 +172,27 @@ TYPED_TEST(RopeTest, TurnsAPositionAlikeInEveryBlock) {
   }
 }
 
+/// Any order, gaps and repeats; documents that begin anywhere. The oracle turns one token at a time.
+TYPED_TEST(RopeTest, TurnsByPositionLessStart) {
+  using T = TypeParam;
+  const std::vector<std::int32_t> positions{70, 3, 3, 0, 5000, 17}, starts{70, 0, 2, 0, 4990, 16, 1, 3, 0, 0, 5000, 0};
+  const auto x = random_array<T>("x", {2, 6, 3, 10});
+  for (const bool packed : {false, true}) {
+    RopeOptions options{.positions = {positions.data(), {6}}};
+    if (packed) options.starts = {starts.data(), {2, 6}};
+    auto y = unwritten<T>(x.shape);
+    rope<T>(x.view(), options, y.view());
+    for (Index b = 0; b < 2; ++b) {
+      for (Index t = 0; t < 6; ++t) {
+        const auto token = [&](const Array<T>& whole) { return slice(slice(whole, 0, {b, b + 1}), 1, {t, t + 1}); };
+        const Index start = packed ? starts[static_cast<std::size_t>(b * 6 + t)] : 0;
+        const auto expected = rope_plainly(token(x), positions[static_cast<std::size_t>(t)] - start, 10000);
+        expect_close(token(y), expected, std::max(kTolerance<T>, 1e-11));
+      }
+    }
+  }
+}
+
 /// Angles of far positions have the rounding of position times frequency in every implementation.
 TYPED_TEST(RopeTest, TurnsFarPositions) {
   using T = TypeParam;
@@ -188,6 +209,14 @@ TEST(RopeErrorTest, RefusesWhatItCannotTurn) {
   EXPECT_THROW(rope<float>(even.view(), {.time_dim = 0, .positions = positions_of({0, 3})}, even.view()), Error);
   EXPECT_THROW(rope<float>(even.view(), {.time_dim = 0, .positions = positions_of({0, 2}), .sign = 2}, even.view()),
                Error);
+  const std::vector<std::int32_t> late{1, 3};
+  const View<const std::int32_t> starts{late.data(), {1, 2}}, wrong{late.data(), {2, 1}};
+  EXPECT_THROW(
+      rope<float>(even.view(), {.time_dim = 0, .positions = positions_of({0, 2}), .starts = starts}, even.view()),
+      Error);
+  EXPECT_THROW(
+      rope<float>(even.view(), {.time_dim = 0, .positions = positions_of({5, 7}), .starts = wrong}, even.view()),
+      Error);
   EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.factor = 0.5}), Error);
   EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.low_freq_factor = 4, .high_freq_factor = 4}), Error);
   EXPECT_THROW(rope_frequencies(2, 100, RopeScaling{.low_freq_factor = 0}), Error);

@@ -153,9 +153,9 @@ TEST_F(Refusal, SomeIndicesStayWhole) {
   Program turned = sized_;
   const ArrayId x = turned.add_input("x", {"B", "T", "H"}, Role::activation);
   rope(turned, "y", x, turned.add_input("positions", {"T"}, Role::positions), 100);
-  EXPECT_EQ(computing(turned, {"x[B, T_X, H]", "y[B, T_X, H]"}, {{}, {"X"}, {}}), "accepted");
-  EXPECT_EQ(computing(turned, {"x[B, T, H_X]", "y[B, T, H_X]"}, {{}, {}, {"X"}}),
-            "index H must be whole: y[B, T, H_X] = rope(x[B, T, H_X])");
+  EXPECT_EQ(computing(turned, {"x[B, T_X, H]", "positions[T_X]", "y[B, T_X, H]"}, {{}, {"X"}, {}}), "accepted");
+  EXPECT_EQ(computing(turned, {"x[B, T, H_X]", "positions[T]", "y[B, T, H_X]"}, {{}, {}, {"X"}}),
+            "index H must be whole: y[B, T, H_X] = rope(x[B, T, H_X], positions[T])");
 }
 
 TEST_F(Refusal, MaximaAreOwedAsMaxima) {

@@ -1,7 +1,7 @@
 #include "kernels/attention/attention.h"
 
 #include "runtime/base/check.h"
-#include "tests/kernels/attention_places.h"
+#include "tests/kernels/attention/attention_places.h"
 #include "tests/kernels/support.h"
 
 namespace shardline::kernels {

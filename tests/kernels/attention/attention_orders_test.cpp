@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/kernels/attention_plain.h"
+#include "tests/kernels/attention/attention_plain.h"
 
 /// Attention on tokens in any order and on packed documents, against a test of every pair.
 namespace shardline::kernels {

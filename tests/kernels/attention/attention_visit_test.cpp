@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "runtime/base/check.h"
-#include "tests/kernels/attention_plain.h"
+#include "tests/kernels/attention/attention_plain.h"
 
 /// Attention over keys that come block by block, against a test of every pair.
 namespace shardline::kernels {

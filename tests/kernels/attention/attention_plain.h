@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/kernels/attention_places.h"
+#include "tests/kernels/attention/attention_places.h"
 #include "tests/kernels/support.h"
 
 namespace shardline::kernels::testing {

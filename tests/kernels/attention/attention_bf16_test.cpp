@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/attention/attention.h"
-#include "tests/kernels/attention_places.h"
+#include "tests/kernels/attention/attention_places.h"
 #include "tests/kernels/support.h"
 
 /// Attention on bf16. The oracle computes in f64 from the same numbers, so only the rounding of each result and

@@ -28,8 +28,7 @@ PricedLayers priced_layers(const TrainingRun& run, const Axis& axis, const Abstr
   MicroStep step = micro_step(run, within);
   step.how.predictions = prices;
   const auto compiled = compile(std::move(step.program), step.how);
-  const std::vector<Seconds> attention(compiled->program().steps.size());
-  const PricedSteps steps{compiled->program(), compiled->estimates(), compiled->time().taken, attention, prices};
+  const PricedSteps steps{compiled->program(), compiled->estimates(), compiled->time().taken, prices};
   return {steps, compiled->liveness(), axis, layers_of(run)};
 }
 

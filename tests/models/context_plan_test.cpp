@@ -73,16 +73,6 @@ TEST(ContextPlan, ClosedFormCountsTheBytesOfDerivedPrograms) {
   }
 }
 
-/// By heads four arrays travel each way: queries, keys and values, and what attention makes of them.
-TEST(ContextPlan, HeadsMoveByAllToAll) {
-  const TransformerConfig config{64, 32, 1, 8, 4, 4, 48};
-  const std::map<Pass, Bytes> moved = moved_over_c(config, {2, 64}, "X=2,C=4", "fsdp=X,cp_heads=C");
-  // A rank's 16 tokens of one sequence: q and o of 8 heads, k and v of 4; three quarters of them leave it, of four.
-  const double arrays = 2.0 * 16 * 4 * (8 + 8 + 4 + 4);
-  ASSERT_TRUE(moved.count(Pass::forward));
-  EXPECT_EQ(moved.at(Pass::forward), Bytes(arrays));
-}
-
 /// The question of section 6.3: 1024 sequences, so 8192-way FSDP is 1024-way data and 8-way context parallelism, and is
 /// bound by communication. 2048 x 4 is 1024 x 2 x 4.
 TEST(ContextPlan, SectionSixThree) {

@@ -82,10 +82,13 @@ class Turner {
   /// The rotations by `count` of the positions.
   Rotations<T> rotations(const Index* turns, std::size_t count) const {
     Rotations<T> made(count, half_);
+    std::size_t found = 0;  // most positions have the stride of the one before
     for (std::size_t t = 0; t < count; ++t) {
       const Index stride = turns[t] / kStride * kStride;
-      const auto found = std::lower_bound(strides_.begin(), strides_.end(), stride) - strides_.begin();
-      const std::size_t major = static_cast<std::size_t>(found) * half_;
+      if (strides_[found] != stride) {
+        found = static_cast<std::size_t>(std::lower_bound(strides_.begin(), strides_.end(), stride) - strides_.begin());
+      }
+      const std::size_t major = found * half_;
       const std::size_t minor = static_cast<std::size_t>(turns[t] - stride) * half_;
       const double *c1 = whole_.cosine.data() + major, *s1 = whole_.sine.data() + major;
       const double *c2 = rest_.cosine.data() + minor, *s2 = rest_.sine.data() + minor;

@@ -111,7 +111,8 @@ TEST(ParityLayout, LayoutsAreDistinctAndTheFirstIsPlain) {
 TEST(ParityLayout, EveryTaskIsThere) {
   std::set<ParityTask> tasks;
   for (const ParityLayout& layout : paired_layouts(1)) tasks.insert(layout.task);
-  EXPECT_EQ(tasks, (std::set{ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked}));
+  EXPECT_EQ(tasks, (std::set{ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked,
+                             ParityTask::packed}));
 }
 
 /// A choice changes what its name says.
@@ -123,6 +124,10 @@ TEST(ParityLayout, ChoicesChangeTheLayout) {
     EXPECT_EQ(layout.task == ParityTask::tied, has("tied"));
     EXPECT_EQ(layout.task == ParityTask::masked, has("masked"));
     EXPECT_EQ(layout.task == ParityTask::biases, has("biases"));
+    EXPECT_EQ(layout.task == ParityTask::packed, has("packed"));
+    EXPECT_EQ(layout.token_order == TokenOrder::contiguous, has("token-order=contiguous"));
+    EXPECT_EQ(layout.token_order == TokenOrder::striped, has("token-order=striped"));
+    EXPECT_NE(layout.token_order, TokenOrder::zigzag) << "the usual one";
     EXPECT_EQ(layout.by_price, has("by-price"));
     EXPECT_EQ(layout.shared_memory, !has("messages"));
     EXPECT_EQ(layout.policy.parameters == Reuse::keep, has("keep-parameters"));

@@ -34,6 +34,7 @@ struct Arguments {
   Index heads = 8;
   Index width = 64;
   std::string order = "zigzag";
+  double panel = 0;  ///< FLOPs; 0: by price
   int runs = 5;
   bool balance = false;
 };
@@ -55,10 +56,11 @@ class Case {
         partition(p, engine.mesh().axes(),
                   {.layouts = layouts, .work = {{"X", {"T"}}}, .policy = {.activations = Reuse::regather}});
     check(program);
-    roofline::Hardware prices{.matmul = FlopsPerSecond(1e11), .memory = BytesPerSecond(1e10)};
+    roofline::Hardware prices{"cpu", FlopsPerSecond(1e11), BytesPerSecond(1e10), Seconds(1e-6), {}};
     prices.links["X"] = {.latency = Seconds(1e-5), .bandwidth = BytesPerSecond(1e8), .frees_cores = true};
     const auto fuse = keys == Keys::ring ? ScheduleOptions::Fuse::always : ScheduleOptions::Fuse::never;
-    const ScheduleOptions options{.overlap = false, .fuse = fuse};
+    ScheduleOptions options{.overlap = false, .fuse = fuse};
+    if (arguments.panel > 0) options.panel = Flops(arguments.panel);
     executor_ =
         std::make_unique<Executor>(compile(std::move(program), {.scheduling = options, .prices = prices}), engine);
     fill();
@@ -225,6 +227,9 @@ int run(int argc, char** argv) {
   app.add_option("--width", arguments.width, "Elements of a head")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--order", arguments.order, "How tokens lie: " + token_order_names())->capture_default_str();
   app.add_flag("--balance", arguments.balance, "Change the length until attention takes as long as its collectives");
+  app.add_option("--panel", arguments.panel, "FLOPs between two polls; 0: by price")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--runs", arguments.runs, "Timed runs")->check(CLI::PositiveNumber)->capture_default_str();
   if (!parse_arguments(app, argc, argv)) return 0;
   const mpi::Communicator world = mpi::Communicator::world();

@@ -39,7 +39,7 @@ const std::vector<RoleRow>& strategy_table() {
       {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
       {"cp", {}, {}, {}, {"T"}, {"T"}, {"T"}},
       {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {"T"}},
-      {"cp_heads", {}, {}, {}, {"T"}, {"T"}, {{"attention", "K"}, "T"}},
+      {"cp_heads", {}, {}, {}, {"T"}, {"T"}, {{"attention", "K"}, {"einsum", "T"}, "T"}},
       {"pp", {}, {}, {}, {}, {}, {}},  // splits the layers, and no array
   };
   return kTable;

@@ -58,7 +58,10 @@ void choose_rings(const RankProgram& program, const roofline::Hardware& hardware
     const bool priced = options.fuse == ScheduleOptions::Fuse::priced && !options.rings_for_memory;
     if (priced && gain_of(group, program, estimates, hardware).value <= 0) continue;
     for (const RingFusion& ring : group) {
-      chosen.rings.insert(fusion_name(program, program.steps[static_cast<std::size_t>(ring.computation)]));
+      const StepEstimate& work = estimates[static_cast<std::size_t>(ring.computation)];
+      const Flops panel = work.flops * (roofline::panel_time(hardware) / work.price.time);
+      chosen.rings.emplace(fusion_name(program, program.steps[static_cast<std::size_t>(ring.computation)]),
+                           options.panel.value_or(panel));
     }
   }
 }

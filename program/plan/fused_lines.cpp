@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
+
 #include "program/ir/print.h"
 
 namespace shardline {
@@ -27,17 +29,14 @@ std::vector<std::string> fused_lines(const RankProgram& program, const ProgramSc
     }
     note(group.front().collective, fmt::format("panel by panel with {}", fmt::join(products, ", ")));
   }
-  std::vector<bool> noted(program.steps.size(), false);  // several rings may leave out one gather
+  std::map<int, std::vector<std::string>> left_out;  // by step: the rings that it serves
   for (const auto& [action, ring] : schedule.rings) {
     note(ring.computation, fmt::format("ring over {}", to_string(ring.axes)));
     for (const std::vector<int>* parts : {&ring.gathers, &ring.scatters}) {
-      for (const int part : *parts) {
-        if (noted[static_cast<std::size_t>(part)]) continue;
-        note(part, fmt::format("in the ring of {}", made_by(program, ring.computation)));
-        noted[static_cast<std::size_t>(part)] = true;
-      }
+      for (const int part : *parts) left_out[part].push_back(made_by(program, ring.computation));
     }
   }
+  for (const auto& [part, rings] : left_out) note(part, fmt::format("in the ring of {}", fmt::join(rings, " and of ")));
   return all;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +35,7 @@ using FusionGroup = std::vector<Fusion>;
 /// of the first time.
 struct Fusions {
   std::map<std::string, Fusion> products = {};
-  std::set<std::string> rings = {};  ///< computations that take blocks from a ring (see RingFusion)
+  std::map<std::string, Flops> rings = {};  ///< computations that take blocks from a ring: RingFusion::panel
 };
 
 /// Under this name a step, a computation, stands in Fusions.

@@ -20,6 +20,8 @@ struct RingFusion {
   std::vector<std::size_t> results = {};
   Axes axes = {};  ///< of all these collectives
   int dim = 0;     ///< of the arrays that travel: it is cut into blocks; 0 or 1
+  /// Work of a piece, between two polls; as many pieces make the segments of a block. Not yet set by possible_rings().
+  Flops panel = {};
 };
 
 /// Computations that read the same gathered arrays. All of them become rings, or none.

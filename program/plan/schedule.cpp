@@ -108,12 +108,13 @@ class Scheduler {
   }
 
   /// A ring adds up in an order of its own, so a computation of this name must be a ring here too.
-  void place_rings(const std::set<std::string>& names) {
+  void place_rings(const std::map<std::string, Flops>& names) {
     if (names.empty()) return;
     for (const RingGroup& group : possible_rings(program_)) {
       for (const RingFusion& ring : group) {
-        if (!names.contains(fusion_name(program_, step(ring.computation)))) continue;
-        rings_.emplace(ring.computation, ring);
+        const auto named = names.find(fusion_name(program_, step(ring.computation)));
+        if (named == names.end()) continue;
+        rings_.emplace(ring.computation, ring).first->second.panel = named->second;
         for (const int part : ring.gathers) ring_of_.emplace(part, ring.computation);
         for (const int part : ring.scatters) ring_of_.emplace(part, ring.computation);
         ring_of_[ring.computation] = ring.computation;

@@ -363,7 +363,7 @@ void Executor::go_round(const Action& action, int number) {
   collectives.insert(collectives.end(), ring.scatters.begin(), ring.scatters.end());
   enter(collectives.front());
   const Seconds begin = now();
-  RingTimes times = run_ring(engine_, program_, ring, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
+  RingTimes times = run_ring(engine_, program_, ring, [&](VersionId v) -> Tensor& { return at(v); });
   const Seconds end = now();
   const auto together = static_cast<int>(collectives.size());
   for (const int s : collectives) {

@@ -20,9 +20,10 @@
 //     links     | K2 from 2       | K1 from 2       |
 //     cores     | own keys K0     | keys K2         | keys K1         |
 //
-// backward, the gradients travel one hop behind their keys, and come home after the last hop:
-//     links     | K2 from 2       | K1 from 2       | dK1 from 2      | dK0 from 2      |
-//     cores     | own keys K0     | keys K2, dK2    | keys K1, dK1    |          + own dK0
+// backward, the gradients travel one hop behind their keys, and come home after the last hop. The rank keeps half of
+// its own keys for that time:
+//     links     | K2      | K1 from 2       | dK1 from 2      | dK0 from 1 |
+//     cores     | half K0 | keys K2, dK2    | keys K1, dK1    | half K0    | + own dK0
 //
 // A block is cut into segments. Each is a message of its own, and is used as soon as it is there: so the cores wait for
 // a segment at the beginning, not for a block. Segments with even numbers go to the next position, those with odd
@@ -65,7 +66,7 @@ struct Traveller {
 
 class RingRun {
  public:
-  RingRun(collectives::Engine& engine, const RankProgram& program, const RingFusion& ring, Flops panel,
+  RingRun(collectives::Engine& engine, const RankProgram& program, const RingFusion& ring,
           const std::function<Tensor&(VersionId)>& at)
       : engine_(engine),
         program_(program),
@@ -85,7 +86,7 @@ class RingRun {
     rows_ = number_of(kernel_.rows);
     blocks_ = nested_blocks(op.extents[static_cast<std::size_t>(index_)], group.axes, engine.mesh().axes());
     take_arrays();
-    cut(panel);
+    cut(ring.panel);
   }
 
   RingTimes run() {
@@ -96,9 +97,12 @@ class RingRun {
     came_.resize(static_cast<std::size_t>(segments_));
     sums_came_.resize(static_cast<std::size_t>(segments_));
     for (Index i = 0; i < segments_; ++i) send_keys(1, i);
-    for (Index hop = 0; hop < positions_; ++hop) {
+    const Index first = ring_.scatters.empty() ? segments_ : segments_ / 2;
+    for (Index i = 0; i < first; ++i) visit(0, i);
+    for (Index hop = 1; hop < positions_; ++hop) {
       for (Index i = 0; i < segments_; ++i) visit(hop, i);
     }
+    for (Index i = first; i < segments_; ++i) visit(0, i);
     for (Index i = 0; i < segments_; ++i) add_home(i);
     std::vector<Tensor*> results;
     for (std::size_t k = 0; k < work_.results.size(); ++k) results.push_back(&result(k));
@@ -342,9 +346,9 @@ class RingRun {
 
 }  // namespace
 
-RingTimes run_ring(collectives::Engine& engine, const RankProgram& program, const RingFusion& ring, Flops panel,
+RingTimes run_ring(collectives::Engine& engine, const RankProgram& program, const RingFusion& ring,
                    const std::function<Tensor&(VersionId)>& at) {
-  return RingRun(engine, program, ring, panel, at).run();
+  return RingRun(engine, program, ring, at).run();
 }
 
 }  // namespace shardline

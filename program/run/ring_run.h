@@ -21,8 +21,8 @@ struct RingTimes {
 
 /// Collective over the axes of the ring: runs its computation and all its collectives. `at` gives the operands of the
 /// gathers and of the computation, and the results of the computation and of the scatters; their memory must exist,
-/// but for arrays that only the ring would see. Pieces of work take about `panel`.
-RingTimes run_ring(collectives::Engine& engine, const RankProgram& program, const RingFusion& ring, Flops panel,
+/// but for arrays that only the ring would see.
+RingTimes run_ring(collectives::Engine& engine, const RankProgram& program, const RingFusion& ring,
                    const std::function<Tensor&(VersionId)>& at);
 
 }  // namespace shardline

@@ -15,9 +15,12 @@ inline constexpr Seconds kPolledPanel{20e-3};
 /// The same where links advance by themselves: long beside the latency of a link.
 inline constexpr Seconds kFreePanel{5e-6};
 
-/// The work of one panel on these ranks.
+/// The time of one panel on these ranks.
+inline Seconds panel_time(const Hardware& hardware) { return hardware.polled ? kPolledPanel : kFreePanel; }
+
+/// The work of one panel of a matrix product on these ranks.
 inline Flops panel_work(const Hardware& hardware) {
-  return Flops(hardware.matmul.value * (hardware.polled ? kPolledPanel : kFreePanel).value);
+  return Flops(hardware.matmul.value * panel_time(hardware).value);
 }
 
 /// Rows of one panel of work `panel`, in a product of `flops` over `rows` rows.

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostCandidates = 12;
 constexpr int kDoublings = 6;         ///< of the batch, in both directions
 constexpr double kFirstLength = 256;  ///< of sequences
-constexpr double kTimesLongest = 16;        ///< times the longest length that is marked
+constexpr double kTimesLongest = 16;  ///< times the longest length that is marked
 
 std::string seconds_tick(double value) { return with_prefix(value, "s"); }
 std::string tokens_tick(double value) { return with_prefix(value, ""); }

@@ -18,7 +18,7 @@
 #include "runtime/layout/blocks.h"
 #include "runtime/mesh/dist_tensor.h"
 #include "runtime/mpi/communicator.h"
-#include "tests/kernels/attention_plain.h"
+#include "tests/kernels/attention/attention_plain.h"
 #include "tests/program/prices.h"
 
 namespace shardline {

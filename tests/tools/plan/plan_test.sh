@@ -52,7 +52,10 @@ done
 # One sequence for 15 chips.
 alone plan --model llama3-8b --torus 3x5 --batch-tokens 4K --seq 4096
 expect_code 0
-expect_lines out 1 "The batch has 1 sequence: 3-way context parallelism. Each sequence is on 3 ranks"
+grep -qE '^\{C:3, Y:5\} on 3, 5 +cp=C,tp=Y ' "$folder/out" || complain "one sequence is not split"
+alone plan --model llama3-8b --mesh C=15 --strategy cp=C --batch-tokens 4K --seq 4096
+expect_code 0
+expect_lines out 1 "The batch has 1 sequence: 15-way context parallelism. Each sequence is on 15 ranks"
 
 cat >"$folder/config.json" <<'JSON'
 {"model_type": "llama", "hidden_size": 8192, "intermediate_size": 32768, "num_hidden_layers": 8, "num_attention_heads": 64,

@@ -26,9 +26,9 @@ constexpr const char* kParityFooter = R"(Example:
   mpirun -n 4 shardline parity
 
 Trains a tiny Transformer in f64 for three steps under many layouts: meshes that fit the ranks of the job, a role on each
-axis, gather policies, fusions, bundles, strips, panels, micro-batches, shared memory or messages, a tied embedding,
-biases, labels that do not count. By default every two choices meet in at least one layout. Loss, gradient norm, moments and weights must equal
-those of one rank to 1e-10.)";
+axis, gather policies, fusions and rings, bundles, strips, panels, micro-batches, orders of tokens, shared memory or
+messages, a tied embedding, biases, labels that do not count, packed documents. By default every two choices meet in at
+least one layout. Loss, gradient norm, moments and weights must equal those of one rank to 1e-10.)";
 
 /// A difference without a number is null.
 Json number(double difference) { return std::isfinite(difference) ? Json(difference) : Json(); }

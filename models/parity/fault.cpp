@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/parity/context_faults.h"
 #include "models/parity/step_faults.h"
 #include "runtime/base/check.h"
 
@@ -202,6 +203,18 @@ const std::vector<Fault>& faults() {
       {.name = "recomputed-differently",
        .meaning = "what the backward pass computes again is not what the forward pass computed",
        .in_program = recomputed_differently},
+      {.name = "position-offset",
+       .meaning = "a rank that has a part of the sequences counts positions from the earliest token of its part",
+       .in_program = position_offset},
+      {.name = "document-leak",
+       .meaning = "attention sees the documents before the own one in a packed sample",
+       .in_program = document_leak},
+      {.name = "ring-not-rescaled",
+       .meaning = "ring attention adds a block with larger scores without scaling down the sums before",
+       .in_rings = ring_not_rescaled},
+      {.name = "wrong-hop",
+       .meaning = "ring attention takes a block of another rank for the own block, and so its keys for others",
+       .in_rings = wrong_hop},
       {.name = "stale-gather",
        .meaning = "in the second step a gathered weight has a block from before the first",
        .in_state = stale_gather},

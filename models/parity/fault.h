@@ -7,6 +7,7 @@
 
 #include "models/parity/masked_text.h"
 #include "program/ir/rank_program.h"
+#include "program/plan/schedule.h"
 #include "program/run/state.h"
 
 namespace shardline {
@@ -18,6 +19,8 @@ struct Fault {
   /// Changes the checked program of a training step. False: this program has no place for the fault. Null: the fault is
   /// not in the program.
   bool (*in_program)(RankProgram& program) = nullptr;
+  /// As in_program, where the fault needs rings. `schedule` is that of the program.
+  bool (*in_rings)(RankProgram& program, const ProgramSchedule& schedule) = nullptr;
   /// Changes the state of a rank after its first step, given the blocks before it. False as above. Not collective.
   bool (*in_state)(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) = nullptr;
   /// Stands between a rank and the samples of a layout in which only some labels count. `tokens`: in a sample.

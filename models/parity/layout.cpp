@@ -60,7 +60,11 @@ const std::vector<std::vector<Choice>>& factors() {
       {{"", usual},
        {"tied", [](ParityLayout& l) { l.task = ParityTask::tied; }},
        {"biases", [](ParityLayout& l) { l.task = ParityTask::biases; }},
-       {"masked", [](ParityLayout& l) { l.task = ParityTask::masked; }}},
+       {"masked", [](ParityLayout& l) { l.task = ParityTask::masked; }},
+       {"packed", [](ParityLayout& l) { l.task = ParityTask::packed; }}},
+      {{"", usual},
+       {"token-order=contiguous", [](ParityLayout& l) { l.token_order = TokenOrder::contiguous; }},
+       {"token-order=striped", [](ParityLayout& l) { l.token_order = TokenOrder::striped; }}},
   };
   return kFactors;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/architecture/transformer.h"
+#include "models/data/token_order.h"
 #include "models/strategy/strategies.h"
 #include "models/training/pipeline_plan.h"
 #include "program/plan/schedule.h"
@@ -20,6 +21,7 @@ enum class ParityTask : std::uint8_t {
   tied,    ///< the output projection is the embedding
   biases,  ///< queries, keys and values have biases
   masked,  ///< only some labels count in the loss
+  packed,  ///< a sample holds several documents
 };
 
 /// One way to lay a training step on ranks and to run it. No way may change the result beyond rounding.
@@ -28,10 +30,11 @@ struct ParityLayout {
   Strategy strategy;
   Policy policy = {};
   ScheduleOptions schedule = {};
-  bool by_price = false;          ///< prices assign every operation, not the strategy's table
-  bool shared_memory = true;      ///< false: every collective goes by messages, as between nodes
-  StepForm form = {};             ///< micro-batches, rematerialisation
-  PipelineOptions pipeline = {};  ///< if the strategy makes stages
+  bool by_price = false;                       ///< prices assign every operation, not the strategy's table
+  bool shared_memory = true;                   ///< false: every collective goes by messages, as between nodes
+  StepForm form = {};                          ///< micro-batches, rematerialisation
+  PipelineOptions pipeline = {};               ///< if the strategy makes stages
+  std::optional<TokenOrder> token_order = {};  ///< none: zigzag, if ranks share the sequences
   ParityTask task = ParityTask::usual;
   std::vector<std::string> choices = {};  ///< the choices that are not the usual ones: "fuse=always", "tied"
 };

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "collectives/shared/arena.h"
+#include "models/parity/packed_text.h"
 #include "models/training/training_plan.h"
 #include "roofline/machine/catalogue.h"
 #include "runtime/base/check.h"
@@ -53,8 +54,8 @@ class Run {
   Run(const mpi::Communicator& comm, const ParityLayout& layout)
       : mesh_(layout.mesh, comm),
         engine_(mesh_),
-        masked_(layout.task == ParityTask::masked),
-        data_(masked_ ? masked_data() : plain_data()),
+        data_(data_of(layout.task)),
+        masked_(layout.task == ParityTask::masked || layout.task == ParityTask::packed),
         run_{.config = parity_config(layout.task == ParityTask::tied, layout.task == ParityTask::biases),
              .options = parity_options(DType::f64, kSteps),
              .strategy = layout.strategy} {
@@ -63,6 +64,8 @@ class Run {
     run_.options.by_price = layout.by_price;
     run_.options.form = layout.form;
     run_.options.pipeline = layout.pipeline;
+    run_.options.token_order = layout.token_order;
+    run_.options.pack = layout.task == ParityTask::packed;
     run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
     if (!layout.shared_memory) {
       constexpr Index kNoRoom = 64;  // bytes: too small for any array
@@ -74,13 +77,7 @@ class Run {
   bool train(const Fault* fault) {
     TrainingPlan plan = plan_training(run_, mesh_.axes());
     bool planted = false;
-    if (fault != nullptr && fault->in_program != nullptr) {
-      for (StagePrograms& stage : plan.stages) {
-        RankProgram program = stage.step->program();
-        planted = fault->in_program(program) || planted;
-        stage.step = compile(std::move(program), stage.step->options());
-      }
-    }
+    for (StagePrograms& stage : plan.stages) planted = (fault != nullptr && plant(*fault, stage.step)) || planted;
     trainer_ = std::make_unique<Trainer>(engine_, std::move(plan), run_.options.prices);
     std::unique_ptr<FaultySamples> faulty;
     if (fault != nullptr && fault->in_samples != nullptr && masked_) faulty = fault->in_samples(*data_, kTokens);
@@ -143,8 +140,20 @@ class Run {
   }
 
  private:
-  static std::unique_ptr<SampleSource> plain_data() { return std::make_unique<ByteData>(parity_data()); }
-  static std::unique_ptr<SampleSource> masked_data() { return std::make_unique<MaskedText>(parity_data()); }
+  static std::unique_ptr<SampleSource> data_of(ParityTask task) {
+    if (task == ParityTask::masked) return std::make_unique<MaskedText>(parity_data());
+    if (task == ParityTask::packed) return std::make_unique<PackedText>(parity_data());
+    return std::make_unique<ByteData>(parity_data());
+  }
+
+  /// Puts the fault into the program of a step. False: it has no place there.
+  static bool plant(const Fault& fault, std::shared_ptr<Compiled>& step) {
+    RankProgram program = step->program();
+    const bool planted = (fault.in_program != nullptr && fault.in_program(program)) ||
+                         (fault.in_rings != nullptr && fault.in_rings(program, step->schedule()));
+    if (planted) step = compile(std::move(program), step->options());
+    return planted;
+  }
 
   /// Copies of this rank's blocks.
   std::map<std::string, Tensor> blocks() const {
@@ -156,8 +165,8 @@ class Run {
 
   Mesh mesh_;
   collectives::Engine engine_;
-  bool masked_;
   std::unique_ptr<SampleSource> data_;
+  bool masked_;  ///< some labels do not count
   TrainingRun run_;
   std::unique_ptr<Trainer> trainer_;
   std::vector<StepResult> steps_;
@@ -209,7 +218,8 @@ std::map<ParityTask, ParityRun> parity_references() {
   const mpi::Communicator alone = world.split(world.rank(), 0);
   const AbstractMesh mesh = AbstractMesh::parse("X=1");
   std::map<ParityTask, ParityRun> references;
-  for (const ParityTask task : {ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked}) {
+  for (const ParityTask task :
+       {ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked, ParityTask::packed}) {
     Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .task = task});
     run.train(nullptr);
     references[task] = run.whole();

@@ -6,14 +6,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 
 #include "program/timetable/named.h"
 #include "tests/models/small_training.h"
 
 namespace shardline {
 namespace {
+
+using Fuse = ScheduleOptions::Fuse;
 
 class Parity : public testing::Test {
  protected:
@@ -148,17 +152,72 @@ TEST_F(Parity, EveryPairOfRolesOnFourRanks) {
   }
 }
 
+/// Sequences that ranks share, in every order, with rings and without: packed documents too. Some ranks have no token.
+TEST_F(Parity, ContextParallelism) {
+  for (Index ranks = 2; ranks <= world_.size(); ++ranks) {
+    for (const char* role : {"cp", "cp_fsdp", "cp_heads"}) {
+      for (const TokenOrder order : {TokenOrder::contiguous, TokenOrder::zigzag, TokenOrder::striped}) {
+        for (const Fuse fuse : {Fuse::never, Fuse::always}) {
+          const ParityLayout layout{.mesh = AbstractMesh({{"X", ranks}}),
+                                    .strategy = {{"X", AxisRole::parse(role)}},
+                                    .schedule = {.fuse = fuse},
+                                    .form = {.micro_batches = fuse == Fuse::always ? 2 : 1},
+                                    .token_order = order,
+                                    .task = ParityTask::packed};
+          with_difference(layout, nullptr,
+                          [](const ParityDifference& difference) { EXPECT_TRUE(difference.passes()); });
+        }
+      }
+    }
+  }
+}
+
+/// The faults of context parallelism have a place exactly where ranks share sequences, where attention is a ring or
+/// where documents are packed. They are found wherever they are planted.
+TEST_F(Parity, FaultsOfContextParallelism) {
+  for (Index ranks = 1; ranks <= std::min<Index>(world_.size(), 4); ++ranks) {
+    for (const std::string role : {"cp", "cp_fsdp", "cp_heads", "fsdp"}) {
+      for (const Fuse fuse : {Fuse::never, Fuse::always}) {
+        for (const ParityTask task : {ParityTask::usual, ParityTask::packed}) {
+          const bool packed = task == ParityTask::packed;
+          const ParityLayout layout{.mesh = AbstractMesh({{"X", ranks}}),
+                                    .strategy = {{"X", AxisRole::parse(role)}},
+                                    .schedule = {.fuse = fuse},
+                                    .token_order = packed ? TokenOrder::zigzag : TokenOrder::contiguous,
+                                    .task = task};
+          const bool shared = ranks > 1 && role != "fsdp";
+          const bool ring = shared && fuse == Fuse::always && role != "cp_heads";
+          const std::map<std::string, bool> places = {
+              {"position-offset", shared}, {"document-leak", packed}, {"ring-not-rescaled", ring}, {"wrong-hop", ring}};
+          for (const auto& [name, place] : places) {
+            with_difference(layout, &fault_named(name), [&, place = place](const ParityDifference& difference) {
+              EXPECT_EQ(difference.planted, place) << name;
+              EXPECT_NE(difference.passes(), place) << name;
+            });
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Every fault has a place in some of these layouts, and is found wherever it is planted.
 TEST_F(Parity, EveryFaultIsFound) {
   if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";
   for (const Fault& fault : faults()) {
     int planted = 0;
-    for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y"}) {
-      for (const ParityTask task : {ParityTask::masked, ParityTask::tied}) {
+    for (const char* strategy :
+         {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y", "cp=X,tp=Y"}) {
+      const bool context = std::string(strategy).starts_with("cp");
+      for (const ParityTask task : {context ? ParityTask::packed : ParityTask::masked, ParityTask::tied}) {
         const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
         const bool tied = task == ParityTask::tied;
         const StepForm form{.micro_batches = tied ? 1 : 4, .remat = tied ? Remat::none : Remat::stream};
-        const ParityLayout layout{.mesh = mesh, .strategy = parse_strategy(strategy, mesh), .form = form, .task = task};
+        const ParityLayout layout{.mesh = mesh,
+                                  .strategy = parse_strategy(strategy, mesh),
+                                  .schedule = {.fuse = context ? Fuse::always : Fuse::priced},
+                                  .form = form,
+                                  .task = task};
         with_difference(layout, &fault, [&](const ParityDifference& difference) {
           planted += difference.planted ? 1 : 0;
           EXPECT_NE(difference.passes(), difference.planted) << fault.name;

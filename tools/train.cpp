@@ -168,6 +168,8 @@ void add_model(const Job& job, Trainer& trainer, const TrainData& data, TrainRec
   record.tokens_per_step = trainer.options().tokens();
   record.sample_name = sample_name(trainer.run());
   record.options = trainer.options();
+  const bool shared = trainer.run().ranks_of_sequence(job.mesh().axes()) > 1;
+  record.token_order = shared ? trainer.options().shared_order() : TokenOrder::contiguous;
   record.begin = trainer.run().begin.steps;
   if (!record.interrupted) evaluate(trainer, data, record);
   record.parameters = trainer.run().parameters();

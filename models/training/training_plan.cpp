@@ -45,12 +45,16 @@ Flops TrainingRun::flops_of_step() const {
   return std::visit([&](const auto& model) { return training_flops(model, options.batch); }, config);
 }
 
-std::vector<Index> TrainingRun::positions(const AbstractMesh& mesh) const {
+Index TrainingRun::ranks_of_sequence(const AbstractMesh& mesh) const {
   Index ranks = 1;
   for (const auto& [axis, role] : strategy) {
     if (shares_sequences(role.row())) ranks *= mesh.size(axis);
   }
-  return token_positions(options.token_order.value_or(TokenOrder::zigzag), options.batch.tokens, ranks);
+  return ranks;
+}
+
+std::vector<Index> TrainingRun::positions(const AbstractMesh& mesh) const {
+  return token_positions(options.shared_order(), options.batch.tokens, ranks_of_sequence(mesh));
 }
 
 Index layers_of(const TrainingRun& run) {

@@ -35,15 +35,17 @@ struct TrainingOptions {
   bool by_price = false;      ///< prices assign every operation (partition_by_price()), not the strategy's table
   DType dtype = DType::f32;   ///< f32, f64, or bf16: then weights and moments of the state are f32
   std::uint64_t seed = 0;
-  PipelineOptions pipeline;                    ///< if the strategy makes stages
-  std::optional<TokenOrder> token_order = {};  ///< without one the strategy decides: zigzag if it splits sequences
+  PipelineOptions pipeline;  ///< if the strategy makes stages
+  /// Of sequences that ranks share; without one: zigzag.
+  std::optional<TokenOrder> token_order = {};
   bool pack = false;  ///< samples hold several documents, and tokens see only their own (see SampleSource)
 
+  TokenOrder shared_order() const { return token_order.value_or(TokenOrder::zigzag); }
   /// The batch, and how documents and tokens lie in it.
   BatchShape shape() const {
     BatchShape shape = batch;
     shape.packed = pack;
-    shape.balanced = token_order.value_or(TokenOrder::zigzag) != TokenOrder::contiguous;
+    shape.balanced = shared_order() != TokenOrder::contiguous;
     return shape;
   }
   BatchShape micro_batch() const {
@@ -76,6 +78,8 @@ struct TrainingRun {
   std::function<void(State&, const Model&)> start = {};
   TrainingPosition begin = {};  ///< where a run that goes on begins
 
+  /// The ranks of this mesh that share a sequence; 1: none do.
+  Index ranks_of_sequence(const AbstractMesh& mesh) const;
   /// The positions of a sequence in the order in which its tokens lie on this mesh: a permutation of 0 to T - 1.
   std::vector<Index> positions(const AbstractMesh& mesh) const;
   /// The number of weights, and the FLOPs of one training step by the usual count.

@@ -9,6 +9,11 @@
 
 namespace shardline {
 
+int Operation::index_named(std::string_view name) const {
+  const auto found = std::find(indices.begin(), indices.end(), name);
+  return found == indices.end() ? -1 : static_cast<int>(found - indices.begin());
+}
+
 ArrayId Program::find(const std::string& name) const {
   const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const Array& a) { return a.name == name; });
   SHARDLINE_CHECK(found != arrays.end(), "the program has no array {}", name);

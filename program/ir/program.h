@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,9 @@ struct Operation {
   std::vector<std::vector<ArrayId>> linear;
   std::map<std::string, double> constants;  ///< by name, such as "epsilon"; read by its kernels
   Region region;
+
+  /// The number of the index of this name, or -1.
+  int index_named(std::string_view name) const;
 };
 
 /// Operations on logical arrays, in order. A program has no mesh and no layout.

@@ -56,10 +56,10 @@ class AxisRule {
   /// the axis, or a result is wanted so.
   std::optional<int> from_row(const std::vector<WorkIndex>& row) const {
     for (const WorkIndex& work : row) {
-      const std::optional<int> index = number_of(work.index);
-      if (!index || op_.whole[static_cast<std::size_t>(*index)]) continue;
+      const int index = op_.index_named(work.index);
+      if (index < 0 || op_.whole[static_cast<std::size_t>(index)]) continue;
       if (is_named(work)) return index;
-      if (work.kind.empty() && (stored_on(*index) || wanted_on(*index))) return index;
+      if (work.kind.empty() && (stored_on(index) || wanted_on(index))) return index;
     }
     return std::nullopt;
   }
@@ -77,14 +77,9 @@ class AxisRule {
   }
 
  private:
-  std::optional<int> number_of(const std::string& index) const {
-    const auto found = std::find(op_.indices.begin(), op_.indices.end(), index);
-    if (found == op_.indices.end()) return std::nullopt;
-    return static_cast<int>(found - op_.indices.begin());
-  }
-
   bool is_named(const WorkIndex& work) const {
-    return !work.kind.empty() && (op_.kind == work.kind || op_.kind == work.kind + "_grad") && number_of(work.index);
+    return !work.kind.empty() && (op_.kind == work.kind || op_.kind == work.kind + "_grad") &&
+           op_.index_named(work.index) >= 0;
   }
 
   int stored_split(ArrayId array) const {

@@ -1,6 +1,7 @@
 #include "program/plan/choose_fusions.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -52,9 +53,27 @@ Seconds gain_of(const RingGroup& group, const RankProgram& program, const std::v
   return apart - rings;
 }
 
+/// The arrays that a ring's gathers would bring; of those computed again, the first time.
+std::set<ArrayId> gathered_arrays(const RankProgram& program, const RingFusion& ring) {
+  std::set<ArrayId> arrays;
+  for (const int gather : ring.gathers) {
+    const ArrayId array = program.version(program.steps[static_cast<std::size_t>(gather)].operands[0]).array;
+    const ArrayId first = program.program.array(array).repeats;
+    arrays.insert(first < 0 ? array : first);
+  }
+  return arrays;
+}
+
+/// All computations that read the same arrays become rings, or none: in a program that computes some of them again
+/// they may read what one gather brings.
 void choose_rings(const RankProgram& program, const roofline::Hardware& hardware, const ScheduleOptions& options,
                   const std::vector<StepEstimate>& estimates, Fusions& chosen) {
+  std::map<std::set<ArrayId>, RingGroup> by_arrays;
   for (const RingGroup& group : possible_rings(program)) {
+    RingGroup& all = by_arrays[gathered_arrays(program, group.front())];
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  for (const auto& [arrays, group] : by_arrays) {
     const bool priced = options.fuse == ScheduleOptions::Fuse::priced && !options.rings_for_memory;
     if (priced && gain_of(group, program, estimates, hardware).value <= 0) continue;
     for (const RingFusion& ring : group) {

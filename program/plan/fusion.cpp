@@ -104,15 +104,16 @@ class Finder {
   Fusion fusion_;
 };
 
-/// True if step `number` can run as early as step `first`: what it reads is there, or conversions make it that need
-/// nothing later.
-bool can_precede(const RankProgram& program, const std::vector<int>& makers, int number, int first) {
+/// True if step `number` can run as early as step `first`: what it reads besides `whole` is there, or conversions make
+/// it that need neither `whole` nor anything later. Moves between stages keep their order.
+bool can_precede(const RankProgram& program, const std::vector<int>& makers, int number, int first, VersionId whole) {
   const Step& step = program.steps[static_cast<std::size_t>(number)];
   return std::all_of(step.operands.begin(), step.operands.end(), [&](VersionId v) {
     const int maker = makers[static_cast<std::size_t>(v)];
+    if (v == whole) return step.kind == StepKind::compute;
     if (maker < first) return true;
-    return program.steps[static_cast<std::size_t>(maker)].kind != StepKind::compute &&
-           can_precede(program, makers, maker, first);
+    const StepKind kind = program.steps[static_cast<std::size_t>(maker)].kind;
+    return kind != StepKind::compute && !changes_stage(kind) && can_precede(program, makers, maker, first, whole);
   });
 }
 
@@ -126,7 +127,7 @@ FusionGroup products_of_gather(const RankProgram& program, int gather, int first
   for (const int reader : readers) {
     const Step& work = program.steps[static_cast<std::size_t>(reader)];
     const bool near = work.region == program.steps[static_cast<std::size_t>(first)].region;
-    if (!near || !can_precede(program, makers, reader, first)) continue;
+    if (!near || !can_precede(program, makers, reader, first, whole)) continue;
     if (const std::optional<Fusion> fusion = Finder(program, gather, reader).find()) group.push_back(*fusion);
   }
   if (group.empty() || group.front().computation != first) return {};
@@ -138,21 +139,18 @@ FusionGroup products_of_gather(const RankProgram& program, int gather, int first
 
 /// All products take a panel in the strictest order that one of them needs, and cut it by the work of all.
 void join(const RankProgram& program, FusionGroup& group) {
-  if (group.size() < 2) return;
   Flops all;
-  const auto flops = [&](const Fusion& fusion) {
+  bool in_order = false;
+  for (const Fusion& fusion : group) {
     const Step& work = program.steps[static_cast<std::size_t>(fusion.computation)];
-    return phase_cost(program.program, program.operation_of(work), static_cast<std::size_t>(work.phase),
+    all += phase_cost(program.program, program.operation_of(work), static_cast<std::size_t>(work.phase),
                       index_ranges(program, work, 0))
-        .flops;
-  };
-  for (const Fusion& fusion : group) all += flops(fusion);
-  const bool in_order =
-      std::any_of(group.begin(), group.end(), [](const Fusion& fusion) { return fusion.in_coordinate_order; });
+               .flops;
+    in_order = in_order || fusion.in_coordinate_order;
+  }
   for (Fusion& fusion : group) {
     fusion.in_coordinate_order = in_order;
-    const Flops own = flops(fusion);
-    if (own.value > 0) fusion.all_products = all / own;
+    fusion.work = all;
   }
 }
 
@@ -164,13 +162,14 @@ const std::string& fusion_name(const RankProgram& program, const Step& step) {
 }
 
 FusionGroup fusion_of(const RankProgram& program, int collective, int computation) {
+  FusionGroup group;
   if (program.steps[static_cast<std::size_t>(collective)].kind == StepKind::all_gather) {
-    FusionGroup group = products_of_gather(program, collective, computation);
-    join(program, group);
-    return group;
+    group = products_of_gather(program, collective, computation);
+  } else if (const std::optional<Fusion> fusion = Finder(program, collective, computation).find()) {
+    group.push_back(*fusion);
   }
-  const std::optional<Fusion> fusion = Finder(program, collective, computation).find();
-  return fusion ? FusionGroup{*fusion} : FusionGroup{};
+  join(program, group);
+  return group;
 }
 
 }  // namespace shardline

@@ -24,8 +24,7 @@ struct Fusion {
   /// Panels are summed in ascending order, because several ranks make the same element. Otherwise
   /// they are summed in the order of arrival.
   bool in_coordinate_order = false;
-  /// FLOPs of all products of the collective matmul, divided by those of this one.
-  double all_products = 1;
+  Flops work = {};  ///< of all products of the collective matmul: it decides the size of panels
 };
 
 /// A collective with all products beside it, in the order of the program.

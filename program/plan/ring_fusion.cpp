@@ -47,10 +47,6 @@ class RingFinder {
     return program_.phase_of(computation).kernel->blockwise;
   }
 
-  int number_of(const Operation& op, std::string_view index) const {
-    return static_cast<int>(std::find(op.indices.begin(), op.indices.end(), index) - op.indices.begin());
-  }
-
   static int dim_of(const Subscripts& subscripts, int index) {
     const auto found = std::find(subscripts.begin(), subscripts.end(), index);
     return found == subscripts.end() ? -1 : static_cast<int>(found - subscripts.begin());
@@ -61,7 +57,7 @@ class RingFinder {
     const BlockwiseKernel& kernel = *blockwise(work);
     const Operation& op = program_.operation_of(work);
     const Phase& phase = program_.phase_of(work);
-    const int index = number_of(op, kernel.index);
+    const int index = op.index_named(kernel.index);
     RingFusion ring{.computation = number};
     for (std::size_t k = 0; k < work.operands.size(); ++k) {
       const auto maker = makers_.find(work.operands[k]);
@@ -69,12 +65,15 @@ class RingFinder {
       if (dim < 0 || maker == makers_.end() || step(maker->second).kind != StepKind::all_gather) continue;
       const Step& gather = step(maker->second);
       if (gather.from_dim != dim || dim > 1 || !is_cut_by(gather, dim)) return std::nullopt;
-      if (ring.gathers.empty()) ring.axes = gather.axes, ring.dim = dim;
+      if (ring.gathers.empty()) {
+        ring.axes = gather.axes;
+        ring.dim = dim;
+      }
       if (gather.axes != ring.axes || dim != ring.dim) return std::nullopt;
       ring.gathers.push_back(maker->second);
       ring.operands.push_back(k);
     }
-    if (ring.gathers.empty() || !splits_rows(work, number_of(op, kernel.rows), ring.axes)) return std::nullopt;
+    if (ring.gathers.empty() || !splits_rows(work, op.index_named(kernel.rows), ring.axes)) return std::nullopt;
     if (!add_scatters(ring, phase, index)) return std::nullopt;
     return ring;
   }

@@ -111,20 +111,27 @@ class Scheduler {
   void place_rings(const std::map<std::string, Flops>& names) {
     if (names.empty()) return;
     for (const RingGroup& group : possible_rings(program_)) {
-      for (const RingFusion& ring : group) {
-        const auto named = names.find(fusion_name(program_, step(ring.computation)));
-        if (named == names.end()) continue;
-        rings_.emplace(ring.computation, ring).first->second.panel = named->second;
-        for (const int part : ring.gathers) ring_of_.emplace(part, ring.computation);
-        for (const int part : ring.scatters) ring_of_.emplace(part, ring.computation);
-        ring_of_[ring.computation] = ring.computation;
-      }
+      const auto named = std::count_if(group.begin(), group.end(), [&](const RingFusion& ring) {
+        return names.contains(fusion_name(program_, step(ring.computation)));
+      });
+      SHARDLINE_CHECK(named == 0 || named == static_cast<std::ptrdiff_t>(group.size()),
+                      "only some readers of a gather were rings, such as {}",
+                      fusion_name(program_, step(group.front().computation)));
+      if (named > 0) std::for_each(group.begin(), group.end(), [&](const RingFusion& ring) { place(ring, names); });
     }
     for (int i = 0; i < static_cast<int>(number_.size()); ++i) {
       const bool named = step(i).kind == StepKind::compute && names.contains(fusion_name(program_, step(i)));
       SHARDLINE_CHECK(!named || rings_.contains(i), "{} was a ring, and cannot be one here",
                       fusion_name(program_, step(i)));
     }
+  }
+
+  void place(const RingFusion& ring, const std::map<std::string, Flops>& panels) {
+    rings_.emplace(ring.computation, ring).first->second.panel =
+        panels.at(fusion_name(program_, step(ring.computation)));
+    for (const int part : ring.gathers) ring_of_.emplace(part, ring.computation);
+    for (const int part : ring.scatters) ring_of_.emplace(part, ring.computation);
+    ring_of_[ring.computation] = ring.computation;
   }
 
   /// Places the collective matmul whose first product is step `first`, if all its products were chosen so.
@@ -135,7 +142,7 @@ class Scheduler {
       const bool same = std::all_of(group.begin(), group.end(), [&](Fusion& fusion) {
         const auto chosen = fusions.products.find(fusion_name(program_, step(fusion.computation)));
         if (chosen == fusions.products.end() || group_of_.contains(fusion.computation)) return false;
-        fusion.all_products = chosen->second.all_products;
+        fusion.work = chosen->second.work;
         fusion.in_coordinate_order = chosen->second.in_coordinate_order;
         return fusion.gathers == chosen->second.gathers && fusion.operand == chosen->second.operand &&
                fusion.axes == chosen->second.axes;

@@ -12,7 +12,7 @@ using Versions = std::set<VersionId>;
 /// Versions that stay between the tasks of a chunk. Inputs and sums are not among them.
 class LeftBetween {
  public:
-  LeftBetween(const Cut& cut, int chunk) : cut_(cut) {
+  LeftBetween(const Cut& cut, const Liveness& live, int chunk) : cut_(cut), live_(live) {
     for (const VersionId v : read_by({TaskKind::backward, chunk})) {
       if (program().version(v).region.pass == Pass::forward && counts(v)) activations_.insert(v);
     }
@@ -39,7 +39,16 @@ class LeftBetween {
 
   Versions read_by(const ChunkTask& task) const {
     Versions read;
-    for (const int number : cut_.steps(task)) read.insert(step(number).operands.begin(), step(number).operands.end());
+    for (const int number : cut_.steps(task)) {
+      for (const VersionId v : step(number).operands) {
+        if (!live_.left_out(v)) read.insert(v);
+      }
+    }
+    for (const auto& [action, ring] : live_.schedule().rings) {  // a ring reads what its gathers would read
+      const std::vector<int>& steps = cut_.steps(task);
+      if (std::find(steps.begin(), steps.end(), ring.computation) == steps.end()) continue;
+      for (const int gather : ring.gathers) read.insert(step(gather).operands[0]);
+    }
     return read;
   }
 
@@ -49,6 +58,7 @@ class LeftBetween {
   }
 
   const Cut& cut_;
+  const Liveness& live_;  ///< of the uncut program
   Versions activations_;
   Versions for_weights_;
   Versions gradients_;
@@ -84,7 +94,7 @@ ChunkBytes chunk_bytes(const Cut& cut, const Liveness& live) {
   Versions gradients;
   ChunkBytes bytes;
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    const LeftBetween left(cut, chunk);
+    const LeftBetween left(cut, live, chunk);
     bytes.activations.push_back(sum_of(program, left.activations()));
     bytes.for_weights.push_back(sum_of(program, left.for_weights()));
     bytes.gradients.push_back(sum_of(program, left.gradients()));

@@ -35,7 +35,7 @@ class Timeline {
           fuse(action.steps, schedule.panel);
           break;
         case ActionKind::ring:
-          go_round(schedule.rings.at(static_cast<int>(&action - schedule.actions.data())));
+          go_round(action, schedule.rings.at(static_cast<int>(&action - schedule.actions.data())));
           break;
         case ActionKind::sweep:
           for (const int number : action.steps) {
@@ -133,20 +133,21 @@ class Timeline {
     taken(last) += now_ - before;
   }
 
-  /// What is not computing is at the first collective.
-  void go_round(const RingFusion& ring) {
+  /// What is not computing is at the first collective that no earlier ring has left out; without one, at the
+  /// computation.
+  void go_round(const Action& action, const RingFusion& ring) {
     const Seconds work = price(ring.computation);
     const Seconds moving = ring_moves(program_, ring, estimates_);
     const Seconds begin = now_;
-    const int first = ring.gathers.front();
-    const Seconds end = carry(first, moving, true);
+    const Seconds end = carry(ring.gathers.front(), moving, true);
     result_.spans.push_back({ring.computation, now_, now_ + work});
     now_ += work;
     wait_until(end);
-    const Seconds tail = begin + ring_time(work, moving, ring, program_, hardware_) - now_;
-    if (tail.value > 0) now_ += tail;
-    taken(ring.computation) += work + std::max(tail, Seconds());
-    taken(first) += now_ - begin - work - std::max(tail, Seconds());
+    const Seconds tail = std::max(Seconds(), begin + ring_time(work, moving, ring, program_, hardware_) - now_);
+    now_ += tail;
+    const auto own = std::find_if(action.steps.begin(), action.steps.end(), [&](int s) { return moves(s); });
+    taken(ring.computation) += work + tail;
+    taken(own == action.steps.end() ? ring.computation : *own) += now_ - begin - work - tail;
   }
 
   void wait_until(Seconds end) {

@@ -12,7 +12,6 @@
 #include "program/run/conversion_run.h"
 #include "program/run/fused_run.h"
 #include "program/run/panel_run.h"
-#include "program/run/ring_run.h"
 #include "program/run/step_labels.h"
 #include "runtime/base/check.h"
 #include "runtime/host/interrupt.h"
@@ -329,56 +328,6 @@ void Executor::wait(const Action& action) {
             .together = count});
   }
   flights_.erase(found);
-}
-
-void Executor::fuse(const Action& action, int number) {
-  for (const int s : action.steps) make_results(s);
-  const FusionGroup& group = schedule_.fusions.at(number);
-  const int collective = group.front().collective;
-  enter(collective);
-  const Seconds begin = now();
-  FusedTimes times =
-      run_fused(engine_, program_, group, schedule_.panel, [&](VersionId v) -> Tensor& { return at(v); });
-  const Seconds end = now();
-  record({.label = collective, .begin = times.started, .end = times.ended, .exposed = times.exposed});
-  if (recording_ != nullptr) {
-    std::vector<TimeRange> computing;
-    for (const std::vector<TimeRange>& product : times.computing) {
-      computing.insert(computing.end(), product.begin(), product.end());
-    }
-    std::sort(computing.begin(), computing.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-    for (const TimeRange& gap : outside(computing, {begin, end})) recording_->add({collective, gap});
-  }
-  for (std::size_t k = 0; k < group.size(); ++k) {
-    Seconds computed = begin;
-    for (const TimeRange& panel : times.computing[k]) computed += length(panel);
-    record({.label = group[k].computation, .begin = begin, .end = computed}, std::move(times.computing[k]));
-  }
-}
-
-void Executor::go_round(const Action& action, int number) {
-  for (const int s : action.steps) make_results(s);
-  const RingFusion& ring = schedule_.rings.at(number);
-  std::vector<int> collectives = ring.gathers;
-  collectives.insert(collectives.end(), ring.scatters.begin(), ring.scatters.end());
-  enter(collectives.front());
-  const Seconds begin = now();
-  RingTimes times = run_ring(engine_, program_, ring, [&](VersionId v) -> Tensor& { return at(v); });
-  const Seconds end = now();
-  const auto together = static_cast<int>(collectives.size());
-  for (const int s : collectives) {
-    record({.label = s,
-            .begin = times.started,
-            .end = times.ended,
-            .exposed = times.exposed / static_cast<double>(together),
-            .together = together});
-  }
-  if (recording_ != nullptr) {
-    for (const TimeRange& gap : outside(times.computing, {begin, end})) recording_->add({collectives.front(), gap});
-  }
-  Seconds computed = begin;
-  for (const TimeRange& piece : times.computing) computed += length(piece);
-  record({.label = ring.computation, .begin = begin, .end = computed}, std::move(times.computing));
 }
 
 /// The spans of the steps lie one after another, each as long as its step took in all strips.

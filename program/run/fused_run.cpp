@@ -6,7 +6,6 @@
 
 #include "collectives/overlap/collective_matmul.h"
 #include "program/ops/einsum.h"
-#include "program/ops/run_phase.h"
 #include "program/run/panel_run.h"
 #include "roofline/price/panel_cost.h"
 
@@ -48,14 +47,12 @@ class PanelProduct {
   collectives::PanelOptions options(const RankProgram& program, Flops panel) const {
     // Rank 0 has the largest blocks. Every rank cuts as rank 0 does.
     const std::vector<Range> ranges = index_ranges(program, step_, 0);
-    const kernels::Cost cost =
-        phase_cost(program.program, program.operation_of(step_), static_cast<std::size_t>(step_.phase), ranges);
     using collectives::Order;
-    return {.panel_rows = roofline::panel_rows(panel, cost.flops * fusion_.all_products,
-                                               ranges[static_cast<std::size_t>(fusion_.index)].size()),
-            .order = fusion_.in_coordinate_order ? Order::coordinate
-                     : fusion_.contracted        ? Order::schedule
-                                                 : Order::arrival};
+    return {
+        .panel_rows = roofline::panel_rows(panel, fusion_.work, ranges[static_cast<std::size_t>(fusion_.index)].size()),
+        .order = fusion_.in_coordinate_order ? Order::coordinate
+                 : fusion_.contracted        ? Order::schedule
+                                             : Order::arrival};
   }
 
   /// From now on the operand that arrives is `gathered`, with the dim of the fusion first.

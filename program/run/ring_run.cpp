@@ -35,7 +35,7 @@ namespace {
 constexpr Index kMostSegments = 16;
 /// A piece of work has at least so many rows: with fewer, copying keys would count.
 constexpr Index kLeastRows = 256;
-/// All messages of a segment are posted at once: between two polls a rank computes.
+/// So many pieces of a segment are posted at once: between two polls a rank computes.
 constexpr Index kPosted = 64;
 
 /// The part of `array` within `cuts`, by index. The dims before one that is cut have one element.
@@ -79,11 +79,8 @@ class RingRun {
     positions_ = group.size();
     position_ = group.position;
     const Operation& op = program.operation_of(work_);
-    const auto number_of = [&](std::string_view name) {
-      return static_cast<int>(std::find(op.indices.begin(), op.indices.end(), name) - op.indices.begin());
-    };
-    index_ = number_of(kernel_.index);
-    rows_ = number_of(kernel_.rows);
+    index_ = op.index_named(kernel_.index);
+    rows_ = op.index_named(kernel_.rows);
     blocks_ = nested_blocks(op.extents[static_cast<std::size_t>(index_)], group.axes, engine.mesh().axes());
     take_arrays();
     cut(ring.panel);

@@ -247,7 +247,7 @@ void add_step_options(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--token-order", flags.token_order,
                   "How the tokens of a sequence lie on ranks that share it: " + token_order_names() +
-                      "; default zigzag if the strategy splits sequences, else contiguous")
+                      "; default zigzag. Roles cp, cp_fsdp and cp_heads share sequences")
       ->check(not_empty());
 }
 

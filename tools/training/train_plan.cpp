@@ -30,6 +30,10 @@ std::vector<PricedStrategy> choose(const Job& job, const TrainOptions& options, 
   // The memory that is free now must not matter: it would decide about bits.
   const Bytes memory = job.machine().memory_per_rank - options.text_memory;
   std::vector<PricedStrategy> priced = all_priced(options, run, mesh, {run.options.form.remat}, memory);
+  if (options.fits_memory && priced.at(0).peak > memory) {
+    run.options.schedule.rings_for_memory = true;
+    priced = all_priced(options, run, mesh, {run.options.form.remat}, memory);
+  }
   // What computes again is never the cheapest. So it is tried only if the cheapest does not fit.
   if (options.fits_memory && options.chooses_remat && priced.at(0).peak > memory) {
     priced = all_priced(options, run, mesh, {kRemats.begin(), kRemats.end()}, memory);
@@ -90,6 +94,11 @@ Bytes most_arrays(const TrainingPlan& plan) {
   return most;
 }
 
+bool has_rings(const TrainingPlan& plan) {
+  return std::any_of(plan.stages.begin(), plan.stages.end(),
+                     [](const StagePrograms& stage) { return !stage.step->schedule().rings.empty(); });
+}
+
 /// Plans once more, with rings instead of gathered keys, if the arrays of a rank do not fit otherwise. The memory that
 /// is free now does not matter: it would decide about bits.
 void take_rings_for_memory(const Job& job, const TrainOptions& options, TrainingPlan& plan) {
@@ -99,6 +108,18 @@ void take_rings_for_memory(const Job& job, const TrainOptions& options, Training
   run.options.schedule.rings_for_memory = true;
   TrainingPlan with_rings = plan_training(run, job.mesh().axes());
   if (most_arrays(with_rings) < most_arrays(plan)) plan = std::move(with_rings);
+}
+
+/// What a user would not expect of how sequences lie and meet.
+void note_shared_sequences(const Job& job, const TrainingPlan& plan) {
+  const TrainingRun& run = plan.run;
+  if (run.options.schedule.rings_for_memory && has_rings(plan)) {
+    job.note("keys and values go round the ranks, since they do not fit into memory when they are gathered");
+  }
+  if (run.options.token_order && run.ranks_of_sequence(job.mesh().axes()) == 1) {
+    job.note(fmt::format("--token-order {} changes nothing: no ranks share sequences under strategy {}",
+                         name_of(*run.options.token_order), to_string(run.strategy)));
+  }
 }
 
 }  // namespace
@@ -127,6 +148,7 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
       fmt::format("train --strategy {}{}", to_string(run.strategy), remat_words(" --remat ", run.options.form.remat));
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
   take_rings_for_memory(job, options, planned.plan);
+  note_shared_sequences(job, planned.plan);
   require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
   note_idle_stages(job, planned.plan);
   job.require_memory(what,

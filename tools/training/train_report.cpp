@@ -160,8 +160,7 @@ void add_model_keys(Json& json, const TrainRecord& record) {
   json["optimizer"] = optimizer_json(record.options);
   json["remat"] = name_of(record.options.form.remat);
   json["pack"] = record.options.pack;
-  const std::optional<TokenOrder>& order = record.options.token_order;
-  json["token_order"] = order ? Json(name_of(*order)) : Json();  // null: the strategy decides
+  json["token_order"] = name_of(record.token_order);
   json["steps"] = steps_json(record);
   json["interrupted"] = record.interrupted;
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();

@@ -23,6 +23,7 @@ struct TrainRecord {
   Strategy strategy;
   std::vector<PricedStrategy> priced;  ///< under auto: all strategies, cheapest first
   TrainingOptions options;
+  TokenOrder token_order = TokenOrder::contiguous;  ///< in which the tokens of a sequence lay
   double tokens_per_step = 0;
   std::string sample_name = "tokens";  ///< what `tokens_per_step` counts: "samples" of an MLP
   Index parameters = 0;

@@ -83,7 +83,10 @@ std::int32_t start_of(Index b, std::int32_t position) {
 class Ring : public testing::Test {
  protected:
   const mpi::Communicator world_ = mpi::Communicator::world();
-  const Mesh mesh_{AbstractMesh({{"X", world_.size()}}), world_};
+  /// Four ranks make two axes, which split a sequence together.
+  const bool two_axes_ = world_.size() == 4;
+  const Axes axes_ = two_axes_ ? Axes{"X", "Y"} : Axes{"X"};
+  const Mesh mesh_{two_axes_ ? AbstractMesh::parse("X=2,Y=2") : AbstractMesh({{"X", world_.size()}}), world_};
   collectives::Engine engine_{mesh_};
   const roofline::Hardware prices_ = bandwidth_bound(mesh_.axes());
 
@@ -92,7 +95,7 @@ class Ring : public testing::Test {
     std::map<std::string, ArrayId> of;
   };
 
-  /// Attention and its gradient, with the tokens of every sequence split by X.
+  /// Attention and its gradient, with the tokens of every sequence split by all axes.
   Made made(const Sizes& s, bool packed, DType dtype, Reuse reuse = Reuse::keep) const {
     Program p;
     p.dtype = dtype;
@@ -113,7 +116,7 @@ class Ring : public testing::Test {
     for (const auto& [name, array] : of) {
       if (array < 0) continue;
       layouts[array] = Sharding::replicated(p.array(array).dims.size());
-      if (name != "positions") layouts[array].dims[1] = {"X"};
+      if (name != "positions") layouts[array].dims[1] = axes_;
     }
     RankProgram program =
         partition(p, mesh_.axes(), {.layouts = layouts, .work = {{"X", {"T"}}}, .policy = {.activations = reuse}});
@@ -215,6 +218,19 @@ TEST_F(Ring, GivesWhatGatheredKeysAndAllPairsGive) {
   }
 }
 
+/// A rank has more rows than a piece of work, and more than one piece of keys in a segment.
+TEST_F(Ring, CutsLongBlocksIntoPieces) {
+  const Index p = mesh_.ranks();
+  if (p > 4) GTEST_SKIP() << "every rank compares all pairs";
+  const Sizes s{2, 600 * p + 7, 1, 1, 2};
+  const Made program = made(s, true, DType::f64);
+  const std::vector<std::int32_t> positions = striped(s.T, p);
+  const auto whole = expected(program, s, true, positions);
+  for (const auto& [name, block] : run(program, compiled(program.program, ScheduleOptions::Fuse::always), positions)) {
+    EXPECT_LT(distance(program, name, block, whole.at(name)), 1e-10) << name;
+  }
+}
+
 /// Sums of bf16 are f32 all the way, and rounded once. So the ring is as near to the truth as gathered keys are.
 TEST_F(Ring, IsAsExactInBf16AsGatheredKeys) {
   const Sizes s{2, 8 * mesh_.ranks() + 3, 2, 2, 8};
@@ -265,6 +281,7 @@ TEST_F(Ring, IsChosenByPrice) {
   const ScheduleOptions priced{};
   EXPECT_EQ(choose_fusions(program.program, beside, priced).rings.size(), 2U);
   EXPECT_TRUE(choose_fusions(program.program, prices_, priced).rings.empty());
+  EXPECT_EQ(choose_fusions(program.program, prices_, {.rings_for_memory = true}).rings.size(), 2U);
   EXPECT_TRUE(choose_fusions(program.program, beside, {.fuse = ScheduleOptions::Fuse::never}).rings.empty());
 }
 

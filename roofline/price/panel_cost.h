@@ -19,9 +19,7 @@ inline constexpr Seconds kFreePanel{5e-6};
 inline Seconds panel_time(const Hardware& hardware) { return hardware.polled ? kPolledPanel : kFreePanel; }
 
 /// The work of one panel of a matrix product on these ranks.
-inline Flops panel_work(const Hardware& hardware) {
-  return Flops(hardware.matmul.value * panel_time(hardware).value);
-}
+inline Flops panel_work(const Hardware& hardware) { return Flops(hardware.matmul.value * panel_time(hardware).value); }
 
 /// Rows of one panel of work `panel`, in a product of `flops` over `rows` rows.
 inline Index panel_rows(Flops panel, Flops flops, Index rows) {

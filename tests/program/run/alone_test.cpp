@@ -47,8 +47,8 @@ class Alone : public testing::Test {
     const Program p = products(shared);
     std::map<ArrayId, Sharding> layouts;
     for (const ArrayId array : p.inputs) {
-      layouts[array] = p.array(array).dims.size() == 1 ? Sharding::replicated(1)
-                                                       : Sharding{.dims = {{"X"}, {}}, .unreduced = {}};
+      layouts[array] =
+          p.array(array).dims.size() == 1 ? Sharding::replicated(1) : Sharding{.dims = {{"X"}, {}}, .unreduced = {}};
     }
     for (const ArrayId array : p.outputs) layouts[array] = Sharding{.dims = {{"X"}, {}}, .unreduced = {}};
     RankProgram program = partition(p, mesh.axes(), {.layouts = layouts, .work = {}, .policy = {}});

@@ -208,7 +208,9 @@ TEST_F(Ring, GivesWhatGatheredKeysAndAllPairsGive) {
         const auto whole = expected(program, s, order.packed, positions);
         for (const auto fuse : {ScheduleOptions::Fuse::never, ScheduleOptions::Fuse::always}) {
           const auto way = compiled(program.program, fuse);
-          ASSERT_EQ(way->schedule().rings.size(), p > 1 && fuse == ScheduleOptions::Fuse::always ? 2U : 0U);
+          // One token over two axes: no gather has all of them.
+          const bool rings = p > 1 && fuse == ScheduleOptions::Fuse::always && !(two_axes_ && tokens == 1);
+          EXPECT_EQ(way->schedule().rings.size(), rings ? 2U : 0U);
           for (const auto& [name, block] : run(program, way, positions)) {
             EXPECT_LT(distance(program, name, block, whole.at(name)), 1e-10) << name;
           }

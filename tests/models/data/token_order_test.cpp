@@ -88,6 +88,40 @@ TEST(TokenOrder, ZigzagAndStripedShareTheVisiblePairs) {
   }
 }
 
+/// In a ring all ranks meet one block of keys in each hop, and the slowest decides when the hop ends. Returns the sum over
+/// the hops of the most pairs that a rank computes in tiles of 64 x 64, divided by the mean of all ranks.
+double imbalance_hop_by_hop(TokenOrder order, Index tokens, Index ranks) {
+  constexpr Index kTile = 64;
+  const std::vector<Index> positions = token_positions(order, tokens, ranks);
+  const auto at = [&](Index i) { return positions[static_cast<std::size_t>(i)]; };
+  double lockstep = 0;
+  double all = 0;
+  for (Index hop = 0; hop < ranks; ++hop) {
+    double most = 0;
+    for (Index rank = 0; rank < ranks; ++rank) {
+      const Range queries = block(tokens, ranks, rank);
+      const Range keys = block(tokens, ranks, (rank + ranks - hop) % ranks);
+      double tiles = 0;
+      for (Index q = queries.begin; q < queries.end; q += kTile) {
+        const Index last = at(std::min(q + kTile, queries.end) - 1);
+        for (Index k = keys.begin; k < keys.end; k += kTile) tiles += at(k) <= last ? 1 : 0;
+      }
+      most = std::max(most, tiles);
+      all += tiles;
+    }
+    lockstep += most;
+  }
+  return lockstep / (all / static_cast<double>(ranks));
+}
+
+TEST(TokenOrder, ZigzagIsEvenInEveryHopOfARing) {
+  for (const Index ranks : {2, 4, 8}) {
+    EXPECT_LT(imbalance_hop_by_hop(TokenOrder::zigzag, 8192, ranks), 1.05) << ranks;
+    EXPECT_GT(imbalance_hop_by_hop(TokenOrder::contiguous, 8192, ranks), 1.45) << ranks;
+  }
+  EXPECT_NEAR(imbalance_hop_by_hop(TokenOrder::contiguous, 8192, 4), 1.74, 0.005);
+}
+
 TEST(TokenOrder, Names) {
   for (const TokenOrder order : kOrders) EXPECT_EQ(token_order_named(std::string(name_of(order))), order);
   EXPECT_EQ(usage_error_of([] { token_order_named("ring"); }),

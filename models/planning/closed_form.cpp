@@ -64,6 +64,14 @@ std::string tokens_bound(const ClosedFormQuery& query, double least, bool comput
                      verdict(compute_bound));
 }
 
+/// The bound of a row with tokens_bound() `least`. The bound knows no keys and values: where they move, the times of
+/// the whole row decide, and the row says what they take.
+std::string bound_of(const ClosedFormQuery& query, const StrategyAnswer& answer, double least, Seconds context,
+                     bool compute_bound) {
+  if (context.value <= 0) return tokens_bound(query, least, compute_bound);
+  return fmt::format("keys and values take {}: {}", to_string(context), verdict(answer.comms < answer.math));
+}
+
 /// A role that splits the batch, on all chips of the mesh. State is split over `state_ways` chips.
 StrategyAnswer alone(const ClosedFormQuery& query, const AxisRole& role, const LayerTime& time, Index state_ways) {
   const auto n = static_cast<double>(query.mesh_chips());
@@ -80,7 +88,9 @@ StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, data_role(), time, 1);
-  answer.bound = "backward: " + tokens_bound(query, least, time.comms() < time.math * kBackward);
+  const Seconds context = context_time(query, n, 1, kPasses);
+  answer.bound = bound_of(query, answer, least, context, time.comms() < time.math * kBackward);
+  if (context.value <= 0) answer.bound = "backward: " + answer.bound;
   return answer;
 }
 
@@ -89,7 +99,7 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, fsdp_role(), time, query.chips);
-  answer.bound = tokens_bound(query, least, answer.comms < answer.math);
+  answer.bound = bound_of(query, answer, least, context_time(query, n, 1, kPasses), answer.comms < answer.math);
   return answer;
 }
 
@@ -114,7 +124,7 @@ StrategyAnswer mixed(const ClosedFormQuery& query) {
   StrategyAnswer answer = answer_of(query, fsdp_role(), best.mesh.x, best.mesh.y);
   answer.math = best.time.math;
   answer.comms = best.time.comms() + best.context;
-  answer.bound = tokens_bound(query, best.least_tokens_per_chip, answer.comms < answer.math);
+  answer.bound = bound_of(query, answer, best.least_tokens_per_chip, best.context, answer.comms < answer.math);
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }
@@ -131,6 +141,8 @@ StrategyAnswer pipeline(const ClosedFormQuery& query) {
       .idle = time.bubble};
   answer.bound = fmt::format("{} micro-batches through {} stages: idle {:.1f}% of the step", query.micro_batches,
                              query.stages, 100 * (time.bubble / (time.math + time.bubble)));
+  const double ranks = n / static_cast<double>(query.stages);
+  if (static_cast<double>(query.data_ways(ranks)) < ranks) answer.bound += "; as if there were sequences for all of X";
   put_memory(answer, query, static_cast<double>(query.stages), static_cast<double>(query.chips));
   return answer;
 }

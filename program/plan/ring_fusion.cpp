@@ -163,6 +163,16 @@ Seconds ring_moves(const RankProgram& program, const RingFusion& ring, const std
   return moving;
 }
 
+double times_moved(const RankProgram& program, const std::vector<RingFusion>& rings, int step) {
+  double times = 0;
+  for (const RingFusion& ring : rings) {
+    times += static_cast<double>(std::count(ring.gathers.begin(), ring.gathers.end(), step));
+    if (std::find(ring.scatters.begin(), ring.scatters.end(), step) == ring.scatters.end()) continue;
+    times += widening(program.array_of(program.steps[static_cast<std::size_t>(step)].results[0]).dtype);
+  }
+  return times > 0 ? times : 1;
+}
+
 Seconds ring_time(Seconds work, Seconds moving, const RingFusion& ring, const RankProgram& program,
                   const roofline::Hardware& hardware) {
   if (!frees_cores(ring.axes, hardware)) return work + moving;

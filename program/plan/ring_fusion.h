@@ -40,6 +40,10 @@ Index ring_buffers(Index positions);
 /// The time for which the links move what travels. `estimates` are those of the steps. Gradients travel as sums.
 Seconds ring_moves(const RankProgram& program, const RingFusion& ring, const std::vector<StepEstimate>& estimates);
 
+/// How often the rings of a program move what a step would move that they leave out: once for each of them, and for
+/// gradients in bf16 twice, as they travel as f32. 1 for all other steps.
+double times_moved(const RankProgram& program, const std::vector<RingFusion>& rings, int step);
+
 /// The time of a ring whose computation takes `work` and whose arrays move for `moving`: the longer of the two, plus
 /// one segment of the shorter; both, if moving needs the cores.
 Seconds ring_time(Seconds work, Seconds moving, const RingFusion& ring, const RankProgram& program,

@@ -6,6 +6,8 @@ namespace shardline {
 
 std::vector<Label> step_labels(const Compiled& compiled) {
   const RankProgram& program = compiled.program();
+  std::vector<RingFusion> rings;
+  for (const auto& [action, ring] : compiled.schedule().rings) rings.push_back(ring);
   std::vector<Label> labels;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
@@ -18,7 +20,7 @@ std::vector<Label> step_labels(const Compiled& compiled) {
                       .fused = is_fused(compiled.schedule(), i),
                       .swept = is_swept(compiled.schedule(), i),
                       .bytes = e.bytes,
-                      .wire_bytes = e.wire_bytes,
+                      .wire_bytes = e.wire_bytes * times_moved(program, rings, static_cast<int>(i)),
                       .flops = e.flops,
                       .predicted = e.price.time,
                       .math = e.price.math,

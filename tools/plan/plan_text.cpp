@@ -129,7 +129,7 @@ std::string mixed_text(const PlanAnswer& answer) {
   if (forward.mesh.x > data) {
     text += fmt::format(
         "Of X = {} in the forward pass, {} split the batch and {} each sequence: keys and values add {} (section "
-        "5.1.1).\n",
+        "5.1.1),\nwhich this table and the range of X leave out.\n",
         forward.mesh.x, data, forward.mesh.x / data, to_string(forward.context));
   }
   const auto& range = forward.compute_bound_x;

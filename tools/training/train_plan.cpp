@@ -114,7 +114,7 @@ void take_rings_for_memory(const Job& job, const TrainOptions& options, Training
 void note_shared_sequences(const Job& job, const TrainingPlan& plan) {
   const TrainingRun& run = plan.run;
   if (run.options.schedule.rings_for_memory && has_rings(plan)) {
-    job.note("keys and values go round the ranks, since they do not fit into memory when they are gathered");
+    job.note("keys and values go round the ranks, since the arrays of a rank would not fit otherwise");
   }
   if (run.options.token_order && run.ranks_of_sequence(job.mesh().axes()) == 1) {
     job.note(fmt::format("--token-order {} changes nothing: no ranks share sequences under strategy {}",
@@ -148,13 +148,13 @@ ChosenPlan plan_that_fits(const Job& job, const TrainOptions& options) {
       fmt::format("train --strategy {}{}", to_string(run.strategy), remat_words(" --remat ", run.options.form.remat));
   ChosenPlan planned{plan_training(run, mesh), std::move(priced)};
   take_rings_for_memory(job, options, planned.plan);
-  note_shared_sequences(job, planned.plan);
   require_countable(run, most_arrays(planned.plan));  // places in the arena are counted in 64 bits
   note_idle_stages(job, planned.plan);
   job.require_memory(what,
                      need_of(planned.plan, planned.plan.stage_of(mesh, job.mesh().rank()),
                              planned.plan.rank_in_stage(mesh, job.mesh().rank())),
                      advice);
+  note_shared_sequences(job, planned.plan);
   return planned;
 }
 

@@ -56,20 +56,16 @@ StrategyAnswer answer_of(const ClosedFormQuery& query, const AxisRole& role, dou
   return answer;
 }
 
-/// A bound on the tokens per chip: over all chips; and over the mesh, if its chips are fewer.
-std::string tokens_bound(const ClosedFormQuery& query, double least, bool compute_bound) {
+/// A bound on the tokens per chip: over all chips; and over the mesh, if its chips are fewer. The bound knows no keys
+/// and values. Where they move, the row says what that takes, and the times of the whole row decide.
+std::string tokens_bound(const ClosedFormQuery& query, const StrategyAnswer& answer, double least, Seconds context,
+                         bool compute_bound) {
   const double of_mesh = query.tokens_of_pod() / static_cast<double>(query.mesh_chips());
+  const bool moves = context.value > 0;
   const std::string beside = query.mesh_chips() == query.chips ? "" : fmt::format(" ({:.1f} in the mesh)", of_mesh);
-  return fmt::format("needs {:.1f} tokens a chip, has {:.1f}{}: {}", least, query.tokens_per_chip(), beside,
-                     verdict(compute_bound));
-}
-
-/// The bound of a row with tokens_bound() `least`. The bound knows no keys and values: where they move, the times of
-/// the whole row decide, and the row says what they take.
-std::string bound_of(const ClosedFormQuery& query, const StrategyAnswer& answer, double least, Seconds context,
-                     bool compute_bound) {
-  if (context.value <= 0) return tokens_bound(query, least, compute_bound);
-  return fmt::format("keys and values take {}: {}", to_string(context), verdict(answer.comms < answer.math));
+  const std::string keys = moves ? fmt::format(", keys and values take {}", to_string(context)) : "";
+  return fmt::format("needs {:.1f} tokens a chip, has {:.1f}{}{}: {}", least, query.tokens_per_chip(), beside, keys,
+                     verdict(moves ? answer.comms < answer.math : compute_bound));
 }
 
 /// A role that splits the batch, on all chips of the mesh. State is split over `state_ways` chips.
@@ -89,8 +85,7 @@ StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, data_role(), time, 1);
   const Seconds context = context_time(query, n, 1, kPasses);
-  answer.bound = bound_of(query, answer, least, context, time.comms() < time.math * kBackward);
-  if (context.value <= 0) answer.bound = "backward: " + answer.bound;
+  answer.bound = "backward: " + tokens_bound(query, answer, least, context, time.comms() < time.math * kBackward);
   return answer;
 }
 
@@ -99,7 +94,7 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
   const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, fsdp_role(), time, query.chips);
-  answer.bound = bound_of(query, answer, least, context_time(query, n, 1, kPasses), answer.comms < answer.math);
+  answer.bound = tokens_bound(query, answer, least, context_time(query, n, 1, kPasses), answer.comms < answer.math);
   return answer;
 }
 
@@ -124,7 +119,7 @@ StrategyAnswer mixed(const ClosedFormQuery& query) {
   StrategyAnswer answer = answer_of(query, fsdp_role(), best.mesh.x, best.mesh.y);
   answer.math = best.time.math;
   answer.comms = best.time.comms() + best.context;
-  answer.bound = bound_of(query, answer, best.least_tokens_per_chip, best.context, answer.comms < answer.math);
+  answer.bound = tokens_bound(query, answer, best.least_tokens_per_chip, best.context, answer.comms < answer.math);
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   return answer;
 }

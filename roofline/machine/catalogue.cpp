@@ -43,15 +43,19 @@ Chip on_switch(Chip described, Index most_chips) {
   return described;
 }
 
-/// The mesh axes on the torus axes of `axis`: itself, and those after it that have none of their own.
-Axes axes_on(const Axis& axis, const AbstractMesh& mesh, const TorusLayout& layout) {
+/// The mesh axes on torus axes of `chips` chips that `axis` has: itself, and if it has fewer chips, those after it that
+/// have no torus axes of their own and fill them. Itself alone, if they do not fit.
+Axes axes_on(const Axis& axis, const AbstractMesh& mesh, const TorusLayout& layout, Index chips) {
   Axes axes{axis};
   const Axes& all = mesh.axes();
+  Index filled = mesh.size(axis);
   const auto place = std::find(all.begin(), all.end(), axis);
-  for (auto next = place == all.end() ? place : place + 1; next != all.end() && layout.count(*next) == 0; ++next) {
+  for (auto next = place == all.end() ? place : place + 1; next != all.end() && filled < chips; ++next) {
+    if (layout.count(*next) > 0) break;
     axes.push_back(*next);
+    filled *= mesh.size(*next);
   }
-  return axes;
+  return filled == chips ? axes : Axes{axis};
 }
 
 }  // namespace
@@ -116,10 +120,10 @@ Hardware hardware_of(const Chip& chip, const AbstractMesh& mesh, const TorusLayo
   for (int axis = 0; axis < chip.torus_axes && chip.multiples; ++axis) cube *= chip.wraps_at;
   const bool cubes = chips % cube == 0;
   for (const auto& [axis, sides] : layout) {
-    const Axes axes = axes_on(axis, mesh, layout);
+    const Index laid = element_count(sides);
+    const Axes axes = axes_on(axis, mesh, layout, laid);
     std::vector<Index> sizes;
     for (const Axis& each : axes) sizes.push_back(mesh.size(each));
-    const Index laid = element_count(sides);
     require(laid == element_count(sizes), "mesh axis {} has {} chips, its torus axes {} have {}", fmt::join(axes, ""),
             element_count(sizes), fmt::join(sides, "x"), laid);
     const std::vector<std::vector<Index>> parts = shared_sides(sides, sizes);

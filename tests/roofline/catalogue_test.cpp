@@ -80,9 +80,9 @@ TEST(Catalogue, AMeshAxisOverSeveralTorusAxes) {
             }),
             "mesh axis X has 32 chips, its torus axes 8x8 have 64");
   EXPECT_EQ(usage_message([&] {
-              hardware_of(*find_chip("v5p"), two, {{"X", {16, 4}}, {"Y", {4}}}, DType::bf16);
+              hardware_of(*find_chip("v5p"), two, {{"X", {16, 2}}, {"Y", {4}}}, DType::bf16);
             }),
-            "mesh axis XC has 128 chips, its torus axes 16x4 have 64");
+            "mesh axis X has 64 chips, its torus axes 16x2 have 32");
   EXPECT_EQ(hardware_of(*find_chip("h100"), mesh, {{"X", {8, 4}}}, DType::bf16).link("X").sides.size(), 0U);
 }
 

@@ -88,8 +88,8 @@ TEST(TokenOrder, ZigzagAndStripedShareTheVisiblePairs) {
   }
 }
 
-/// In a ring all ranks meet one block of keys in each hop, and the slowest decides when the hop ends. Returns the sum over
-/// the hops of the most pairs that a rank computes in tiles of 64 x 64, divided by the mean of all ranks.
+/// In a ring all ranks meet one block of keys in each hop, and the slowest decides when the hop ends. Returns the sum
+/// over the hops of the most pairs that a rank computes in tiles of 64 x 64, divided by the mean of all ranks.
 double imbalance_hop_by_hop(TokenOrder order, Index tokens, Index ranks) {
   constexpr Index kTile = 64;
   const std::vector<Index> positions = token_positions(order, tokens, ranks);

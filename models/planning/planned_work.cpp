@@ -11,8 +11,11 @@ bool repeats(const RankProgram& program, const Step& step) {
 
 /// True if the step moves tokens between ranks that have parts of the same sequences: keys and values, or heads.
 bool moves_context(const PricedSteps& priced, const Step& step) {
-  if (priced.context.empty() || step.axes != priced.context || !communicates(step.kind)) return false;
+  const auto shares = [&](const Axis& axis) { return contains(priced.context, axis); };
+  if (!communicates(step.kind) || std::none_of(step.axes.begin(), step.axes.end(), shares)) return false;
   const std::vector<std::string>& dims = priced.program.array_of(step.operands[0]).dims;
+  // A reshard says no dims. It moves heads here and tokens there if other axes split heads too.
+  if (step.kind == StepKind::reshard) return std::find(dims.begin(), dims.end(), "T") != dims.end();
   const auto is_context = [&](int dim) { return dim >= 0 && dims[static_cast<std::size_t>(dim)] == "T"; };
   return is_context(step.from_dim) || is_context(step.to_dim);
 }

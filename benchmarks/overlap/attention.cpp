@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "benchmarks/command_line.h"
+#include "benchmarks/overlap/slowest_rank.h"
 #include "collectives/collectives.h"
 #include "models/data/token_order.h"
 #include "models/training/positions.h"
@@ -86,7 +87,8 @@ class Case {
     }
   }
 
-  const Tensor& result() const { return executor_->get(o_); }
+  const Program& program() const { return executor_->compiled().program().program; }
+  const Tensor& result(ArrayId output) const { return executor_->get(output); }
 
  private:
   /// `here`: every rank has all keys, and the gradients of keys stay owed, so nothing moves.
@@ -147,25 +149,6 @@ class Case {
   std::map<VersionId, Tensor> arrays_;
 };
 
-/// The time of the slowest rank.
-Seconds time_of(const collectives::Engine& engine, const std::function<void()>& body) {
-  const mpi::Communicator& comm = engine.mesh().comm();
-  comm.barrier();
-  const Seconds begin = now();
-  body();
-  return Seconds(comm.max((now() - begin).value));
-}
-
-void expect_equal(const collectives::Engine& engine, const Tensor& a, const Tensor& b) {
-  double apart = 0;
-  for (Index i = 0; i < a.size(); ++i) {
-    const double each = std::abs(static_cast<double>(a.view<float>()[i]) - static_cast<double>(b.view<float>()[i]));
-    apart = each <= apart ? apart : each;  // keeps a NaN
-  }
-  apart = engine.mesh().comm().max(apart);
-  SHARDLINE_CHECK(apart < 1e-4, "the ring and gathered keys differ by {}", apart);
-}
-
 /// Attention over one length, each way.
 struct Ways {
   Ways(collectives::Engine& engine, const Arguments& arguments, bool backward)
@@ -197,7 +180,10 @@ void measure(collectives::Engine& engine, Arguments arguments, bool backward) {
   Ways ways(engine, arguments, backward);
   ways.gathered.run();
   ways.ring.run();
-  expect_equal(engine, ways.ring.result(), ways.gathered.result());
+  for (const ArrayId output : ways.ring.program().outputs) {
+    expect_equal(engine, ways.ring.result(output), ways.gathered.result(output),
+                 ways.ring.program().array(output).name);
+  }
   std::vector<Seconds> math, comms, apart, ring;
   for (int run = 0; run < arguments.runs; ++run) {
     math.push_back(time_of(engine, [&] { ways.here.run(); }));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "benchmarks/command_line.h"
+#include "benchmarks/overlap/slowest_rank.h"
 #include "collectives/collectives.h"
 #include "kernels/einsum/einsum.h"
 #include "kernels/gemm/gemm.h"
@@ -205,14 +206,6 @@ class Reduce : public Case {
 
 const mpi::Communicator& world_of(const collectives::Engine& engine) { return engine.mesh().comm(); }
 
-/// The time of the slowest rank.
-Seconds time_of(const collectives::Engine& engine, const std::function<void()>& body) {
-  world_of(engine).barrier();
-  const Seconds begin = now();
-  body();
-  return Seconds(world_of(engine).max((now() - begin).value));
-}
-
 Seconds median_of(const collectives::Engine& engine, int runs, const std::function<void()>& body) {
   std::vector<Seconds> times;
   for (int run = 0; run < runs; ++run) times.push_back(time_of(engine, body));
@@ -238,18 +231,6 @@ void balance(Case& c, const collectives::Engine& engine, Index inner) {
 struct Row {
   std::vector<Seconds> math, panels, comms, unfused, fused, exposed;
 };
-
-void expect_equal(const collectives::Engine& engine, const Tensor& a, const Tensor& b, const std::string& name) {
-  double difference = 0;
-  double largest = 1e-30;
-  for (Index i = 0; i < a.size(); ++i) {
-    const double apart = std::abs(static_cast<double>(a.view<float>()[i]) - static_cast<double>(b.view<float>()[i]));
-    difference = apart <= difference ? difference : apart;  // keeps a NaN
-    largest = std::max(largest, std::abs(static_cast<double>(b.view<float>()[i])));
-  }
-  const double relative = world_of(engine).max(difference / largest);
-  SHARDLINE_CHECK(relative < 1e-4, "{}: fused and unfused differ by {} of the largest element", name, relative);
-}
 
 void print_heading(const Arguments& arguments, Index ranks) {
   std::cout << fmt::format(

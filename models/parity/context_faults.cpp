@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/reduce.h"
+#include "runtime/base/check.h"
 
 namespace shardline {
 namespace {
@@ -30,6 +31,8 @@ template <class Wrong, bool gradient>
 class StandIn {
  public:
   static const Kernel* of(const Kernel& right) {
+    SHARDLINE_CHECK(right_ == nullptr || right_ == &right || &right == &kernel_, "{} stands in for {} already",
+                    kernel_.name, right_->name);
     if (right_ != nullptr) return &kernel_;
     right_ = &right;
     kernel_ = right;

@@ -35,7 +35,7 @@ namespace {
 constexpr Index kMostSegments = 16;
 /// A piece of work has at least so many rows: with fewer, copying keys would count.
 constexpr Index kLeastRows = 256;
-/// So many pieces of a segment are posted at once: between two polls a rank computes.
+/// So many parts of a message are posted at once: between two polls a rank computes.
 constexpr Index kPosted = 64;
 
 /// The part of `array` within `cuts`, by index. The dims before one that is cut have one element.

@@ -92,8 +92,10 @@ CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags) {
 
 void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_training) {
   command
-      .add_option("--fuse", flags.fuse,
-                  "Collective matmuls: auto (where the price favours them), on (wherever they can be), off")
+      .add_option(
+          "--fuse", flags.fuse,
+          "Collective matmuls, and rings of attention: auto (where the price favours them), on (wherever they can be), "
+          "off")
       ->capture_default_str();
   if (!of_training) return;
   command

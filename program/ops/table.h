@@ -17,7 +17,7 @@ struct OperationKind {
   /// Appends the operation on inputs of the sizes of `program`, for calibrations and tests of its kernels and those of
   /// its derivative. Returns the result to differentiate.
   ArrayId (*sample)(Program& program) = nullptr;
-  std::map<std::string, Index> sample_sizes = {};  ///< by name of the dim; arrays of a few hundred kilobytes
+  std::map<std::string, Index> sample_sizes = {};  ///< by name of the dim; arrays of up to a megabyte
 };
 
 /// All kinds.

@@ -10,6 +10,12 @@
 namespace shardline {
 namespace {
 
+/// How many strategies, the cheapest by the table, have their operations assigned by price too. That takes much longer
+/// on a mesh of three axes: it tries what every axis may do in every operation.
+constexpr std::size_t kTriedByPrice = 8;
+
+}  // namespace
+
 bool alike(const Axis& a, const Axis& b, const AbstractMesh& mesh, const roofline::Hardware& hardware) {
   if (mesh.size(a) != mesh.size(b)) return false;
   if (mesh.size(a) == 1) return true;
@@ -19,31 +25,37 @@ bool alike(const Axis& a, const Axis& b, const AbstractMesh& mesh, const rooflin
          one.frees_cores == other.frees_cores && one.switched == other.switched && one.resource == other.resource;
 }
 
-}  // namespace
-
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
                                              const roofline::Hardware& hardware, const ScheduleOptions& options,
                                              Index micro_batches) {
-  std::vector<PricedStrategy> priced;
   const auto swap = [&](const Axis& a, const Axis& b) { return alike(a, b, mesh, hardware); };
   AxisRoles roles = roles_for(program, mesh);
   if (micro_batches == 1) roles = for_one_micro_batch(std::move(roles));
-  for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = std::move(roles), .alike = swap})) {
+  const auto priced_program = [&](const Strategy& strategy, bool by_price) {
     const Declaration declaration = declare(program, mesh, strategy, policy);
-    const RankProgram tabled = write_out(partition(program, mesh, declaration), micro_batches).program;
-    const RankProgram greedy =
-        write_out(partition_by_price(program, mesh, declaration, hardware), micro_batches).program;
-    ProgramPrice by_table = price(tabled, hardware);
-    ProgramPrice by_price = price(greedy, hardware);
-    const bool pays = cheaper(by_price, by_table);
-    const auto kept = compile(pays ? greedy : tabled, {.scheduling = options, .prices = hardware});
-    priced.push_back({.strategy = strategy,
-                      .by_price = pays,
-                      .price = std::move(pays ? by_price : by_table),
-                      .peak = kept->liveness().peak(0)});
+    RankProgram part =
+        by_price ? partition_by_price(program, mesh, declaration, hardware) : partition(program, mesh, declaration);
+    const auto kept =
+        compile(write_out(std::move(part), micro_batches).program, {.scheduling = options, .prices = hardware});
+    return PricedStrategy{.strategy = strategy,
+                          .by_price = by_price,
+                          .price = price(kept->program(), hardware),
+                          .peak = kept->liveness().peak(0)};
+  };
+  const auto sort = [](std::vector<PricedStrategy>& priced) {
+    std::stable_sort(priced.begin(), priced.end(),
+                     [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });
+  };
+  std::vector<PricedStrategy> priced;
+  for (const Strategy& strategy : strategies_of({.mesh = mesh, .roles = std::move(roles), .alike = swap})) {
+    priced.push_back(priced_program(strategy, false));
   }
-  std::stable_sort(priced.begin(), priced.end(),
-                   [](const PricedStrategy& a, const PricedStrategy& b) { return cheaper(a.price, b.price); });
+  sort(priced);
+  for (std::size_t i = 0; i < std::min(priced.size(), kTriedByPrice); ++i) {
+    PricedStrategy greedy = priced_program(priced[i].strategy, true);
+    if (cheaper(greedy.price, priced[i].price)) priced[i] = std::move(greedy);
+  }
+  sort(priced);
   return priced;
 }
 

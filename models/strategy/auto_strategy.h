@@ -21,13 +21,16 @@ struct PricedStrategy {
   Bytes peak;  ///< of arrays at one time, in the schedule of the run
 };
 
+/// True if two axes have one size and equal links, or if neither moves anything.
+bool alike(const Axis& a, const Axis& b, const AbstractMesh& mesh, const roofline::Hardware& hardware);
+
 /// Every way to give each axis of `mesh` a role of the strategy table that means something for `program`, cheapest
-/// first, then in order of the table. Ways that mean the same for one micro-batch appear once then. Each way assigns
-/// the operations once by the table and once greedily by price, and keeps the cheaper assignment. Greedy never looks
-/// ahead, so it may cost more. Neighbouring axes of one size with equal links are alike: ways that only swap their
-/// roles appear once. `options` are those of the later schedule, because earlier starts and later ends hold more
-/// memory. `program` is that of one of `micro_batches`, and the whole step is priced. Equal on all ranks if `hardware`
-/// is.
+/// first, then in order of the table. Ways that mean the same for one micro-batch appear once then. The
+/// table assigns the operations. Of the eight cheapest ways, prices assign them greedily too, and the cheaper
+/// assignment is kept: greedy never looks ahead, so it may cost more. Neighbouring axes of one size with equal links
+/// are alike: ways that only swap their roles appear once. `options` are those of the later schedule, because earlier
+/// starts and later ends hold more memory. `program` is that of one of `micro_batches`, and the whole step is priced.
+/// Equal on all ranks if `hardware` is.
 std::vector<PricedStrategy> price_strategies(const Program& program, const AbstractMesh& mesh, const Policy& policy,
                                              const roofline::Hardware& hardware, const ScheduleOptions& options = {},
                                              Index micro_batches = 1);

@@ -71,12 +71,16 @@ std::vector<PricedStrategy> priced_pipelines(const TrainingRun& run, const Abstr
                                              const std::vector<Remat>& remats, const PipelineSearch& search) {
   std::vector<PricedStrategy> priced;
   const Program program = run.step_model().model.program;
+  const auto swap = [&](const Axis& a, const Axis& b) { return alike(a, b, mesh, run.options.prices); };
+  Axis before;
   for (const Axis& axis : mesh.axes_that_move()) {
-    if (mesh.size(axis) > layers_of(run)) continue;
+    const bool tried = !before.empty() && swap(before, axis);
+    before = axis;
+    if (tried || mesh.size(axis) > layers_of(run)) continue;
     const AbstractMesh within = mesh.without(axis);
     AxisRoles roles = roles_for(program, within);
     if (!search.micro_batches && run.options.form.micro_batches == 1) roles = for_one_micro_batch(std::move(roles));
-    for (const Strategy& each : strategies_of({.mesh = within, .roles = std::move(roles)})) {
+    for (const Strategy& each : strategies_of({.mesh = within, .roles = std::move(roles), .alike = swap})) {
       for (const Remat remat : remats) {
         TrainingRun staged = run;
         staged.strategy = with_stages(each, axis, mesh);

@@ -21,6 +21,15 @@ enum class MlpForm : std::uint8_t {
 /// True if it has two products up.
 inline bool is_gated(MlpForm mlp) { return mlp != MlpForm::gelu; }
 
+/// The MLPs of a layer of which each token passes a few (a mixture of experts, book section 4.4.1).
+struct Experts {
+  Index count = 0;     ///< E; 0: the layer has one MLP, for every token
+  Index chosen = 0;    ///< k: how many of them a token passes
+  double balance = 0;  ///< weight of the balancing loss; 0: there is none
+
+  bool operator==(const Experts&) const = default;
+};
+
 /// The sizes and constants of a LLaMA-style Transformer: RMSNorm, rotary positions (rotate-half), grouped-query
 /// attention, SwiGLU or GELU.
 struct TransformerConfig {
@@ -38,6 +47,7 @@ struct TransformerConfig {
   MlpForm mlp = MlpForm::swiglu;
   std::optional<kernels::RopeScaling> rope_scaling = {};  ///< of LLaMA 3.1
   bool qkv_biases = false;                                ///< queries, keys and values have biases, as in Qwen2
+  Experts experts = {};                                   ///< d_ff is that of each of them
 
   bool operator==(const TransformerConfig&) const = default;
 };

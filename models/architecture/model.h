@@ -14,6 +14,9 @@ struct BatchShape {
   bool packed = false;  ///< several documents in a sequence
   /// The tokens of a sequence lie so that every rank of a split has the same share of visible pairs.
   bool balanced = false;
+  /// Of experts: in a sequence each has room for `capacity` times its even share of the choices, rounded up, and for T
+  /// at most; a choice without room is dropped. 0: room for every choice.
+  double capacity = 0;
 };
 
 /// A parameter of a model in the program, its form in a Hugging Face checkpoint, and how it starts.
@@ -24,6 +27,9 @@ struct ModelParameter {
   /// stored without a change.
   int input_dims = 0;
   bool flat = false;             ///< stored as one dim, as a bias is
+  /// The first dim counts experts: a checkpoint stores each as a tensor of its own, and checkpoint_name has {} for its
+  /// number. input_dims counts the dims after it.
+  bool by_expert = false;
   double initial_mean = 0;       ///< of the first values
   double initial_deviation = 0;  ///< standard deviation of the first values
   bool decays = true;            ///< by weight decay: no norm, no bias and no embedding does

@@ -26,7 +26,7 @@ struct ModelParameter {
   /// A checkpoint stores a projection as a matrix [out, in]. This many of our leading dims are its `in`. 0:
   /// stored without a change.
   int input_dims = 0;
-  bool flat = false;             ///< stored as one dim, as a bias is
+  bool flat = false;  ///< stored as one dim, as a bias is
   /// The first dim counts experts: a checkpoint stores each as a tensor of its own, and checkpoint_name has {} for its
   /// number. input_dims counts the dims after it.
   bool by_expert = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/architecture/config_keys.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
@@ -16,7 +17,12 @@ constexpr double kUsualBalance = 0.001;
 }  // namespace
 
 void look_at_experts(const ConfigReader& reader, std::vector<ConfigDifference>& found) {
-  if (reader.type().experts > 0) return;
+  if (reader.type().experts > 0) {
+    if (reader.has("hidden_act") && reader.object().at("hidden_act") == kGeglu) {
+      found.push_back({"hidden_act", kGeglu, "with experts only \"silu\" is implemented"});
+    }
+    return;
+  }
   for (const char* key : {kChosen, kBalances, kBalance}) {
     if (!reader.has(key)) continue;
     found.push_back({key, reader.object().at(key), fmt::format("{} has no experts", reader.type().name)});

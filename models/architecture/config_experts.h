@@ -7,7 +7,8 @@
 
 namespace shardline {
 
-/// Appends the keys of experts that a model_type without experts does not have.
+/// Appends the keys of experts that a model_type without experts does not have. For one with experts: an MLP that they
+/// are not implemented with.
 void look_at_experts(const ConfigReader& reader, std::vector<ConfigDifference>& found);
 
 /// Reads the experts of a configuration; none if its model_type has none. Notes missing sizes. The balancing loss

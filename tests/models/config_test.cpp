@@ -428,6 +428,8 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {mixtral_with({{"output_router_logits", "1"}}), {"output_router_logits is 1; it must be true or false"}},
       {mixtral_with({{"sliding_window", "4096"}}), {"sliding_window is 4096; only null is implemented"}},
       {mixtral_with({{"sliding_window", "4096"}, {"use_sliding_window", "false"}}), {"sliding_window is 4096"}},
+      {mixtral_with({{"hidden_act", "\"gelu_pytorch_tanh\""}}),
+       {"hidden_act is \"gelu_pytorch_tanh\"; with experts only \"silu\" is implemented"}},
       {mixtral_with({{"attention_bias", "true"}}), {"attention_bias is true"}},
       {mixtral_with({{"attention_dropout", "0.1"}}), {"attention_dropout is 0.1"}},
       {{{"model_type", "\"qwen2_moe\""}, {"num_experts", "60"}},

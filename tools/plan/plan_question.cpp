@@ -215,13 +215,17 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
   if (question.chip != nullptr) {
     const roofline::Chip& chip = *question.chip;
     closed.capacity = chip.capacity;
-    closed.rates = {chip.matmul, chip.torus_axes > 0 ? chip.link * 2 : chip.link};
+    closed.rings = chip.torus_axes > 0;
+    closed.rates = {chip.matmul, closed.rings ? chip.link * 2 : chip.link};
+    closed.memory = chip.memory;
     closed.between_pods = chip.between_pods;
     closed.chips_per_host = chip.chips_per_host;
   } else {
     if (question.given) closed.capacity = question.given->machine.memory.capacity;
     const roofline::Hardware hardware = question.hardware_of(question.meshes.back());
+    closed.rings = false;
     closed.rates.compute = hardware.matmul;
+    closed.memory = hardware.memory;
     for (const auto& [axis, link] : hardware.links) {  // the slowest link counts
       const BytesPerSecond rate = link.two_way ? link.both_ways : link.bandwidth;
       const bool first = closed.rates.link.value == 0;

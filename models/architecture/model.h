@@ -50,6 +50,8 @@ struct Model {
   /// Mean over the batch; -1 for inference. A label below 0 adds nothing to the loss of a Transformer, and the mean is
   /// over all labels nevertheless.
   ArrayId loss = -1;
+  /// What uneven routing to experts adds to the loss, for each layer; see balance_loss(). Only in training.
+  std::vector<ArrayId> balance = {};
 };
 
 }  // namespace shardline

@@ -20,7 +20,10 @@ void add_gradients(TrainingStep& step, const std::vector<ArrayId>& also_wanted) 
   step.arrays.loss_seed = p.add_input("dloss", {}, Role::whole);
   std::vector<ArrayId> wanted = also_wanted;
   for (const ModelParameter& parameter : step.model.parameters) wanted.push_back(parameter.array);
-  const std::map<ArrayId, ArrayId> gradients = differentiate(p, {{step.model.loss, step.arrays.loss_seed}}, wanted);
+  std::map<ArrayId, ArrayId> seeds = {{step.model.loss, step.arrays.loss_seed}};
+  if (!step.model.balance.empty()) step.arrays.balance_seed = p.add_input("dbalance", {}, Role::whole);
+  for (const ArrayId loss : step.model.balance) seeds[loss] = step.arrays.balance_seed;
+  const std::map<ArrayId, ArrayId> gradients = differentiate(p, seeds, wanted);
   for (const ModelParameter& parameter : step.model.parameters) {
     step.gradients.push_back(gradients.at(parameter.array));
   }
@@ -30,12 +33,17 @@ void add_gradients(TrainingStep& step, const std::vector<ArrayId>& also_wanted) 
 /// The gradients and the loss of the whole step, from those of one micro-batch.
 void sum_over_micro_batches(TrainingStep& step) {
   Program& p = step.model.program;
+  std::vector<ArrayId>& balance = step.model.balance;
   std::vector<ArrayId> parts = step.gradients;
+  parts.insert(parts.end(), balance.begin(), balance.end());
   parts.push_back(step.model.loss);
   std::vector<ArrayId> wholes = accumulate(p, parts);
   std::erase(p.outputs, step.model.loss);
   step.model.loss = wholes.back();
   wholes.pop_back();
+  const auto losses = wholes.end() - static_cast<std::ptrdiff_t>(balance.size());
+  balance.assign(losses, wholes.end());
+  wholes.erase(losses, wholes.end());
   step.gradients = std::move(wholes);
   p.outputs.insert(p.outputs.begin(), step.model.loss);
 }
@@ -88,6 +96,10 @@ void add_update(TrainingStep& step, const StepOptions& options) {
   Program& p = step.model.program;
   p.region = {Pass::update, 0};
   add_norm(step);
+  if (!step.model.balance.empty()) {
+    step.arrays.balance = add(p, "balance", step.model.balance, Role::whole);
+    p.outputs.push_back(step.arrays.balance);
+  }
   step.arrays.learning_rate = p.add_input("learning_rate", {}, Role::whole);
   const std::size_t before = p.updates.size();
   if (const auto* with = std::get_if<AdamW>(&options.optimizer)) {

@@ -41,6 +41,8 @@ struct StepForm {
 struct TrainingArrays {
   /// Input: the gradient of the loss. 1; where only some labels count, the number of all labels over that of those.
   ArrayId loss_seed = -1;
+  ArrayId balance_seed = -1;   ///< input: the gradient of the losses of uneven routing, 1; -1 if there are none
+  ArrayId balance = -1;        ///< output: their sum
   ArrayId learning_rate = -1;  ///< input
   ArrayId step = -1;           ///< input, counts from 1; -1 if the optimizer does not count
   ArrayId norm_squared = -1;   ///< output: of the whole gradient

@@ -2,18 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "models/architecture/parameters.h"
 #include "program/ops/add.h"
 #include "program/ops/add_bias.h"
 #include "program/ops/attention.h"
+#include "program/ops/balance_loss.h"
+#include "program/ops/cast.h"
+#include "program/ops/combine.h"
 #include "program/ops/cross_entropy.h"
+#include "program/ops/dispatch.h"
 #include "program/ops/einsum.h"
 #include "program/ops/embed.h"
+#include "program/ops/expert_gate.h"
+#include "program/ops/expert_product.h"
 #include "program/ops/gelu.h"
 #include "program/ops/gelu_mul.h"
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
+#include "program/ops/slots.h"
+#include "program/ops/softmax.h"
+#include "program/ops/top_k.h"
 
 namespace shardline {
 namespace {
@@ -22,8 +34,9 @@ namespace {
 class Forward {
  public:
   /// Elements are of type `dtype`, parameters of type `weights`.
-  Forward(const TransformerConfig& config, const BatchShape& batch, DType dtype, DType weights)
-      : config_(config), weights_(weights), balanced_(batch.balanced) {
+  /// The balancing losses are means over `parts` batches of this shape; 0: there are none.
+  Forward(const TransformerConfig& config, const BatchShape& batch, DType dtype, DType weights, Index parts)
+      : config_(config), weights_(weights), balanced_(batch.balanced), parts_(parts) {
     program().dtype = dtype;
     program().sizes = {{"B", batch.sequences},
                        {"T", batch.tokens},
@@ -33,6 +46,7 @@ class Forward {
                        {"H", config.head_dim},
                        {"F", config.d_ff},
                        {"V", config.vocab}};
+    if (config.experts.count > 0) add_expert_sizes(batch);
     model_.samples = {program().add_input("ids", {"B", "T"}, Role::tokens)};
     model_.positions = program().add_input("positions", {"T"}, Role::positions);
     if (batch.packed) starts_ = program().add_input("starts", {"B", "T"}, Role::tokens);
@@ -93,7 +107,8 @@ class Forward {
     number_ = std::to_string(layer);
     prefix_ = fmt::format("model.layers.{}.", layer - 1);
     const ArrayId attended = add(program(), "h" + number_, {x, add_attention(x)}, Role::stream);
-    return add(program(), "x" + number_, {attended, add_mlp(attended)}, Role::stream);
+    const ArrayId fed = config_.experts.count > 0 ? add_experts(attended) : add_mlp(attended);
+    return add(program(), "x" + number_, {attended, fed}, Role::stream);
   }
 
   /// Attention of one layer: the term that it adds to the residual stream.
@@ -134,9 +149,63 @@ class Forward {
     return einsum(p, "d" + n, {s, w_down}, {"B", "T", "D"});
   }
 
+  /// The sizes of arrays with experts: E of their weights, R of the router; both count them, and strategies split E
+  /// alone. J choices a token, C places for each expert and sequence.
+  void add_expert_sizes(const BatchShape& batch) {
+    const Experts& experts = config_.experts;
+    const double even = static_cast<double>(batch.tokens * experts.chosen) / static_cast<double>(experts.count);
+    const auto places = static_cast<Index>(std::ceil(batch.capacity * even));
+    program().sizes["E"] = program().sizes["R"] = experts.count;
+    program().sizes["J"] = experts.chosen;
+    program().sizes["C"] = batch.capacity > 0 ? std::min(batch.tokens, places) : batch.tokens;
+  }
+
+  /// A weight of every expert, stored as a tensor for each.
+  ArrayId expert_weight(const std::string& name, const std::string& checkpoint_name,
+                        const std::vector<std::string>& dims) {
+    return add_as({.checkpoint_name = prefix_ + "block_sparse_moe.experts.{}." + checkpoint_name,
+                   .input_dims = 1,
+                   .by_expert = true,
+                   .initial_deviation = config_.initializer_range},
+                  name + number_, dims);
+  }
+
+  /// The experts of one layer: the term that they add to the residual stream (book section 4.4.1).
+  ArrayId add_experts(ArrayId h) {
+    Program& p = program();
+    const std::string& n = number_;
+    const ArrayId w_norm = parameter("w_mlp" + n, prefix_ + "post_attention_layernorm.weight", {"D"});
+    const ArrayId w_router = parameter("W_router" + n, prefix_ + "block_sparse_moe.gate.weight", {"D", "R"}, 1);
+    const ArrayId w_gate = expert_weight("W_gate", "w1.weight", {"E", "D", "F"});
+    const ArrayId w_up = expert_weight("W_up", "w3.weight", {"E", "D", "F"});
+    const ArrayId w_down = expert_weight("W_down", "w2.weight", {"E", "F", "D"});
+    const ArrayId y = rms_norm(p, "n" + n, h, w_norm, config_.rms_eps);
+    const ArrayId scores = einsum(p, "r" + n, {y, w_router}, {"B", "T", "R"});
+    const ArrayId probs = softmax(p, "probs" + n, exact(scores));
+    ExpertRouting routing = top_k(p, "gate" + n, probs);
+    slots(p, "slot" + n, routing, model_.positions);
+    if (parts_ > 0 && config_.experts.balance > 0) {
+      const double weight = config_.experts.balance / static_cast<double>(config_.layers);
+      model_.balance.push_back(balance_loss(p, "balance" + n, probs, routing.load, weight, parts_));
+    }
+    const ArrayId xs = dispatch(p, "xs" + n, y, routing);
+    const ArrayId g = expert_product(p, "g" + n, xs, w_gate, routing.taken);
+    const ArrayId u = expert_product(p, "u" + n, xs, w_up, routing.taken);
+    const ArrayId s = expert_gate(p, "s" + n, g, u, routing.taken);
+    return combine(p, "d" + n, expert_product(p, "ys" + n, s, w_down, routing.taken), routing);
+  }
+
+  /// `x` in the type of sums.
+  ArrayId exact(ArrayId x) {
+    const DType type = sum_type(program().dtype);
+    const std::string name = program().array(x).name;
+    return program().array(x).dtype == type ? x : cast(program(), fmt::format("{}.{}", name, name_of(type)), x, type);
+  }
+
   const TransformerConfig& config_;
   DType weights_;
   bool balanced_;
+  Index parts_;
   Model model_;
   ArrayId starts_ = -1;  ///< see Model::samples
   std::string number_;   ///< layer number, from 1
@@ -146,16 +215,19 @@ class Forward {
 }  // namespace
 
 Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
-  Model model = Forward(config, batch, dtype, sum_type(dtype)).build();
+  Model model = Forward(config, batch, dtype, sum_type(dtype), 0).build();
   model.program.outputs = {model.result};
   return model;
 }
 
 namespace {
 
-/// Forward pass to the loss, which is the mean over `parts` batches of this shape.
-Model make_part(const TransformerConfig& config, const BatchShape& batch, const TrainingTypes& types, Index parts) {
-  Model model = Forward(config, batch, types.model, types.weights.value_or(types.model)).build();
+/// Forward pass to the loss, which is the mean over `parts` batches of this shape. If it `balances`, also to the losses
+/// of uneven routing.
+Model make_part(const TransformerConfig& config, const BatchShape& batch, const TrainingTypes& types, Index parts,
+                bool balances) {
+  const DType weights = types.weights.value_or(types.model);
+  Model model = Forward(config, batch, types.model, weights, balances ? parts : 0).build();
   model.samples.insert(model.samples.begin() + 1, model.program.add_input("labels", {"B", "T"}, Role::tokens));
   model.loss = cross_entropy(model.program, "loss", model.result, model.samples[1], parts);
   model.program.outputs = {model.loss};
@@ -165,12 +237,12 @@ Model make_part(const TransformerConfig& config, const BatchShape& batch, const 
 }  // namespace
 
 Model make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
-  return make_part(config, batch, {.model = dtype, .weights = sum_type(dtype)}, 1);
+  return make_part(config, batch, {.model = dtype, .weights = sum_type(dtype)}, 1, false);
 }
 
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch, const Optimizer& optimizer,
                                 const TrainingTypes& types, const StepForm& form) {
-  return add_training(make_part(config, micro_batch_of(batch, form.micro_batches), types, form.micro_batches),
+  return add_training(make_part(config, micro_batch_of(batch, form.micro_batches), types, form.micro_batches, true),
                       {.optimizer = optimizer, .moments = types.moments, .form = form});
 }
 

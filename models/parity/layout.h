@@ -18,10 +18,12 @@ namespace shardline {
 /// What is trained. Each task has a result of its own.
 enum class ParityTask : std::uint8_t {
   usual,
-  tied,    ///< the output projection is the embedding
-  biases,  ///< queries, keys and values have biases
-  masked,  ///< only some labels count in the loss
-  packed,  ///< a sample holds several documents
+  tied,      ///< the output projection is the embedding
+  biases,    ///< queries, keys and values have biases
+  masked,    ///< only some labels count in the loss
+  packed,    ///< a sample holds several documents
+  experts,   ///< each token passes 2 of 5 experts; choices without room are dropped, and uneven routing is a loss
+  dropless,  ///< each token passes 2 of 3 experts, and none is dropped
 };
 
 /// One way to lay a training step on ranks and to run it. No way may change the result beyond rounding.

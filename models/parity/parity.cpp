@@ -19,6 +19,7 @@ namespace {
 constexpr Index kSteps = 3;
 constexpr Index kEvaluationBatches = 2;
 constexpr Index kTokens = 7;
+constexpr double kCapacity = 1;  ///< so little that choices are dropped
 
 /// |value - wanted| / scale; infinity for what is not a number.
 double relative(double value, double wanted, double scale) {
@@ -56,7 +57,7 @@ class Run {
         engine_(mesh_),
         data_(data_of(layout.task)),
         masked_(layout.task == ParityTask::masked || layout.task == ParityTask::packed),
-        run_{.config = parity_config(layout.task == ParityTask::tied, layout.task == ParityTask::biases),
+        run_{.config = parity_config(layout.task),
              .options = parity_options(DType::f64, kSteps),
              .strategy = layout.strategy} {
     run_.options.policy = layout.policy;
@@ -66,6 +67,7 @@ class Run {
     run_.options.pipeline = layout.pipeline;
     run_.options.token_order = layout.token_order;
     run_.options.pack = layout.task == ParityTask::packed;
+    if (layout.task == ParityTask::experts) run_.options.batch.capacity = kCapacity;
     run_.options.prices = roofline::hardware_named("cpu", mesh_.axes(), DType::f64);
     if (!layout.shared_memory) {
       constexpr Index kNoRoom = 64;  // bytes: too small for any array
@@ -104,7 +106,8 @@ class Run {
   bool has_bits_of(const ParityRun& other) const {
     bool same = validation_ == other.validation;
     for (std::size_t i = 0; i < other.steps.size(); ++i) {
-      same = same && steps_[i].loss == other.steps[i].loss && steps_[i].grad_norm == other.steps[i].grad_norm;
+      same = same && steps_[i].loss == other.steps[i].loss && steps_[i].grad_norm == other.steps[i].grad_norm &&
+             steps_[i].balance == other.steps[i].balance;
     }
     for (const auto& [name, whole] : other.state) {
       if (!trainer_->state().contains(name)) continue;
@@ -124,6 +127,7 @@ class Run {
       const StepResult& want = reference.steps[i];
       result.loss = std::max(result.loss, relative(steps_[i].loss, want.loss, want.loss));
       result.norm = std::max(result.norm, relative(steps_[i].grad_norm, want.grad_norm, want.grad_norm));
+      result.loss = std::max(result.loss, relative(steps_[i].balance, want.balance, want.loss));
     }
     result.loss = std::max(result.loss, relative(validation_, reference.validation, reference.validation));
     const Program& program = trainer_->program().program;
@@ -175,17 +179,20 @@ class Run {
 
 }  // namespace
 
-TransformerConfig parity_config(bool tied, bool biases) {
-  return {.vocab = 257,
-          .d_model = 19,
-          .layers = 2,
-          .heads = 25,
-          .kv_heads = 5,
-          .head_dim = 2,
-          .d_ff = 23,
-          .initializer_range = 0.3,
-          .tied = tied,
-          .qkv_biases = biases};
+TransformerConfig parity_config(ParityTask task) {
+  TransformerConfig config{.vocab = 257,
+                           .d_model = 19,
+                           .layers = 2,
+                           .heads = 25,
+                           .kv_heads = 5,
+                           .head_dim = 2,
+                           .d_ff = 23,
+                           .initializer_range = 0.3,
+                           .tied = task == ParityTask::tied,
+                           .qkv_biases = task == ParityTask::biases};
+  if (task == ParityTask::experts) config.experts = {.count = 5, .chosen = 2, .balance = 0.1};
+  if (task == ParityTask::dropless) config.experts = {.count = 3, .chosen = 2};
+  return config;
 }
 
 TrainingOptions parity_options(DType dtype, Index steps) {
@@ -218,8 +225,8 @@ std::map<ParityTask, ParityRun> parity_references() {
   const mpi::Communicator alone = world.split(world.rank(), 0);
   const AbstractMesh mesh = AbstractMesh::parse("X=1");
   std::map<ParityTask, ParityRun> references;
-  for (const ParityTask task :
-       {ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked, ParityTask::packed}) {
+  for (const ParityTask task : {ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked,
+                                ParityTask::packed, ParityTask::experts, ParityTask::dropless}) {
     Run run(alone, {.mesh = mesh, .strategy = {{"X", default_role()}}, .task = task});
     run.train(nullptr);
     references[task] = run.whole();
@@ -235,15 +242,16 @@ void share(const mpi::Communicator& comm, ParityRun& run) {
     return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
   };
   std::vector<double> numbers = {run.validation};
-  for (const StepResult& step : run.steps) numbers.insert(numbers.end(), {step.loss, step.grad_norm});
+  for (const StepResult& step : run.steps) numbers.insert(numbers.end(), {step.loss, step.grad_norm, step.balance});
   const std::string shared = comm.broadcast(bytes_of(numbers), 0);
   numbers.resize(shared.size() / sizeof(double));
   std::memcpy(numbers.data(), shared.data(), shared.size());
   run.validation = numbers[0];
-  run.steps.resize(numbers.size() / 2);
+  run.steps.resize(numbers.size() / 3);
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
-    run.steps[i].loss = numbers[1 + 2 * i];
-    run.steps[i].grad_norm = numbers[2 + 2 * i];
+    run.steps[i].loss = numbers[1 + 3 * i];
+    run.steps[i].grad_norm = numbers[2 + 3 * i];
+    run.steps[i].balance = numbers[3 + 3 * i];
   }
   for (auto& [name, array] : run.state) {
     const std::string bytes =

@@ -17,8 +17,8 @@ namespace shardline {
 constexpr double kParityTolerance = 1e-10;
 
 /// The model of parity. Nothing up to 4 ranks divides its sizes: 5 key-value heads of 5 queries, D 19, F 23, V 257.
-/// `biases`: of queries, keys and values.
-TransformerConfig parity_config(bool tied, bool biases = false);
+/// With experts, each token passes 2 of 5, or 2 of 3.
+TransformerConfig parity_config(ParityTask task);
 /// Its options in elements of `dtype`: 8 sequences of 7 tokens, clipping in every step.
 TrainingOptions parity_options(DType dtype, Index steps);
 /// Its text, made by a rule.

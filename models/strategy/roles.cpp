@@ -37,9 +37,18 @@ const std::vector<RoleRow>& strategy_table() {
       {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
       {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
       {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
-      {"cp", {}, {}, {}, {"T"}, {"T"}, {"T"}},
-      {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {"T"}},
-      {"cp_heads", {}, {}, {}, {"T"}, {"T"}, {{"attention", "K"}, {"einsum", "T"}, "T"}},
+      {"cp", {}, {}, {}, {"T"}, {"T"}, {{"expert_product", "C"}, "T", "C"}},
+      {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {{"expert_product", "C"}, "T", "C"}},
+      {"cp_heads", {}, {}, {}, {"T"}, {"T"}, {{"attention", "K"}, {"einsum", "T"}, {"expert_product", "C"}, "T", "C"}},
+      {"ep", {"E"}, {"E"}, {"E"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}},
+      {"ep_fsdp", {"E", "D"}, {"E", "D"}, {"E", "D"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}},
+      {"tp_ep",
+       {"E", "K", "V"},
+       {"E", "K", "V"},
+       {"E", "K", "V"},
+       {"T"},
+       {},
+       {{"dispatch", "E"}, {"combine", "E"}, "E", "K", "V", "T"}},
       {"pp", {}, {}, {}, {}, {}, {}},  // splits the layers, and no array
   };
   return kTable;
@@ -52,6 +61,8 @@ bool splits_sequences(const RoleRow& row) {
 }
 
 bool shares_sequences(const RoleRow& row) { return has_dim(row.tokens, "T"); }
+
+bool splits_experts(const RoleRow& row) { return has_dim(row.parameters, "E"); }
 
 bool splits_heads(const RoleRow& row) { return works_on(row, "K"); }
 

@@ -34,9 +34,12 @@ AxisRoles every_role(const AbstractMesh& mesh) {
 
 AxisRoles roles_for(const Program& program, const AbstractMesh& mesh) {
   AxisRoles roles = every_role(mesh);
-  if (program.sizes.contains("T")) return roles;
+  const bool sequences = program.sizes.contains("T");
+  const bool experts = program.sizes.contains("E");
   for (auto& [axis, of_axis] : roles) {
-    std::erase_if(of_axis, [](const AxisRole& role) { return splits_sequences(role.row()); });
+    std::erase_if(of_axis, [&](const AxisRole& role) {
+      return (!sequences && splits_sequences(role.row())) || (!experts && splits_experts(role.row()));
+    });
   }
   return roles;
 }

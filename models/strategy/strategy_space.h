@@ -14,7 +14,8 @@ using AxisRoles = std::map<Axis, std::vector<AxisRole>>;
 /// Every role of the table that splits arrays, for every axis.
 AxisRoles every_role(const AbstractMesh& mesh);
 
-/// The roles of the table that mean something for `program`, for every axis: without a dim T no sequence can be split.
+/// The roles of the table that mean something for `program`, for every axis: without a dim T no sequence can be
+/// split, without a dim E no expert.
 AxisRoles roles_for(const Program& program, const AbstractMesh& mesh);
 
 /// Of roles that mean the same for one micro-batch only the first. The roles of an axis stay in their order.

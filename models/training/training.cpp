@@ -145,6 +145,8 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
   result.labels = counted_labels(data, Series::training, samples);
   const double share = static_cast<double>(result.labels) / options().tokens();
   set_scalar(plan_.step_model.arrays.loss_seed, share > 0 ? 1 / share : 0);
+  const ArrayId balance_seed = plan_.step_model.arrays.balance_seed;
+  if (balance_seed >= 0) set_scalar(balance_seed, 1);
   set_scalar(plan_.step_model.arrays.learning_rate, learning_rate(plan_.run.options, step + 1));
   const ArrayId count = plan_.step_model.arrays.step;
   if (count >= 0) set_scalar(count, static_cast<double>(step + 1));
@@ -164,6 +166,8 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
   result.save = most[2] > 0;
   result.memory = Bytes(most[3]);
   result.loss = mean_of_counted(step_->get_scalar(model().loss), share);
+  const ArrayId balance = plan_.step_model.arrays.balance;
+  if (balance >= 0) result.balance = step_->get_scalar(balance);
   result.grad_norm = std::sqrt(step_->get_scalar(plan_.step_model.arrays.norm_squared));
   return result;
 }

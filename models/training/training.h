@@ -24,6 +24,7 @@ double learning_rate(const TrainingOptions& options, Index step);
 struct StepResult {
   double loss = 0;       ///< mean over the labels of the step that count, before its update; 0 if none does
   double grad_norm = 0;  ///< before clipping
+  double balance = 0;    ///< what uneven routing to experts adds to the loss
   Index labels = 0;      ///< those that count; of an MLP its rows
   Seconds time;          ///< of the slowest rank
   Seconds data;          ///< for the samples of the step, on the rank that took longest; not part of `time`

@@ -16,7 +16,12 @@ namespace shardline {
 namespace {
 
 /// The tied one has biases too.
-TransformerConfig model_of(bool tied) { return parity_config(tied, tied); }
+/// With biases too if tied.
+TransformerConfig model_of(bool tied) {
+  TransformerConfig config = parity_config(tied ? ParityTask::tied : ParityTask::usual);
+  config.qkv_biases = tied;
+  return config;
+}
 
 /// A model on the ranks of a job: a state under a layout, not yet filled.
 struct Placed {

@@ -43,7 +43,9 @@ TrainingRun run_of(const Layout& layout, const AbstractMesh& mesh, bool tied, DT
   TrainingOptions options = parity_options(dtype, kSteps);
   options.prices = any_hardware(mesh);
   options.form = layout.form;
-  return {parity_config(tied, tied), options, parse_strategy(layout.strategy, mesh)};
+  TransformerConfig config = parity_config(tied ? ParityTask::tied : ParityTask::usual);
+  config.qkv_biases = tied;
+  return {config, options, parse_strategy(layout.strategy, mesh)};
 }
 
 /// A trainer on the first ranks of a job.

@@ -34,7 +34,7 @@ Losses train(const mpi::Communicator& comm, const std::string& axes, const std::
   collectives::Engine engine(mesh);
   TrainingOptions options = parity_options(DType::f64, kSteps);
   options.prices = any_hardware(mesh.axes());
-  TransformerConfig config = parity_config(false);
+  TransformerConfig config = parity_config(ParityTask::usual);
   config.vocab = kVocab;
   Trainer trainer(engine, plan_training({config, options, parse_strategy(strategy, mesh.axes())}, mesh.axes()),
                   options.prices);

@@ -104,7 +104,7 @@ TEST_F(Bf16Training, MastersAreF32AndReplicasEqual) {
 // What follows runs no step.
 
 TrainingPlan planned(const Layout& layout, DType dtype = DType::bf16) {
-  TransformerConfig config = parity_config(layout.tied);
+  TransformerConfig config = parity_config(layout.tied ? ParityTask::tied : ParityTask::usual);
   config.d_model = 64;
   config.d_ff = 256;
   TrainingOptions options = parity_options(dtype, kSteps);

@@ -18,7 +18,7 @@ const AbstractMesh kMesh = AbstractMesh::parse("Z=2,X=2");
 
 /// Layers so large that the time of products counts, and not their start.
 TrainingRun staged_run() {
-  TransformerConfig config = parity_config(false);
+  TransformerConfig config = parity_config(ParityTask::usual);
   config.d_model = 256;
   config.d_ff = 1024;
   config.layers = 6;

@@ -20,7 +20,7 @@ namespace {
 constexpr BatchShape kBatch{32, 64};
 
 TransformerConfig planned_model() {
-  TransformerConfig config = parity_config(false);
+  TransformerConfig config = parity_config(ParityTask::usual);
   config.d_model = 256;
   config.d_ff = 1024;
   config.layers = 8;

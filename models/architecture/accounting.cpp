@@ -79,7 +79,6 @@ std::string counted_only(const TransformerConfig& config) {
   const CommonMlps& common = config.common_mlps;
   std::vector<std::string> parts;
   if (config.latent.cached > 0) parts.emplace_back("latent attention");
-  if (config.experts.count > 0) parts.emplace_back("experts");
   if (common.shared > 0) parts.emplace_back("shared experts");
   if (common.dense_layers > 0) parts.emplace_back("layers without experts");
   return fmt::format("{}", fmt::join(parts, ", "));

@@ -104,6 +104,10 @@ bool always_splits_batch(const ChipMesh& mesh, const Axis& axis) {
   return std::all_of(roles.begin(), roles.end(), [](const AxisRole& role) { return splits_batch(role.row()); });
 }
 
+/// True for roles of axes beside one that splits experts: these are not split twice, and whoever splits the batch also
+/// splits the state, which is large.
+bool is_beside_experts(const RoleRow& row) { return !splits_experts(row) && (!splits_batch(row) || splits_state(row)); }
+
 /// The largest divisor of `n` that is at most `most`.
 Index divisor_below(Index n, Index most) {
   Index divisor = std::min(n, most);
@@ -112,6 +116,12 @@ Index divisor_below(Index n, Index most) {
 }
 
 }  // namespace
+
+AxisRole expert_role() {
+  return roles_with(
+             [](const RoleRow& row) { return splits_experts(row) && splits_batch(row) && row.parameters.size() > 1; })
+      .at(0);
+}
 
 ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
 
@@ -165,6 +175,30 @@ std::vector<ChipMesh> staged_meshes_of(const roofline::Chip& chip, Index chips, 
     }
   }
   return meshes;
+}
+
+std::vector<ChipMesh> expert_meshes_of(const roofline::Chip& chip, Index chips, Index most) {
+  std::vector<ChipMesh> meshes = staged_meshes_of(chip, chips, most);
+  std::erase_if(meshes, [](const ChipMesh& each) { return !each.mesh.has(usual_axes().front()); });
+  for (ChipMesh& each : meshes) {
+    each.roles[kExpertAxis] = roles_with([](const RoleRow& row) { return splits_experts(row) && splits_batch(row); });
+    for (const Axis& axis : usual_axes()) {
+      const bool has = each.mesh.has(axis);
+      if (has) std::erase_if(each.roles[axis], [](const AxisRole& role) { return !is_beside_experts(role.row()); });
+    }
+  }
+  return meshes;
+}
+
+void put_expert_roles(ChipMesh& mesh, Index experts) {
+  for (auto& [axis, roles] : mesh.roles) {
+    if (experts == 0) std::erase_if(roles, [](const AxisRole& role) { return splits_experts(role.row()); });
+    const bool has_tensor = std::find(roles.begin(), roles.end(), tensor_role()) != roles.end();
+    if (experts == 0 || !has_tensor || mesh.mesh.has(kExpertAxis)) continue;
+    for (const AxisRole& role : roles_with(splits_experts)) {
+      if (!splits_batch(role.row())) roles.push_back(role);
+    }
+  }
 }
 
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/architecture/accounting.h"
+#include "models/planning/chip_mesh.h"
 #include "models/strategy/usual_axes.h"
 
 namespace shardline {
@@ -140,8 +141,10 @@ constexpr const char* kAsIfSequences = "; as if there were sequences for all of 
 StrategyAnswer expert_sharding(const ClosedFormQuery& query) {
   const roofline::ExpertMesh mesh = expert_mesh(query);
   const LayerTime all = all_layers(expert_time(query.layer(), query.rates, mesh, kPasses), query.config.layers);
-  StrategyAnswer answer{
-      .name = "fsdp+ep_fsdp", .mesh = fmt::format("X={},Z={}", mesh.x, mesh.z), .math = all.math, .comms = all.comms()};
+  StrategyAnswer answer{.name = fsdp_role().name() + "+" + expert_role().name(),
+                        .mesh = fmt::format("{}={},{}={}", usual_axis(fsdp_role()), mesh.x, kExpertAxis, mesh.z),
+                        .math = all.math,
+                        .comms = all.comms()};
   put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
   answer.bound = fmt::format("weights move in {}, tokens in {}: {}", to_string(all.fsdp), to_string(all.routing),
                              verdict(all.compute_bound()));

@@ -73,6 +73,12 @@ void add_training(CLI::App& command, PlanOptions& options) {
   command.add_option("--batch-tokens", options.batch_tokens, "Tokens of a batch; suffixes K, M, G are powers of 1024")
       ->capture_default_str();
   add_whole_option(command, {.name = "--seq", .help = "Tokens of a sequence"}, options.sequence);
+  add_decimal_option(
+      command,
+      {.name = "--capacity",
+       .help = "Places for tokens with each expert, as a multiple of its even share of a sequence; 0: for "
+               "every choice"},
+      options.capacity);
   add_decimal_option(command,
                      {.name = "--tokens", .help = "Tokens to train on, as in 15e12", .positive = true, .most = 1e18},
                      options.tokens);

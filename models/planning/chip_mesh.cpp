@@ -123,7 +123,13 @@ AxisRole expert_role() {
       .at(0);
 }
 
-ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
+ChipMesh chip_mesh(const AbstractMesh& mesh) {
+  ChipMesh made{mesh, {}, searched_roles(mesh)};
+  for (auto& [axis, roles] : made.roles) {
+    std::erase_if(roles, [](const AxisRole& role) { return splits_experts(role.row()); });
+  }
+  return made;
+}
 
 ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
   std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
@@ -190,13 +196,11 @@ std::vector<ChipMesh> expert_meshes_of(const roofline::Chip& chip, Index chips, 
   return meshes;
 }
 
-void put_expert_roles(ChipMesh& mesh, Index experts) {
+void add_expert_roles(ChipMesh& mesh) {
   for (auto& [axis, roles] : mesh.roles) {
-    if (experts == 0) std::erase_if(roles, [](const AxisRole& role) { return splits_experts(role.row()); });
-    const bool has_tensor = std::find(roles.begin(), roles.end(), tensor_role()) != roles.end();
-    if (experts == 0 || !has_tensor || mesh.mesh.has(kExpertAxis)) continue;
-    for (const AxisRole& role : roles_with(splits_experts)) {
-      if (!splits_batch(role.row())) roles.push_back(role);
+    if (mesh.mesh.size(axis) == 1) continue;
+    for (const AxisRole& role : usual_roles(axis)) {
+      if (splits_experts(role.row())) roles.push_back(role);
     }
   }
 }

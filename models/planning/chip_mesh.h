@@ -24,7 +24,7 @@ struct ChipMesh {
   AxisRoles roles;
 };
 
-/// A mesh without a torus, with searched_roles().
+/// A mesh without a torus, with searched_roles() but those that split experts.
 ChipMesh chip_mesh(const AbstractMesh& mesh);
 
 /// The same mesh in each of `pods` pods: one more axis, before the others, with role_between_pods().
@@ -44,9 +44,8 @@ std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
 /// torus kExpertAxis has one torus axis of its own. `chips` chips in all.
 std::vector<ChipMesh> expert_meshes_of(const roofline::Chip& chip, Index chips, Index most);
 
-/// If the model has `experts`, adds the roles that split them but not the batch to axes of tensor parallelism, unless
-/// there is kExpertAxis; else takes all roles that split experts from all axes.
-void put_expert_roles(ChipMesh& mesh, Index experts);
+/// Adds the usual roles of each axis that split experts.
+void add_expert_roles(ChipMesh& mesh);
 
 /// Every mesh of usual_axes() made of whole axes of a torus of these lengths.
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);

@@ -167,14 +167,13 @@ void put_experts(PlanQuestion& question, const PlanOptions& options) {
   require(experts > 0 || options.strategy.empty() || ranks_of_experts(question, options) == 1,
           "--strategy {}: the model has no experts to split", options.strategy);
   question.run.capacity = options.capacity;
+  if (experts < 2) return;
+  for (ChipMesh& each : question.meshes) add_expert_roles(each);
+  for (ChipMesh& each : question.staged) add_expert_roles(each);
+  if (question.fixed) return;
   const roofline::Chip none{};
-  if (!question.fixed && experts >= 2) {
-    question.for_experts = expert_meshes_of(question.chip == nullptr ? none : *question.chip,
-                                            roofline::power_of_two_below(question.chips), experts);
-  }
-  for (std::vector<ChipMesh>* meshes : question.searched()) {
-    for (ChipMesh& each : *meshes) put_expert_roles(each, experts);
-  }
+  question.for_experts = expert_meshes_of(question.chip == nullptr ? none : *question.chip,
+                                          roofline::power_of_two_below(question.chips), experts);
 }
 
 void add_pods(PlanQuestion& question, Index pods) {

@@ -85,15 +85,15 @@ struct ReadConfig {
 };
 
 /// Reads the text of a Hugging Face `config.json` with implemented mathematics (model_type llama, mistral without a
-/// window, or qwen2). Messages name the file `name`. A missing or null key has the default of its model_type. A
-/// missing size becomes a remark. Throws UsageError, one line with the name, the key, its value and the legal
-/// values, for values out of range, another model_type, keys that change the mathematics in an unimplemented
-/// way, and unknown objects.
+/// window, mixtral, or qwen2). Messages name the file `name`. A missing or null key has the default of its model_type.
+/// A missing size becomes a remark. Throws UsageError, one line with the name, the key, its value and the legal values,
+/// for values out of range, another model_type, keys that change the mathematics in an unimplemented way, and unknown
+/// objects.
 ReadConfig parse_config(std::string_view json_text, std::string_view name);
 
 /// The same for counting and pricing, for every model_type whose layers are attention and a gated MLP (see
 /// model_types()). Reads and checks sizes. Other mathematics only becomes a remark. Throws UsageError as
-/// parse_config for sizes, for another model_type, and for experts, which are not counted.
+/// parse_config for sizes, for another model_type, and for experts of another type than mixtral.
 ReadConfig parse_sizes(std::string_view json_text, std::string_view name);
 
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.

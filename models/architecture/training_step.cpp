@@ -53,8 +53,10 @@ void sum_over_micro_batches(TrainingStep& step) {
 /// Gradients of masters become their type in the update, all of them: until then nothing waits for their reductions.
 void cast_in_update(TrainingStep& step) {
   std::vector<Operation>& operations = step.model.program.operations;
+  const std::vector<ArrayId>& gradients = step.gradients;
   const auto late = std::stable_partition(operations.begin(), operations.end(), [&](const Operation& op) {
-    return op.kind != cast_kind().name || step.model.program.array(op.results[0]).role != Role::gradient;
+    return op.kind != cast_kind().name ||
+           std::find(gradients.begin(), gradients.end(), op.results[0]) == gradients.end();
   });
   for (auto op = late; op != operations.end(); ++op) op->region = {Pass::update, 0};
 }

@@ -87,7 +87,13 @@ Json experts_json(const PlanAnswer& answer) {
   if (!answer.experts) return nullptr;
   const ExpertsAnswer& form = *answer.experts;
   const Experts& experts = answer.question.run.config.experts;
-  Json json{{"count", experts.count}, {"chosen", experts.chosen}, {"least_batch", nullptr}, {"sharding", nullptr}};
+  Json json{{"count", experts.count},
+            {"chosen", experts.chosen},
+            {"capacity", nullptr},
+            {"least_batch", nullptr},
+            {"sharding", nullptr}};
+  const double capacity = answer.question.run.capacity;
+  if (capacity > 0) json["capacity"] = capacity;
   if (form.least_batch > 0) json["least_batch"] = {{"stored", form.least_batch}, {"int8", form.least_batch_int8}};
   if (!form.sharding) return json;
   const ExpertSharding& sharding = *form.sharding;

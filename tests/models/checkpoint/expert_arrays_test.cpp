@@ -106,14 +106,14 @@ struct Layout {
 
 /// Of three experts on four ranks one rank has none.
 const std::vector<Layout>& layouts() {
-  static const std::vector<Layout> kLayouts = {
+  static const std::vector<Layout> all = {
       {1, "X=1", "A[E, D, F]"},         {2, "X=2", "A[E, D, F]", 2},      {2, "X=2", "A[E_X, D, F]"},
       {2, "X=2", "A[E, D, F_X]"},       {3, "X=3", "A[E_X, D, F]"},       {3, "X=3", "A[E, D_X, F]"},
       {4, "X=4", "A[E_X, D, F]"},       {4, "X=4", "A[E, D_X, F]"},       {4, "X=2,Y=2", "A[E_X, D, F]", 2},
       {4, "X=2,Y=2", "A[E_X, D_Y, F]"}, {4, "X=2,Y=2", "A[E_Y, D, F_X]"}, {4, "X=2,Y=2", "A[E_YX, D, F]"},
       {4, "X=2,Y=2", "A[E, D_X, F_Y]"}, {4, "X=2,Y=2", "A[E, D, F_XY]"},
   };
-  return kLayouts;
+  return all;
 }
 
 /// The plan of a state with all arrays of a model under a layout.
@@ -157,10 +157,10 @@ struct Placed {
     }
   }
   static std::size_t number_of(const std::string& name) {
-    const char* const kNames[] = {"W_router", "W_gate", "W_down", "W_up"};
+    const char* const names[] = {"W_router", "W_gate", "W_down", "W_up"};
     const std::size_t first = name.find('W');
-    const auto found = std::find(std::begin(kNames), std::end(kNames), name.substr(first));
-    return static_cast<std::size_t>(found - std::begin(kNames)) + (first == 0 ? 0 : name[0] == 'm' ? 10 : 20);
+    const auto found = std::find(std::begin(names), std::end(names), name.substr(first));
+    return static_cast<std::size_t>(found - std::begin(names)) + (first == 0 ? 0 : name[0] == 'm' ? 10 : 20);
   }
 
   Mesh mesh;

@@ -72,7 +72,7 @@ inline std::map<std::string, HandMadeTensor> read_by_hand(const std::string& pat
          at < begin + entry["data_offsets"][1].get<std::size_t>(); at += sizeof(float)) {
       float value = 0;
       std::memcpy(&value, bytes.data() + at, sizeof value);
-      tensor.values.push_back(value);
+      tensor.values.push_back(double{value});
     }
     tensors[name] = tensor;
   }

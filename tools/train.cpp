@@ -172,6 +172,7 @@ void add_model(const Job& job, Trainer& trainer, const TrainData& data, TrainRec
   record.token_order = shared ? trainer.options().shared_order() : TokenOrder::contiguous;
   record.begin = trainer.run().begin.steps;
   if (!record.interrupted) evaluate(trainer, data, record);
+  record.experts = expert_record(trainer);
   record.parameters = trainer.run().parameters();
   record.weights_hash = weights_hash(trainer.state(), trainer.model(), job.world());
 }

@@ -134,6 +134,34 @@ void assign_places(View<const std::int32_t> choice_BTJ, View<const std::int32_t>
 }
 
 template <class T>
+void count_routed(View<const std::int32_t> load_BR, Index places, View<T> routed_R, View<T> dropped_R) {
+  const Index experts = routed_R.size();
+  check_elements("expert_load", "dropped", dropped_R.shape, experts);
+  std::fill_n(routed_R.data, experts, T(0));
+  std::fill_n(dropped_R.data, experts, T(0));
+  for (Index i = 0; i < load_BR.size(); ++i) {
+    routed_R[i % experts] += static_cast<T>(load_BR[i]);
+    dropped_R[i % experts] += static_cast<T>(std::max<Index>(0, load_BR[i] - places));
+  }
+}
+
+template <class T>
+void closest_choice(View<const T> probs, View<const std::int32_t> choice, View<T> closest) {
+  const Index experts = last_of(probs.shape);
+  const Index chosen = last_of(choice.shape);
+  T least = 1;
+  for (Index row = 0; row < rows_of(probs.shape); ++row) {
+    const T* from = probs.data + row * experts;
+    const std::int32_t* which = choice.data + row * chosen;
+    if (chosen == 0 || chosen == experts) break;
+    const T smallest = from[which[chosen - 1]];
+    const std::int32_t next = next_largest(from, experts, which, chosen);
+    least = std::min(least, smallest - from[next]);
+  }
+  closest[0] = -least;
+}
+
+template <class T>
 void balance_loss(View<const T> probs_BTR, View<const std::int32_t> load_BR, double scale, View<T> loss) {
   const Index sequences = probs_BTR.shape.at(0);
   const Index tokens = probs_BTR.shape.at(1);
@@ -187,6 +215,15 @@ Cost assign_places_cost(Index choices, Index experts, Index sequences) {
           Bytes(kIdSize * static_cast<double>(2 * choices + 2 * experts * sequences))};
 }
 
+Cost count_routed_cost(Index loads) {
+  return {Flops(2.0 * static_cast<double>(loads)), Bytes(kIdSize * static_cast<double>(loads))};
+}
+
+Cost closest_choice_cost(Index elements, Index choices, Index element_size) {
+  return {Flops(static_cast<double>(elements)),
+          Bytes(static_cast<double>(elements * element_size) + kIdSize * static_cast<double>(choices))};
+}
+
 Cost balance_loss_cost(Index elements, Index loads, Index element_size) {
   return {Flops(2.0 * static_cast<double>(elements)),
           Bytes(static_cast<double>(elements * element_size) + kIdSize * static_cast<double>(loads))};
@@ -197,6 +234,8 @@ Cost balance_loss_cost(Index elements, Index loads, Index element_size) {
   template void softmax_grad(View<const T>, View<const T>, View<T>);                                        \
   template void top_k(View<const T>, View<T>, View<std::int32_t>);                                          \
   template void top_k_grad(View<const T>, View<const T>, View<const T>, View<const std::int32_t>, View<T>); \
+  template void count_routed(View<const std::int32_t>, Index, View<T>, View<T>);                            \
+  template void closest_choice(View<const T>, View<const std::int32_t>, View<T>);                           \
   template void balance_loss(View<const T>, View<const std::int32_t>, double, View<T>);                     \
   template void balance_loss_grad(View<const std::int32_t>, View<const T>, double, View<T>);
 SHARDLINE_INSTANTIATE(float)

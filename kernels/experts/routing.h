@@ -33,6 +33,15 @@ void top_k_grad(View<const T> dgate, View<const T> probs, View<const T> gate, Vi
 void assign_places(View<const std::int32_t> choice_BTJ, View<const std::int32_t> positions_T, Index places,
                    View<std::int32_t> slot_BTJ, View<std::int32_t> taken_EB, View<std::int32_t> load_BR);
 
+/// routed[R] sums load[B, R] over the sequences, dropped[R] what of it is beyond `places` in a sequence.
+template <class T>
+void count_routed(View<const std::int32_t> load_BR, Index places, View<T> routed_R, View<T> dropped_R);
+
+/// closest: minus the least distance, over the tokens, of the smallest chosen one of probs[..., R] from the largest
+/// that is not chosen; -1 without tokens, or if all are chosen.
+template <class T>
+void closest_choice(View<const T> probs, View<const std::int32_t> choice, View<T> closest);
+
 /// loss = scale * sum over B, T and R of load[B, R] probs[B, T, R].
 template <class T>
 void balance_loss(View<const T> probs_BTR, View<const std::int32_t> load_BR, double scale, View<T> loss);
@@ -48,6 +57,8 @@ Cost softmax_grad_cost(Index elements, Index element_size);
 Cost top_k_cost(Index elements, Index choices, Index chosen, Index element_size);
 Cost top_k_grad_cost(Index elements, Index chosen, Index element_size);
 Cost assign_places_cost(Index choices, Index experts, Index sequences);
+Cost count_routed_cost(Index loads);
+Cost closest_choice_cost(Index elements, Index choices, Index element_size);
 Cost balance_loss_cost(Index elements, Index loads, Index element_size);
 
 }  // namespace shardline::kernels

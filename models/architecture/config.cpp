@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "models/architecture/config_experts.h"
 #include "models/architecture/config_keys.h"
 #include "models/architecture/config_reader.h"
 #include "models/architecture/config_rope.h"
@@ -21,21 +22,39 @@ constexpr double kMostParameters = 1e15;
 
 /// Keys that parse_config() handles itself.
 bool is_read(std::string_view key) {
-  constexpr auto kRead = std::to_array<std::string_view>(
-      {"model_type",          "vocab_size",        "hidden_size",       "num_hidden_layers",   "num_attention_heads",
-       "num_key_value_heads", "head_dim",          "intermediate_size", "tie_word_embeddings", "rms_norm_eps",
-       "rope_theta",          "initializer_range", "rope_scaling",      "rope_parameters",     "sliding_window",
-       "use_sliding_window",  "layer_types",       "num_local_experts", "num_experts",         "n_routed_experts"});
+  constexpr auto kRead = std::to_array<std::string_view>({"model_type",
+                                                          "vocab_size",
+                                                          "hidden_size",
+                                                          "num_hidden_layers",
+                                                          "num_attention_heads",
+                                                          "num_key_value_heads",
+                                                          "head_dim",
+                                                          "intermediate_size",
+                                                          "tie_word_embeddings",
+                                                          "rms_norm_eps",
+                                                          "rope_theta",
+                                                          "initializer_range",
+                                                          "rope_scaling",
+                                                          "rope_parameters",
+                                                          "sliding_window",
+                                                          "use_sliding_window",
+                                                          "layer_types",
+                                                          "num_local_experts",
+                                                          "num_experts",
+                                                          "n_routed_experts",
+                                                          "num_experts_per_tok",
+                                                          "output_router_logits",
+                                                          "router_aux_loss_coef"});
   return std::find(kRead.begin(), kRead.end(), key) != kRead.end();
 }
 
 /// Attention over the last tokens only, in all layers or in some.
 void look_at_window(const ConfigReader& reader, std::vector<ConfigDifference>& found) {
   const ModelType& type = reader.type();
-  // Some types have a switch beside the size. For mistral it has no meaning.
+  // Some types have a switch beside the size.
   constexpr const char* kSwitch = "use_sliding_window";
   const bool is_off = reader.is_null(kSwitch) || !reader.flag(kSwitch, !type.window_switch);
-  const bool switched_off = type.name != "mistral" && is_off;
+  const bool switched_off = !type.knows_no_switch && is_off;
   if (type.window_switch && !is_off) {
     found.push_back({kSwitch, true, "only false is implemented"});
   } else if (reader.is_missing("sliding_window") && type.window) {
@@ -89,6 +108,7 @@ std::vector<ConfigDifference> other_mathematics(const ConfigReader& reader) {
   }
   look_at_window(reader, found);
   look_at_rope(reader, found);
+  look_at_experts(reader, found);
   return found;
 }
 
@@ -118,9 +138,6 @@ Index read_head_dim(const ConfigReader& reader, Index d_model, Index heads) {
 }
 
 ReadConfig read_sizes(ConfigReader& reader) {
-  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
-    if (reader.has(key)) reader.refuse(key, reader.object().at(key), "experts are not implemented");
-  }
   ReadConfig read;
   TransformerConfig& config = read.config;
   const ModelType& type = reader.type();
@@ -131,13 +148,14 @@ ReadConfig read_sizes(ConfigReader& reader) {
   config.kv_heads = read_kv_heads(reader, config.heads);
   config.head_dim = read_head_dim(reader, config.d_model, config.heads);
   config.d_ff = reader.noted_size("intermediate_size", type.d_ff);
+  config.experts = read_experts(reader);
   config.tied = reader.flag("tie_word_embeddings", type.tied);
   config.qkv_biases = type.qkv_biases;
   const double parameters =
       2.0 * static_cast<double>(config.vocab) * static_cast<double>(config.d_model) +
       static_cast<double>(config.layers) * static_cast<double>(config.d_model) *
           (2.0 * static_cast<double>(config.head_dim) * static_cast<double>(config.heads + config.kv_heads) +
-           3.0 * static_cast<double>(config.d_ff));
+           3.0 * static_cast<double>(std::max<Index>(1, config.experts.count)) * static_cast<double>(config.d_ff));
   require(parameters <= kMostParameters, "{}: that is {:.2g} parameters; at most {:g} are counted", reader.name(),
           parameters, kMostParameters);
   if (!reader.missing().empty()) {
@@ -171,8 +189,8 @@ ReadConfig parse_config(std::string_view json_text, std::string_view name) {
   if (!other.empty()) reader.refuse(other[0].key, other[0].value, other[0].legal);
   ReadConfig read = read_sizes(reader);
   TransformerConfig& config = read.config;
-  config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", config.rms_eps, 1);
-  const RopeSettings rope = read_rope(reader, config.rope_theta);
+  config.rms_eps = reader.positive(reader.object(), "rms_norm_eps", reader.type().rms_eps, 1);
+  const RopeSettings rope = read_rope(reader, reader.type().rope_theta);
   config.rope_theta = rope.theta;
   config.rope_scaling = rope.scaling;
   config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range, 100);
@@ -198,10 +216,25 @@ ReadConfig parse_sizes(std::string_view json_text, std::string_view name) {
 
 namespace {
 
+/// The names of a model_type in a `config.json`, and the key, with its value, that says: no window, or no biases.
+struct WrittenType {
+  const char* name;
+  const char* architecture;
+  const char* key;
+  nlohmann::json value;
+};
+
+WrittenType written_type(const TransformerConfig& config) {
+  if (config.experts.count > 0) return {"mixtral", "MixtralForCausalLM", "sliding_window", nullptr};
+  if (config.qkv_biases) return {"qwen2", "Qwen2ForCausalLM", "use_sliding_window", false};
+  return {"llama", "LlamaForCausalLM", "attention_bias", false};
+}
+
 nlohmann::ordered_json keys_of(const TransformerConfig& config) {
-  return {
-      {"model_type", config.qkv_biases ? "qwen2" : "llama"},
-      {"architectures", {config.qkv_biases ? "Qwen2ForCausalLM" : "LlamaForCausalLM"}},
+  const WrittenType type = written_type(config);
+  nlohmann::ordered_json keys = {
+      {"model_type", type.name},
+      {"architectures", {type.architecture}},
       {"vocab_size", config.vocab},
       {"hidden_size", config.d_model},
       {"intermediate_size", config.d_ff},
@@ -213,18 +246,21 @@ nlohmann::ordered_json keys_of(const TransformerConfig& config) {
       {"rms_norm_eps", config.rms_eps},
       {"rope_theta", config.rope_theta},
       {"rope_scaling", rope_scaling_json(config.rope_scaling)},
-      {config.qkv_biases ? "use_sliding_window" : "attention_bias", false},
+      {type.key, type.value},
       {"mlp_bias", false},
       {"attention_dropout", 0.0},
       {"tie_word_embeddings", config.tied},
       {"initializer_range", config.initializer_range},
   };
+  if (config.experts.count > 0) add_experts(config.experts, keys);
+  return keys;
 }
 
 }  // namespace
 
 std::string to_json(const TransformerConfig& config) {
   SHARDLINE_CHECK(is_gated(config.mlp), "a config.json says a gated MLP");
+  SHARDLINE_CHECK(config.experts.count == 0 || !config.qkv_biases, "no model_type has experts and biases");
   return keys_of(config).dump(2) + "\n";
 }
 

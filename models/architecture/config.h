@@ -30,6 +30,27 @@ struct Experts {
   bool operator==(const Experts&) const = default;
 };
 
+// What follows is counted and priced in closed form only: no program has it.
+
+/// MLPs that every token passes, in a model with experts.
+struct CommonMlps {
+  Index shared = 0;        ///< beside the experts of each layer, and as wide as one of them
+  Index dense_layers = 0;  ///< the first layers: they have one MLP and no experts
+  Index dense_d_ff = 0;    ///< of that MLP
+
+  bool operator==(const CommonMlps&) const = default;
+};
+
+/// Attention that keeps one small array in place of keys and values (multi-head latent attention, as in DeepSeek-V2).
+struct LatentAttention {
+  Index query_rank = 0;  ///< elements from which the queries of a token are made
+  Index cached = 0;      ///< elements from which its keys and values are made; 0: attention is not latent
+  Index rope_dim = 0;    ///< of each query, and of one key for all heads: the part with positions, beside head_dim
+  Index value_dim = 0;   ///< of the values of a head
+
+  bool operator==(const LatentAttention&) const = default;
+};
+
 /// The sizes and constants of a LLaMA-style Transformer: RMSNorm, rotary positions (rotate-half), grouped-query
 /// attention, SwiGLU or GELU.
 struct TransformerConfig {
@@ -48,6 +69,8 @@ struct TransformerConfig {
   std::optional<kernels::RopeScaling> rope_scaling = {};  ///< of LLaMA 3.1
   bool qkv_biases = false;                                ///< queries, keys and values have biases, as in Qwen2
   Experts experts = {};                                   ///< d_ff is that of each of them
+  CommonMlps common_mlps = {};                            ///< counted only
+  LatentAttention latent = {};                            ///< counted only
 
   bool operator==(const TransformerConfig&) const = default;
 };
@@ -62,15 +85,15 @@ struct ReadConfig {
 };
 
 /// Reads the text of a Hugging Face `config.json` with implemented mathematics (model_type llama, mistral without a
-/// window, or qwen2). Messages name the file `name`. A missing or null key has the default of its model_type. A
-/// missing size becomes a remark. Throws UsageError, one line with the name, the key, its value and the legal
-/// values, for values out of range, another model_type, keys that change the mathematics in an unimplemented
-/// way, and unknown objects.
+/// window, mixtral, or qwen2). Messages name the file `name`. A missing or null key has the default of its model_type.
+/// A missing size becomes a remark. Throws UsageError, one line with the name, the key, its value and the legal values,
+/// for values out of range, another model_type, keys that change the mathematics in an unimplemented way, and unknown
+/// objects.
 ReadConfig parse_config(std::string_view json_text, std::string_view name);
 
 /// The same for counting and pricing, for every model_type whose layers are attention and a gated MLP (see
 /// model_types()). Reads and checks sizes. Other mathematics only becomes a remark. Throws UsageError as
-/// parse_config for sizes, for another model_type, and for experts, which are not counted.
+/// parse_config for sizes, for another model_type, and for experts of another type than mixtral.
 ReadConfig parse_sizes(std::string_view json_text, std::string_view name);
 
 /// The text of a `config.json` that parse_config and the tools of Hugging Face accept.

@@ -39,7 +39,6 @@ const std::vector<HarmlessValue>& harmless_values() {
       {"is_causal", true},
       {"use_parallel_residual", false},
       {"attention_chunk_size", {}},
-      {"num_experts_per_tok", {}},
       {"moe_intermediate_size", {}},
       {"is_encoder_decoder", false},
       {"add_cross_attention", false},
@@ -47,6 +46,7 @@ const std::vector<HarmlessValue>& harmless_values() {
       {"tie_encoder_decoder", false},
       {"pruned_heads", {}},
       {"label_smoothing", 0},
+      {"router_jitter_noise", 0},
   };
   return values;
 }

@@ -50,6 +50,15 @@ double ConfigReader::positive(const nlohmann::json& object, const char* key, dou
   return value.get<double>();
 }
 
+double ConfigReader::number(const char* key, double missing, double least, double most) const {
+  if (is_missing(key)) return missing;
+  const nlohmann::json& value = object_.at(key);
+  if (!value.is_number() || !(value.get<double>() >= least) || value.get<double>() > most) {
+    refuse(key, value, fmt::format("it must be a number from {:g} to {:g}", least, most));
+  }
+  return value.get<double>();
+}
+
 bool ConfigReader::flag(const char* key, bool missing) const {
   if (is_missing(key)) return missing;
   if (!object_.at(key).is_boolean()) refuse(key, object_.at(key), "it must be true or false");

@@ -35,6 +35,8 @@ class ConfigReader {
   Index noted_size(const char* key, Index missing);
   /// A number from the smallest normal f32 to `most`; `missing` if `object` does not have the key.
   double positive(const nlohmann::json& object, const char* key, double missing, double most) const;
+  /// A number from `least` to `most`; `missing` if there is no key.
+  double number(const char* key, double missing, double least, double most) const;
   bool flag(const char* key, bool missing) const;
 
  private:

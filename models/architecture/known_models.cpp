@@ -27,6 +27,19 @@ TransformerConfig without_gate(TransformerConfig config) {
   return config;
 }
 
+TransformerConfig with_experts(TransformerConfig config, Experts experts) {
+  config.experts = experts;
+  return config;
+}
+
+/// Without the module that predicts a further token, and without the biases of its router.
+TransformerConfig deepseek_v3() {
+  TransformerConfig config = with_experts({129280, 7168, 61, 128, 128, 128, 2048}, {.count = 256, .chosen = 8});
+  config.common_mlps = {.shared = 1, .dense_layers = 3, .dense_d_ff = 18432};
+  config.latent = {.query_rank = 1536, .cached = 512, .rope_dim = 64, .value_dim = 128};
+  return config;
+}
+
 }  // namespace
 
 const std::vector<KnownModel>& known_models() {
@@ -39,6 +52,8 @@ const std::vector<KnownModel>& known_models() {
       {"llama3-405b", {128256, 16384, 126, 128, 8, 128, 53248}},
       {"qwen2.5-7b", with_biases({152064, 3584, 28, 28, 4, 128, 18944})},
       {"gemma-7b", tied({256000, 3072, 28, 16, 16, 256, 24576})},
+      {"mixtral-8x7b", with_experts({32000, 4096, 32, 32, 8, 128, 14336, 1e-5, 1e6}, {.count = 8, .chosen = 2})},
+      {"deepseek-v3", deepseek_v3()},
       {"gpt3", tied(without_gate({50257, 12288, 96, 96, 96, 128, 49152}))},
   };
   return models;

@@ -15,7 +15,7 @@ struct KnownModel {
   TransformerConfig config;
 };
 
-/// tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b and gpt3.
+/// tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b, mixtral-8x7b, deepseek-v3 and gpt3.
 const std::vector<KnownModel>& known_models();
 
 /// True for the name of a known model.

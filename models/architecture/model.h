@@ -52,6 +52,11 @@ struct Model {
   ArrayId loss = -1;
   /// What uneven routing to experts adds to the loss, for each layer; see balance_loss(). Only in training.
   std::vector<ArrayId> balance = {};
+  /// For each layer with experts: what was routed, see expert_load() (in training and evaluation), and the closest
+  /// decision, see closest_choice() (in evaluation). A rank's arrays are its own part: the ranks owe them.
+  std::vector<ArrayId> routed = {};
+  std::vector<ArrayId> dropped = {};
+  std::vector<ArrayId> closest = {};
 };
 
 }  // namespace shardline

@@ -28,9 +28,14 @@ struct ModelType {
   std::optional<Index> head_dim = {};  ///< of a missing key; none: derived
   NullMeans null_head_dim = NullMeans::nothing;
   bool tied = false;
+  double rms_eps = 1e-6;
+  double rope_theta = 10000;
   std::optional<Index> window = {};   ///< sliding_window of a missing key; none: no window
   bool window_switch = false;         ///< without use_sliding_window, or if it is false, there is no window
+  bool knows_no_switch = false;       ///< use_sliding_window has no meaning: sliding_window alone decides
   bool qkv_biases = false;            ///< queries, keys and values have biases
+  Index experts = 0;                  ///< num_local_experts of a missing key; 0: the type has no experts
+  Index chosen = 0;                   ///< num_experts_per_tok of a missing key
   std::string_view differs = {};      ///< the differences of its mathematics from LLaMA's; empty: none
   std::string_view not_counted = {};  ///< the parts that parameter_count() and prices leave out; empty: none
 };

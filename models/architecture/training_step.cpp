@@ -1,6 +1,7 @@
 #include "models/architecture/training_step.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "program/ops/adamw.h"
@@ -30,29 +31,32 @@ void add_gradients(TrainingStep& step, const std::vector<ArrayId>& also_wanted) 
   for (const ArrayId array : also_wanted) p.outputs.push_back(gradients.at(array));
 }
 
-/// The gradients and the loss of the whole step, from those of one micro-batch.
+/// The gradients, the losses and the counts of the whole step, from those of one micro-batch.
 void sum_over_micro_batches(TrainingStep& step) {
   Program& p = step.model.program;
-  std::vector<ArrayId>& balance = step.model.balance;
-  std::vector<ArrayId> parts = step.gradients;
-  parts.insert(parts.end(), balance.begin(), balance.end());
-  parts.push_back(step.model.loss);
-  std::vector<ArrayId> wholes = accumulate(p, parts);
-  std::erase(p.outputs, step.model.loss);
-  step.model.loss = wholes.back();
-  wholes.pop_back();
-  const auto losses = wholes.end() - static_cast<std::ptrdiff_t>(balance.size());
-  balance.assign(losses, wholes.end());
-  wholes.erase(losses, wholes.end());
-  step.gradients = std::move(wholes);
+  Model& model = step.model;
+  std::erase(p.outputs, model.loss);
+  std::vector<ArrayId> loss{model.loss};
+  const std::array<std::vector<ArrayId>*, 5> all = {&step.gradients, &model.balance, &model.routed, &model.dropped,
+                                                    &loss};
+  std::vector<ArrayId> parts;
+  for (const std::vector<ArrayId>* some : all) parts.insert(parts.end(), some->begin(), some->end());
+  const std::vector<ArrayId> wholes = accumulate(p, parts);
+  auto next = wholes.begin();
+  for (std::vector<ArrayId>* some : all) {
+    for (ArrayId& array : *some) array = *next++;
+  }
+  model.loss = loss[0];
   p.outputs.insert(p.outputs.begin(), step.model.loss);
 }
 
 /// Gradients of masters become their type in the update, all of them: until then nothing waits for their reductions.
 void cast_in_update(TrainingStep& step) {
   std::vector<Operation>& operations = step.model.program.operations;
+  const std::vector<ArrayId>& gradients = step.gradients;
   const auto late = std::stable_partition(operations.begin(), operations.end(), [&](const Operation& op) {
-    return op.kind != cast_kind().name || step.model.program.array(op.results[0]).role != Role::gradient;
+    return op.kind != cast_kind().name ||
+           std::find(gradients.begin(), gradients.end(), op.results[0]) == gradients.end();
   });
   for (auto op = late; op != operations.end(); ++op) op->region = {Pass::update, 0};
 }
@@ -122,6 +126,9 @@ TrainingStep add_training(Model model, const StepOptions& options) {
     sum_over_micro_batches(step);
   } else {
     cast_in_update(step);
+  }
+  for (const std::vector<ArrayId>* counts : {&step.model.routed, &step.model.dropped}) {
+    step.model.program.outputs.insert(step.model.program.outputs.end(), counts->begin(), counts->end());
   }
   add_update(step, options);
   rematerialise(step.model.program, options.form.remat);

@@ -11,12 +11,14 @@
 #include "program/ops/attention.h"
 #include "program/ops/balance_loss.h"
 #include "program/ops/cast.h"
+#include "program/ops/closest_choice.h"
 #include "program/ops/combine.h"
 #include "program/ops/cross_entropy.h"
 #include "program/ops/dispatch.h"
 #include "program/ops/einsum.h"
 #include "program/ops/embed.h"
 #include "program/ops/expert_gate.h"
+#include "program/ops/expert_load.h"
 #include "program/ops/expert_product.h"
 #include "program/ops/gelu.h"
 #include "program/ops/gelu_mul.h"
@@ -188,6 +190,10 @@ class Forward {
       const double weight = config_.experts.balance / static_cast<double>(config_.layers);
       model_.balance.push_back(balance_loss(p, "balance" + n, probs, routing.load, weight, parts_));
     }
+    const RoutedCounts counts = expert_load(p, "routed" + n, routing);
+    model_.routed.push_back(counts.routed);
+    model_.dropped.push_back(counts.dropped);
+    model_.closest.push_back(closest_choice(p, "closest" + n, probs, routing));
     const ArrayId xs = dispatch(p, "xs" + n, y, routing);
     const ArrayId g = expert_product(p, "g" + n, xs, w_gate, routing.taken);
     const ArrayId u = expert_product(p, "u" + n, xs, w_up, routing.taken);
@@ -217,6 +223,7 @@ class Forward {
 Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
   Model model = Forward(config, batch, dtype, sum_type(dtype), 0).build();
   model.program.outputs = {model.result};
+  prune(model.program);
   return model;
 }
 
@@ -237,7 +244,11 @@ Model make_part(const TransformerConfig& config, const BatchShape& batch, const 
 }  // namespace
 
 Model make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype) {
-  return make_part(config, batch, {.model = dtype, .weights = sum_type(dtype)}, 1, false);
+  Model model = make_part(config, batch, {.model = dtype, .weights = sum_type(dtype)}, 1, false);
+  for (const std::vector<ArrayId>* told : {&model.routed, &model.dropped, &model.closest}) {
+    model.program.outputs.insert(model.program.outputs.end(), told->begin(), told->end());
+  }
+  return model;
 }
 
 TrainingStep make_training_step(const TransformerConfig& config, const BatchShape& batch, const Optimizer& optimizer,

@@ -91,8 +91,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
   const Model model = make_inference(checkpoint.config, {1, 1});
   mpi::on_all(comm, [&] {
     checkpoint.files = std::make_shared<WeightFiles>(folder);
-    checkpoint.files->require_tensors_of(checkpoint.config, model);
-    for (const FileArray& array : parameters_of(model)) checkpoint.files->require_weight(array.name, array.in_file);
+    checkpoint.files->require_tensors_of(checkpoint.config, parameters_of(model));
     checkpoint.sequence = parse_sequence(*checkpoint.files);
     checkpoint.reads_bytes = checkpoint.files->metadata(kTextKey) == kReadsBytes;
   });
@@ -102,10 +101,9 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
 std::vector<std::uint64_t> load_parameters(const Checkpoint& checkpoint, State& state, const Model& model,
                                            const mpi::Communicator& comm) {
   const WeightFiles& files = *checkpoint.files;
-  const PartReader reader{.read = [&](const FileArray& array, const Shape& dims,
-                                      const Box& part) { return files.read_block(array.name, dims, part); },
-                          .expect = [&](const FileArray& array, const Shape& dims,
-                                        const Box& part) { files.expect_block(array.name, dims, part); }};
+  const PartReader reader{
+      .read = [&](const TensorPart& part) { return files.read_block(part.tensor, part.dims, part.ranges); },
+      .expect = [&](const TensorPart& part) { files.expect_block(part.tensor, part.dims, part.ranges); }};
   return read_arrays(state, parameters_of(model), reader, comm);
 }
 

@@ -13,8 +13,8 @@
 
 namespace shardline {
 
-/// A model on disk: a folder with `config.json` and weights (see WeightFiles) under Hugging Face LLaMA names,
-/// for other tools too.
+/// A model on disk: a folder with `config.json` and weights (see WeightFiles) under Hugging Face names, for
+/// other tools too.
 struct Checkpoint {
   TransformerConfig config;
   std::vector<std::string> remarks;    ///< see ReadConfig
@@ -35,7 +35,7 @@ struct TrainingNotes {
 /// writes its part of the parameters of `model`, so all ranks must see the folder. Throws on every rank: UsageError if
 /// the folder or a file in it cannot be created, ResultError if a file cannot be written. Each file appears whole or
 /// not at all, the weights first. Before them the tokenizer of another model goes, so that a job that ends in between
-/// leaves none beside weights of another model. Returns the digests of the parameters (see digests.h).
+/// leaves none beside weights of another model. Returns the digests of their tensors (see digests.h).
 std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string& folder,
                                            const TransformerConfig& config, const Model& model,
                                            const TrainingNotes& notes, const mpi::Communicator& comm);
@@ -58,7 +58,7 @@ void require_reads_bytes(const Checkpoint& checkpoint, const std::string& folder
 
 /// Collective over `comm`, as save_checkpoint(): loads every parameter of `model` in the element type of the states.
 /// Each rank reads its own blocks, part by part. Throws ResultError on every rank if a tensor holds NaN or
-/// infinity, or a number too large for the element type. Returns the digests of the parameters, as they are then.
+/// infinity, or a number too large for the element type. Returns the digests of their tensors, as they are then.
 std::vector<std::uint64_t> load_parameters(const Checkpoint& checkpoint, State& state, const Model& model,
                                            const mpi::Communicator& comm);
 

@@ -85,9 +85,11 @@ class Rows {
 std::uint64_t digest_of(const FileArray& array, const Box& box, const Tensor& block) {
   if (block.size() == 0) return 0;
   const std::vector<std::uint64_t> columns = column_weights(box.back());
-  const std::uint64_t name = hash_of(array.name);
+  const std::uint64_t name = hash_of(tensor_name(array, tensor_of(array, box)));
   const Index bytes = box.back().size() * size_of(array.dtype);
-  Rows rows(array.shape, box);
+  const Shape whole = of_tensor(array, array.shape);
+  const Box in_tensor = of_tensor(array, box);
+  Rows rows(whole, in_tensor);
   std::uint64_t sum = 0;
   for (Index r = 0; r < rows.count(); ++r) {
     sum += row_sum_of(array.dtype, block.data() + r * bytes, mixed(name + rows.next()) | 1, columns);
@@ -109,12 +111,13 @@ std::vector<std::uint64_t> summed(const std::vector<std::uint64_t>& parts, const
 std::vector<std::uint64_t> digests(const State& state, const std::vector<FileArray>& arrays,
                                    const mpi::Communicator& comm) {
   const std::vector<Box> shares = own_shares(state, arrays, Division::held, comm);
-  std::vector<std::uint64_t> parts(arrays.size(), 0);
-  for (std::size_t a = 0; a < arrays.size(); ++a) {
+  std::vector<std::uint64_t> parts(tensor_names(arrays).size(), 0);
+  for (std::size_t a = 0, first = 0; a < arrays.size(); first += tensor_count(arrays[a]), ++a) {
     if (shares[a].empty()) continue;
     const Box mine = own_box(state, arrays[a], Division::held);
     for_each_part(arrays[a], shares[a], [&](const Box& part) {
-      parts[a] += digest_of(arrays[a], part, state.block(arrays[a].state).slice(within(mine, part)));
+      parts[first + tensor_of(arrays[a], part)] +=
+          digest_of(arrays[a], part, state.block(arrays[a].state).slice(within(mine, part)));
     });
   }
   return summed(parts, comm);

@@ -13,10 +13,18 @@ namespace {
 
 constexpr Index kPartBytes = Index{4} << 20;
 
-/// The first dim of the file, among our dims.
-std::size_t first_stored_dim(const Shape& shape, int input_dims) {
-  SHARDLINE_CHECK(!shape.empty(), "an array without dims is in no file");
-  return static_cast<std::size_t>(input_dims) % shape.size();
+/// The first of our dims that a tensor of the file has.
+std::size_t first_tensor_dim(bool by_expert) { return by_expert ? 1 : 0; }
+
+/// The first dim of a tensor of the file, among our dims.
+std::size_t first_stored_dim(const Shape& shape, int input_dims, bool by_expert) {
+  const std::size_t first = first_tensor_dim(by_expert);
+  SHARDLINE_CHECK(shape.size() > first, "an array without dims is in no file");
+  return first + static_cast<std::size_t>(input_dims) % (shape.size() - first);
+}
+
+std::size_t first_stored_dim(const FileArray& array) {
+  return first_stored_dim(array.shape, array.input_dims, array.by_expert);
 }
 
 /// The elements for one index of this dim.
@@ -28,7 +36,7 @@ Index row_elements(const Shape& block, std::size_t dim) {
   return elements;
 }
 
-/// The axes of one dim that move to the first dim of the file.
+/// The axes of one dim that move to the first dim of the tensors.
 struct Move {
   int from = 0;
   Axes axes;
@@ -37,9 +45,9 @@ struct Move {
 /// What moves to cut the array into rows, in order, and the sharding after that.
 std::pair<std::vector<Move>, Sharding> moves_to_rows(const State& state, const FileArray& array) {
   Sharding sharding = state.array(array.state).sharding;
-  const std::size_t first = first_stored_dim(array.shape, array.input_dims);
+  const std::size_t first = first_stored_dim(array);
   std::vector<Move> moves;
-  for (std::size_t d = 0; d < sharding.dims.size(); ++d) {
+  for (std::size_t d = first_tensor_dim(array.by_expert); d < sharding.dims.size(); ++d) {
     if (d == first || sharding.dims[d].empty()) continue;
     moves.push_back({static_cast<int>(d), sharding.dims[d]});
     sharding.dims[first].insert(sharding.dims[first].end(), sharding.dims[d].begin(), sharding.dims[d].end());
@@ -55,7 +63,7 @@ Sharding sharding_of(const State& state, const FileArray& array, Division cut) {
 /// Collective over `axes`: moves them from one dim to another. The block changes its shape accordingly.
 Tensor moved(const State& state, const FileArray& array, const Tensor& block, Sharding& sharding, const Move& move,
              bool back) {
-  const auto first = static_cast<int>(first_stored_dim(array.shape, array.input_dims));
+  const auto first = static_cast<int>(first_stored_dim(array));
   const int from = back ? first : move.from;
   const int to = back ? move.from : first;
   Axes& source = sharding.dims[static_cast<std::size_t>(from)];
@@ -86,7 +94,7 @@ std::pair<Index, Index> place_among_equals(const State& state, const FileArray& 
 Box share_of(const State& state, const FileArray& array, Division how) {
   Box share = own_box(state, array, how);
   const auto [place, count] = place_among_equals(state, array, how, share);
-  Range& cut = share[first_stored_dim(array.shape, array.input_dims)];
+  Range& cut = share[first_stored_dim(array)];
   const Range part = block(cut.size(), count, place);
   cut = {cut.begin + part.begin, cut.begin + part.end};
   return element_count(shape_of(share)) > 0 ? share : Box{};
@@ -98,13 +106,16 @@ std::vector<FileArray> parameters_of(const Model& model) {
   std::vector<FileArray> arrays;
   for (const ModelParameter& parameter : model.parameters) {
     const Array& array = model.program.array(parameter.array);
-    arrays.push_back({.name = parameter.checkpoint_name,
-                      .state = array.name,
-                      .shape = array.shape,
-                      .in_file = parameter.flat ? Shape{element_count(array.shape)}
-                                                : stored_shape(array.shape, parameter.input_dims),
-                      .dtype = array.dtype,
-                      .input_dims = parameter.input_dims});
+    FileArray in_files{.name = parameter.checkpoint_name,
+                       .state = array.name,
+                       .shape = array.shape,
+                       .in_file = {},
+                       .dtype = array.dtype,
+                       .input_dims = parameter.input_dims,
+                       .by_expert = parameter.by_expert};
+    const Shape tensor = of_tensor(in_files, array.shape);
+    in_files.in_file = parameter.flat ? Shape{element_count(tensor)} : stored_shape(tensor, parameter.input_dims);
+    arrays.push_back(std::move(in_files));
   }
   return arrays;
 }
@@ -128,6 +139,34 @@ std::vector<FileArray> moments_of(const Model& model) {
     }
   }
   return moments;
+}
+
+std::size_t tensor_count(const FileArray& array) {
+  return array.by_expert ? static_cast<std::size_t>(array.shape[0]) : 1;
+}
+
+std::string tensor_name(const FileArray& array, std::size_t tensor) {
+  return array.by_expert ? fmt::format(fmt::runtime(array.name), tensor) : array.name;
+}
+
+std::vector<std::string> tensor_names(const std::vector<FileArray>& arrays) {
+  std::vector<std::string> names;
+  for (const FileArray& array : arrays) {
+    for (std::size_t tensor = 0; tensor < tensor_count(array); ++tensor) names.push_back(tensor_name(array, tensor));
+  }
+  return names;
+}
+
+std::size_t tensor_of(const FileArray& array, const Box& part) {
+  if (!array.by_expert) return 0;
+  SHARDLINE_CHECK(part[0].size() == 1, "a part of {} with {} experts", array.name, part[0].size());
+  return static_cast<std::size_t>(part[0].begin);
+}
+
+TensorPart in_file(const FileArray& array, const Box& part) {
+  return {.tensor = tensor_name(array, tensor_of(array, part)),
+          .dims = in_stored_order(of_tensor(array, array.shape), array.input_dims),
+          .ranges = in_stored_order(of_tensor(array, part), array.input_dims)};
 }
 
 Shape shape_of(const Box& box) {
@@ -184,25 +223,39 @@ std::vector<Box> own_shares(const State& state, const std::vector<FileArray>& ar
   return shares;
 }
 
-void for_each_part(const FileArray& array, const Box& box, const std::function<void(const Box&)>& body) {
-  if (box.empty()) return;
-  const std::size_t dim = first_stored_dim(array.shape, array.input_dims);
-  const Index row = std::max<Index>(1, row_elements(shape_of(box), dim) * size_of(array.dtype));
-  const Index step = std::max<Index>(1, kPartBytes / row);
-  Box part = box;
-  for (Index begin = box[dim].begin; begin < box[dim].end; begin += step) {
-    part[dim] = {begin, std::min(begin + step, box[dim].end)};
-    body(part);
+void for_each_tensor(const FileArray& array, const Box& box, const std::function<void(const Box&)>& body) {
+  if (box.empty() || !array.by_expert) return body(box);
+  Box one = box;
+  for (Index expert = box[0].begin; expert < box[0].end; ++expert) {
+    one[0] = {expert, expert + 1};
+    body(one);
   }
 }
 
-double loading_memory(const Shape& block, int input_dims, double item) {
+void for_each_part(const FileArray& array, const Box& box, const std::function<void(const Box&)>& body) {
+  if (box.empty()) return;
+  const std::size_t dim = first_stored_dim(array);
+  for_each_tensor(array, box, [&](const Box& in_tensor) {
+    const Index row = std::max<Index>(1, row_elements(shape_of(in_tensor), dim) * size_of(array.dtype));
+    const Index step = std::max<Index>(1, kPartBytes / row);
+    Box part = in_tensor;
+    for (Index begin = box[dim].begin; begin < box[dim].end; begin += step) {
+      part[dim] = {begin, std::min(begin + step, box[dim].end)};
+      body(part);
+    }
+  });
+}
+
+double loading_memory(const Shape& block, const ModelParameter& parameter, double item) {
   constexpr double kCopies = 3;
   constexpr double kWidest = 8;  // bytes of an element in a file
-  const auto elements = static_cast<double>(element_count(block));
-  const auto row = static_cast<double>(row_elements(block, first_stored_dim(block, input_dims)));
-  const double part = std::min(elements, std::max(row, static_cast<double>(kPartBytes) / item));
-  return 2 * elements * item + kCopies * kWidest * part;
+  Shape in_tensor = block;
+  if (parameter.by_expert) in_tensor[0] = std::min<Index>(1, block[0]);
+  const std::size_t dim = first_stored_dim(block, parameter.input_dims, parameter.by_expert);
+  const auto row = static_cast<double>(row_elements(in_tensor, dim));
+  const double part =
+      std::min(static_cast<double>(element_count(in_tensor)), std::max(row, static_cast<double>(kPartBytes) / item));
+  return 2 * static_cast<double>(element_count(block)) * item + kCopies * kWidest * part;
 }
 
 }  // namespace shardline

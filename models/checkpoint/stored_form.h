@@ -8,7 +8,8 @@
 namespace shardline {
 
 // A Hugging Face checkpoint stores a projection as a matrix [out, in]. In our arrays the `input_dims` leading dims are
-// its `in`, and the others its `out`. With no input dims an array is stored as it is.
+// its `in`, and the others its `out`. With no input dims an array is stored as it is. Of experts, each has its own
+// matrix, and these functions take one expert.
 
 /// The shape in the file.
 Shape stored_shape(const Shape& shape, int input_dims);

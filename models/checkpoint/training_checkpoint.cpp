@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "models/architecture/strict_json.h"
 #include "models/checkpoint/digests.h"
@@ -21,8 +22,9 @@ constexpr const char* kFormat = "shardline.checkpoint/1";
 constexpr const char* kMoments = "/optimizer.safetensors";
 
 OrderedJson digests_json(const std::vector<FileArray>& arrays, const std::vector<std::uint64_t>& digests) {
+  const std::vector<std::string> tensors = tensor_names(arrays);
   OrderedJson json = OrderedJson::object();
-  for (std::size_t i = 0; i < arrays.size(); ++i) json[arrays[i].name] = fmt::format("{:016x}", digests[i]);
+  for (std::size_t i = 0; i < tensors.size(); ++i) json[tensors[i]] = fmt::format("{:016x}", digests[i]);
   return json;
 }
 
@@ -91,23 +93,46 @@ void write_step(const State& state, const std::string& partial, const TrainingCh
   });
 }
 
-/// Throws UsageError unless the file has the array as the run needs it, and the manifest its digest.
-void require_array(const OpenedStep& step, const FileArray& array, const SafetensorsFile& file) {
-  require(file.contains(array.name) && step.digests.contains(array.name), "{}: tensor {} is missing", step.folder,
-          array.name);
-  const SafetensorsEntry& entry = file.info(array.name);
-  require(entry.shape == array.in_file && file.dtype(array.name) == array.dtype,
-          "{}: tensor {} is {} {}, the run needs {} {}", file.path(), array.name, entry.dtype, to_string(entry.shape),
+/// Throws UsageError unless the file has a tensor of the array as the run needs it, and the manifest its digest.
+void require_tensor(const OpenedStep& step, const FileArray& array, const std::string& tensor,
+                    const SafetensorsFile& file) {
+  require(file.contains(tensor) && step.digests.contains(tensor), "{}: tensor {} is missing", step.folder, tensor);
+  const SafetensorsEntry& entry = file.info(tensor);
+  require(entry.shape == array.in_file && file.dtype(tensor) == array.dtype,
+          "{}: tensor {} is {} {}, the run needs {} {}", file.path(), tensor, entry.dtype, to_string(entry.shape),
           name_of(array.dtype), to_string(array.in_file));
+}
+
+/// Throws UsageError unless the checkpoint has the tensors of these arrays, and no others.
+void require_tensors(const OpenedStep& step, const std::vector<FileArray>& parameters,
+                     const std::vector<FileArray>& moments) {
+  std::set<std::string> wanted;
+  const auto look_at = [&](const std::vector<FileArray>& arrays, const auto& file_of) {
+    for (const FileArray& array : arrays) {
+      for (const std::string& tensor : tensor_names({array})) {
+        require_tensor(step, array, tensor, file_of(tensor));
+        wanted.insert(tensor);
+      }
+    }
+  };
+  look_at(parameters,
+          [&](const std::string& tensor) -> SafetensorsFile& { return step.weights.files->file_of(tensor); });
+  look_at(moments, [&](const std::string&) -> SafetensorsFile& { return *step.moments; });
+  const auto require_wanted = [&](const std::string& path, const std::string& tensor) {
+    require(wanted.contains(tensor), "{}: tensor {}: the run has none of this name", path, tensor);
+  };
+  for (const auto& [tensor, digest] : step.digests) require_wanted(manifest_path(step.folder), tensor);
+  for (const std::string& tensor : step.moments->names()) require_wanted(step.moments->path(), tensor);
 }
 
 /// Compares what is loaded with what was saved.
 void require_digests(const OpenedStep& step, const std::vector<FileArray>& arrays,
                      const std::vector<std::uint64_t>& found) {
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (found[i] == step.digests.at(arrays[i].name)) continue;
+  const std::vector<std::string> tensors = tensor_names(arrays);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (found[i] == step.digests.at(tensors[i])) continue;
     throw ResultError(fmt::format("{}: tensor {} is altered: its digest is {:016x}, and was {:016x} when it was saved",
-                                  step.folder, arrays[i].name, found[i], step.digests.at(arrays[i].name)));
+                                  step.folder, tensors[i], found[i], step.digests.at(tensors[i])));
   }
 }
 
@@ -149,18 +174,12 @@ OpenedStep open_step(const mpi::Communicator& comm, const std::string& folder) {
 void load_step(const OpenedStep& step, State& state, const Model& model, const mpi::Communicator& comm) {
   const std::vector<FileArray> parameters = parameters_of(model);
   const std::vector<FileArray> moments = moments_of(model);
-  mpi::on_all(comm, [&] {
-    require(step.digests.size() == parameters.size() + moments.size(), "{}: {} tensors, the run needs {}",
-            manifest_path(step.folder), step.digests.size(), parameters.size() + moments.size());
-    for (const FileArray& array : parameters) require_array(step, array, step.weights.files->file_of(array.name));
-    for (const FileArray& array : moments) require_array(step, array, *step.moments);
-  });
+  mpi::on_all(comm, [&] { require_tensors(step, parameters, moments); });
   require_digests(step, parameters, load_parameters(step.weights, state, model, comm));
   const SafetensorsFile& file = *step.moments;
-  const PartReader reader{.read = [&](const FileArray& array, const Shape& dims,
-                                      const Box& part) { return file.read_block(array.name, dims, part); },
-                          .expect = [&](const FileArray& array, const Shape& dims,
-                                        const Box& part) { file.expect_block(array.name, dims, part); }};
+  const PartReader reader{
+      .read = [&](const TensorPart& part) { return file.read_block(part.tensor, part.dims, part.ranges); },
+      .expect = [&](const TensorPart& part) { file.expect_block(part.tensor, part.dims, part.ranges); }};
   require_digests(step, moments, read_arrays(state, moments, reader, comm));
 }
 

@@ -43,7 +43,7 @@ struct OpenedStep {
   TrainingCheckpoint what;
   Checkpoint weights;
   std::shared_ptr<SafetensorsFile> moments;
-  std::map<std::string, std::uint64_t> digests;  ///< by the name of the array in its file
+  std::map<std::string, std::uint64_t> digests;  ///< by the name of the tensor in its file
 };
 
 /// Collective over `comm`. Every rank opens the checkpoint: `folder` is that of a step, or has a `latest`. Throws
@@ -51,8 +51,8 @@ struct OpenedStep {
 OpenedStep open_step(const mpi::Communicator& comm, const std::string& folder);
 
 /// Collective over `comm`, as save_step(): loads parameters and moments of `model` on any mesh. Throws UsageError on
-/// every rank if the checkpoint lacks an array of the model, or holds others, or has one of another shape or
-/// element type; ResultError, with the name of the array, if its elements are not those that were saved.
+/// every rank if the checkpoint lacks a tensor of the model, or holds others, or has one of another shape or
+/// element type; ResultError, with the name of the tensor, if its elements are not those that were saved.
 void load_step(const OpenedStep& step, State& state, const Model& model, const mpi::Communicator& comm);
 
 }  // namespace shardline

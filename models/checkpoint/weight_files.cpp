@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "models/architecture/strict_json.h"
 #include "runtime/base/check.h"
@@ -76,14 +75,26 @@ bool same_bytes(const WeightFiles& files, const std::string& a, const std::strin
          std::memcmp(first.data(), second.data(), static_cast<std::size_t>(first.bytes())) == 0;
 }
 
+/// The number after `text` in a name; -1 if there is none.
+Index number_after(const std::string& name, std::string_view text) {
+  const std::size_t at = name.find(text);
+  Index number = -1;
+  if (at != std::string::npos) std::from_chars(name.data() + at + text.size(), name.data() + name.size(), number);
+  return number;
+}
+
 /// A tensor that the configuration does not use, with a reason if one is known.
 std::string unused(const std::string& name, const TransformerConfig& config) {
   if (name == kOutput && config.tied) return name + " (tie_word_embeddings is true, and it is not the embedding)";
-  constexpr std::string_view kLayerPrefix = "model.layers.";
-  Index layer = 0;
-  if (name.starts_with(kLayerPrefix))
-    std::from_chars(name.data() + kLayerPrefix.size(), name.data() + name.size(), layer);
-  if (layer >= config.layers) return fmt::format("{} (num_hidden_layers is {})", name, config.layers);
+  if (number_after(name, "model.layers.") >= config.layers)
+    return fmt::format("{} (num_hidden_layers is {})", name, config.layers);
+  const bool of_experts = name.find(".block_sparse_moe.") != std::string::npos;
+  if (of_experts && config.experts.count == 0) {
+    return name + " (the model_type has no experts; those of mixtral are implemented)";
+  }
+  if (of_experts && number_after(name, ".experts.") >= config.experts.count) {
+    return fmt::format("{} (num_local_experts is {})", name, config.experts.count);
+  }
   if (!name.ends_with(".bias")) return name;
   return name + (config.qkv_biases ? " (only q_proj, k_proj and v_proj have biases)"
                                    : " (the model_type has no biases; those of qwen2 are implemented)");
@@ -143,9 +154,15 @@ std::string WeightFiles::metadata(const std::string& key) const {
   return "";
 }
 
-void WeightFiles::require_tensors_of(const TransformerConfig& config, const Model& model) const {
-  std::set<std::string> wanted;
-  for (const ModelParameter& parameter : model.parameters) wanted.insert(parameter.checkpoint_name);
+void WeightFiles::require_tensors_of(const TransformerConfig& config, const std::vector<FileArray>& parameters) const {
+  const std::vector<std::string> names = tensor_names(parameters);
+  require_names(config, {names.begin(), names.end()});
+  for (const FileArray& array : parameters) {
+    for (const std::string& tensor : tensor_names({array})) require_weight(tensor, array.in_file);
+  }
+}
+
+void WeightFiles::require_names(const TransformerConfig& config, const std::set<std::string>& wanted) const {
   std::vector<std::string> faults;
   std::vector<std::string> missing;
   for (const std::string& name : wanted) {

@@ -2,10 +2,12 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "models/architecture/transformer.h"
+#include "models/architecture/config.h"
+#include "models/checkpoint/file_arrays.h"
 #include "models/checkpoint/safetensors.h"
 
 namespace shardline {
@@ -24,9 +26,10 @@ class WeightFiles {
   bool contains(const std::string& name) const { return file_of_.count(name) > 0; }
   /// The file that holds an array. The array must exist.
   SafetensorsFile& file_of(const std::string& name) const;
-  /// Throws UsageError with names if a tensor of the model is missing, or a tensor is not the model's. Tables
-  /// of rotary positions may exist, and in a tied model an output projection equal to the embedding.
-  void require_tensors_of(const TransformerConfig& config, const Model& model) const;
+  /// Throws UsageError with names if a tensor of these parameters of the model is missing, or has another shape, or a
+  /// tensor is not the model's. Tables of rotary positions may exist, and in a tied model an output projection equal to
+  /// the embedding.
+  void require_tensors_of(const TransformerConfig& config, const std::vector<FileArray>& parameters) const;
   /// Throws UsageError if a weight has another shape or no floating-point elements. The weight must exist.
   void require_weight(const std::string& name, const Shape& shape) const;
   /// A block of a weight in its own element type, or f32 for F16: one range per dim of `shape`, which has as many
@@ -40,6 +43,7 @@ class WeightFiles {
   std::string metadata(const std::string& key) const;
 
  private:
+  void require_names(const TransformerConfig& config, const std::set<std::string>& wanted) const;
   void open_listed(const std::string& folder, const std::map<std::string, std::string>& weight_map);
 
   std::string path_;

@@ -34,7 +34,7 @@ Bytes InferencePlan::memory(Index rank) const {
   double loading = 0;  // for a block; rank 0 holds the largest
   for (const ModelParameter& parameter : model_.parameters) {
     const Shape block = local_shape(compiled_->program(), compiled_->program().inputs.at(parameter.array), 0);
-    loading = std::max(loading, loading_memory(block, parameter.input_dims, item));
+    loading = std::max(loading, loading_memory(block, parameter, item));
   }
   // The logits are gathered, then converted.
   const double gathering = 2 * static_cast<double>(element_count(model_.program.array(model_.result).shape));

@@ -8,47 +8,13 @@
 #include <vector>
 
 #include "kernels/reduce.h"
-#include "runtime/base/check.h"
+#include "models/parity/stand_in.h"
 
 namespace shardline {
 namespace {
 
 constexpr std::string_view kAttentionName = "attention";
 constexpr std::string_view kAttentionGradName = "attention_grad";
-
-/// What a faulty kernel does. A fault replaces one of these functions, or both.
-struct Right {
-  static void run(const Kernel& right, const PhaseBlock& block, const KernelArrays& arrays) {
-    right.run(block, arrays);
-  }
-  static void visit(const BlockwiseKernel& right, const KernelArrays& arrays) { right.visit(arrays); }
-};
-
-/// A kernel in the place of another. It has the same name, so it has the same prices and is printed alike. Kernels keep
-/// nothing between calls. So there is one such object for each fault, and one more for the gradient, and it keeps the
-/// kernel in whose place it is.
-template <class Wrong, bool gradient>
-class StandIn {
- public:
-  static const Kernel* of(const Kernel& right) {
-    SHARDLINE_CHECK(right_ == nullptr || right_ == &right || &right == &kernel_, "{} stands in for {} already",
-                    kernel_.name, right_->name);
-    if (right_ != nullptr) return &kernel_;
-    right_ = &right;
-    kernel_ = right;
-    kernel_.run = [](const PhaseBlock& block, const KernelArrays& arrays) { Wrong::run(*right_, block, arrays); };
-    if (right.blockwise == nullptr) return &kernel_;
-    blockwise_ = *right.blockwise;
-    blockwise_.visit = [](const KernelArrays& arrays) { Wrong::visit(*right_->blockwise, arrays); };
-    kernel_.blockwise = &blockwise_;
-    return &kernel_;
-  }
-
- private:
-  static inline const Kernel* right_ = nullptr;
-  static inline Kernel kernel_;
-  static inline BlockwiseKernel blockwise_;
-};
 
 template <class Wrong>
 void plant(Phase& phase) {
@@ -132,17 +98,6 @@ struct MisplacedKeys : Right {
   }
 };
 
-/// True if several ranks share the sequences of this step.
-bool splits_tokens(const RankProgram& program, const Step& step) {
-  const std::vector<std::string>& indices = program.operation_of(step).indices;
-  const auto tokens = std::find(indices.begin(), indices.end(), "T") - indices.begin();
-  const Axes& axes = step.splits.at(static_cast<std::size_t>(tokens));
-  return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return program.mesh.size(axis) > 1; });
-}
-
-/// A phase of an operation, by their numbers. Steps of several micro-batches may be of the same.
-using PhaseNumber = std::pair<int, int>;
-
 template <class Wrong>
 bool plant_in(RankProgram& program, const std::set<PhaseNumber>& phases) {
   for (const auto& [operation, phase] : phases) {
@@ -150,16 +105,6 @@ bool plant_in(RankProgram& program, const std::set<PhaseNumber>& phases) {
         program.program.operations.at(static_cast<std::size_t>(operation)).phases.at(static_cast<std::size_t>(phase)));
   }
   return !phases.empty();
-}
-
-/// The phases of the computations for which `wanted` holds.
-template <class Wanted>
-std::set<PhaseNumber> phases_where(const RankProgram& program, Wanted wanted) {
-  std::set<PhaseNumber> phases;
-  for (const Step& step : program.steps) {
-    if (step.kind == StepKind::compute && wanted(step)) phases.emplace(step.operation, step.phase);
-  }
-  return phases;
 }
 
 /// The phases that run as rings.
@@ -176,7 +121,7 @@ std::set<PhaseNumber> ring_phases(const RankProgram& program, const ProgramSched
 
 bool position_offset(RankProgram& program) {
   return plant_in<OffsetRope>(program, phases_where(program, [&](const Step& step) {
-                                return program.phase_of(step).kernel->name == "rope" && splits_tokens(program, step);
+                                return program.phase_of(step).kernel->name == "rope" && is_split(program, step, "T");
                               }));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/parity/context_faults.h"
+#include "models/parity/expert_faults.h"
 #include "models/parity/step_faults.h"
 #include "runtime/base/check.h"
 
@@ -215,6 +216,19 @@ const std::vector<Fault>& faults() {
       {.name = "wrong-hop",
        .meaning = "ring attention takes a block of another rank for the own block, and so its keys for others",
        .in_rings = wrong_hop},
+      {.name = "expert-gradient-scaled",
+       .meaning = "the gradients of experts that are split over ranks count once for every such rank",
+       .in_program = expert_gradient_scaled},
+      {.name = "drop-by-rank",
+       .meaning = "the room of an expert is counted from the sequences of a rank, so choices are dropped",
+       .in_program = drop_by_rank},
+      {.name = "wrong-expert", .meaning = "tokens go to the expert after the chosen one", .in_program = wrong_expert},
+      {.name = "gates-not-renormalised",
+       .meaning = "the weights of the chosen experts do not sum to one",
+       .in_program = gates_not_renormalised},
+      {.name = "combine-without-gate",
+       .meaning = "what the chosen experts make is added without weights",
+       .in_program = combine_without_gate},
       {.name = "stale-gather",
        .meaning = "in the second step a gathered weight has a block from before the first",
        .in_state = stale_gather},

@@ -104,6 +104,10 @@ bool always_splits_batch(const ChipMesh& mesh, const Axis& axis) {
   return std::all_of(roles.begin(), roles.end(), [](const AxisRole& role) { return splits_batch(role.row()); });
 }
 
+/// True for roles of axes beside one that splits experts: these are not split twice, and whoever splits the batch also
+/// splits the state, which is large.
+bool is_beside_experts(const RoleRow& row) { return !splits_experts(row) && (!splits_batch(row) || splits_state(row)); }
+
 /// The largest divisor of `n` that is at most `most`.
 Index divisor_below(Index n, Index most) {
   Index divisor = std::min(n, most);
@@ -113,7 +117,19 @@ Index divisor_below(Index n, Index most) {
 
 }  // namespace
 
-ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
+AxisRole expert_role() {
+  return roles_with(
+             [](const RoleRow& row) { return splits_experts(row) && splits_batch(row) && row.parameters.size() > 1; })
+      .at(0);
+}
+
+ChipMesh chip_mesh(const AbstractMesh& mesh) {
+  ChipMesh made{mesh, {}, searched_roles(mesh)};
+  for (auto& [axis, roles] : made.roles) {
+    std::erase_if(roles, [](const AxisRole& role) { return splits_experts(role.row()); });
+  }
+  return made;
+}
 
 ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
   std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};
@@ -165,6 +181,28 @@ std::vector<ChipMesh> staged_meshes_of(const roofline::Chip& chip, Index chips, 
     }
   }
   return meshes;
+}
+
+std::vector<ChipMesh> expert_meshes_of(const roofline::Chip& chip, Index chips, Index most) {
+  std::vector<ChipMesh> meshes = staged_meshes_of(chip, chips, most);
+  std::erase_if(meshes, [](const ChipMesh& each) { return !each.mesh.has(usual_axes().front()); });
+  for (ChipMesh& each : meshes) {
+    each.roles[kExpertAxis] = roles_with([](const RoleRow& row) { return splits_experts(row) && splits_batch(row); });
+    for (const Axis& axis : usual_axes()) {
+      const bool has = each.mesh.has(axis);
+      if (has) std::erase_if(each.roles[axis], [](const AxisRole& role) { return !is_beside_experts(role.row()); });
+    }
+  }
+  return meshes;
+}
+
+void add_expert_roles(ChipMesh& mesh) {
+  for (auto& [axis, roles] : mesh.roles) {
+    if (mesh.mesh.size(axis) == 1) continue;
+    for (const AxisRole& role : usual_roles(axis)) {
+      if (splits_experts(role.row())) roles.push_back(role);
+    }
+  }
 }
 
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {

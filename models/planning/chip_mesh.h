@@ -10,6 +10,13 @@
 
 namespace shardline {
 
+/// The axis that splits experts beside others in a search (book exercise 7.6). It has the name of the axis of stages: a
+/// mesh has one of the two.
+inline constexpr const char* kExpertAxis = "Z";
+
+/// The role of that axis beside FSDP: it splits experts, the batch and all other weights.
+AxisRole expert_role();
+
 /// A mesh of chips, the torus axes under its axes, and the possible roles of its axes.
 struct ChipMesh {
   AbstractMesh mesh;
@@ -17,7 +24,7 @@ struct ChipMesh {
   AxisRoles roles;
 };
 
-/// A mesh without a torus, with searched_roles().
+/// A mesh without a torus, with searched_roles() but those that split experts.
 ChipMesh chip_mesh(const AbstractMesh& mesh);
 
 /// The same mesh in each of `pods` pods: one more axis, before the others, with role_between_pods().
@@ -31,6 +38,14 @@ ChipMesh with_context(const ChipMesh& mesh, Index sequences);
 /// Every mesh of usual_axes() with `chips` chips, a power of two. All axes are powers of two, over every share
 /// of the chip's torus axes. Leaves out axes of one chip. Empty if the chip's torus is too small.
 std::vector<ChipMesh> meshes_of(const roofline::Chip& chip, Index chips);
+
+/// Meshes of usual_axes() with kExpertAxis before them, of 2 to `most` ranks, a power of two, which has the roles that
+/// split experts and the batch. The other axes split no experts, and split the state where they split the batch. On a
+/// torus kExpertAxis has one torus axis of its own. `chips` chips in all.
+std::vector<ChipMesh> expert_meshes_of(const roofline::Chip& chip, Index chips, Index most);
+
+/// Adds the usual roles of each axis that split experts.
+void add_expert_roles(ChipMesh& mesh);
 
 /// Every mesh of usual_axes() made of whole axes of a torus of these lengths.
 std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);

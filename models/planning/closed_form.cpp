@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/architecture/accounting.h"
+#include "models/planning/chip_mesh.h"
 #include "models/strategy/usual_axes.h"
 
 namespace shardline {
@@ -18,7 +19,7 @@ constexpr CountedPasses kPasses = CountedPasses::both_keeping;
 
 LayerTime all_layers(LayerTime time, Index layers) {
   const auto count = static_cast<double>(layers);
-  return {time.math * count, time.fsdp * count, time.tensor * count};
+  return {time.math * count, time.fsdp * count, time.tensor * count, time.routing * count};
 }
 
 /// Fills in the memory of a chip: state is split over `state_ways` chips, activations over
@@ -82,7 +83,8 @@ StrategyAnswer alone(const ClosedFormQuery& query, const AxisRole& role, const L
 StrategyAnswer data_parallel(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = data_parallel_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
-  const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
+  const double least =
+      query.layer().held * roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, data_role(), time, 1);
   const Seconds context = context_time(query, n, 1, kPasses);
   answer.bound = "backward: " + tokens_bound(query, answer, least, context, time.comms() < time.math * kBackward);
@@ -92,7 +94,8 @@ StrategyAnswer data_parallel(const ClosedFormQuery& query) {
 StrategyAnswer fsdp(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = fsdp_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
-  const double least = roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
+  const double least =
+      query.layer().held * roofline::least_tokens_per_chip_fsdp(query.rates.intensity(), query.torus_axes);
   StrategyAnswer answer = alone(query, fsdp_role(), time, query.chips);
   answer.bound = tokens_bound(query, answer, least, context_time(query, n, 1, kPasses), answer.comms < answer.math);
   return answer;
@@ -101,8 +104,8 @@ StrategyAnswer fsdp(const ClosedFormQuery& query) {
 StrategyAnswer tensor(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const LayerTime time = tensor_time(query.layer(), query.rates, n, query.torus_axes, kPasses);
-  const double most = roofline::most_tensor_chips(query.rates.intensity(), static_cast<double>(query.config.d_ff),
-                                                  query.torus_axes, kPasses);
+  const double most =
+      roofline::most_tensor_chips(query.rates.intensity(), query.layer().d_ff, query.torus_axes, kPasses);
   const LayerTime all = all_layers(time, query.config.layers);
   StrategyAnswer answer{.name = tensor_role().name(),
                         .mesh = fmt::format("{}={}", usual_axis(tensor_role()), query.mesh_chips()),
@@ -124,6 +127,32 @@ StrategyAnswer mixed(const ClosedFormQuery& query) {
   return answer;
 }
 
+bool has_expert_sharding(const ClosedFormQuery& query) {
+  return query.config.experts.count >= 2 && query.mesh_chips() >= 2;
+}
+
+roofline::ExpertMesh expert_mesh(const ClosedFormQuery& query) {
+  return roofline::best_expert_mesh(query.layer(), query.rates, query.mesh_chips(), query.config.experts.count,
+                                    query.x_torus_axes, query.rings, kPasses);
+}
+
+constexpr const char* kAsIfSequences = "; as if there were sequences for all of X";
+
+StrategyAnswer expert_sharding(const ClosedFormQuery& query) {
+  const roofline::ExpertMesh mesh = expert_mesh(query);
+  const LayerTime all = all_layers(expert_time(query.layer(), query.rates, mesh, kPasses), query.config.layers);
+  StrategyAnswer answer{.name = fsdp_role().name() + "+" + expert_role().name(),
+                        .mesh = fmt::format("{}={},{}={}", usual_axis(fsdp_role()), mesh.x, kExpertAxis, mesh.z),
+                        .math = all.math,
+                        .comms = all.comms()};
+  put_memory(answer, query, static_cast<double>(query.chips), static_cast<double>(query.chips));
+  answer.bound = fmt::format("weights move in {}, tokens in {}: {}", to_string(all.fsdp), to_string(all.routing),
+                             verdict(all.compute_bound()));
+  const double ranks = mesh.chips();
+  if (static_cast<double>(query.data_ways(ranks)) < ranks) answer.bound += kAsIfSequences;
+  return answer;
+}
+
 StrategyAnswer pipeline(const ClosedFormQuery& query) {
   const auto n = static_cast<double>(query.mesh_chips());
   const roofline::PipelineTime time = pipeline_time(query.layer(), query.config.layers, query.rates, n,
@@ -137,7 +166,7 @@ StrategyAnswer pipeline(const ClosedFormQuery& query) {
   answer.bound = fmt::format("{} micro-batches through {} stages: idle {:.1f}% of the step", query.micro_batches,
                              query.stages, 100 * (time.bubble / (time.math + time.bubble)));
   const double ranks = n / static_cast<double>(query.stages);
-  if (static_cast<double>(query.data_ways(ranks)) < ranks) answer.bound += "; as if there were sequences for all of X";
+  if (static_cast<double>(query.data_ways(ranks)) < ranks) answer.bound += kAsIfSequences;
   put_memory(answer, query, static_cast<double>(query.stages), static_cast<double>(query.chips));
   return answer;
 }
@@ -160,7 +189,9 @@ StrategyAnswer between_pods(const ClosedFormQuery& query) {
 }  // namespace
 
 roofline::TwoProducts ClosedFormQuery::layer() const {
-  return {tokens_of_pod(), static_cast<double>(config.d_model), static_cast<double>(config.d_ff)};
+  const MeanWidths widths = mean_widths(config);
+  return {tokens_of_pod(), static_cast<double>(config.d_model), widths.passed, widths.held / widths.passed,
+          widths.routed};
 }
 
 Index ClosedFormQuery::data_ways(double x) const {
@@ -173,9 +204,9 @@ Index ClosedFormQuery::data_ways(double x) const {
 Bytes context_bytes(const ClosedFormQuery& query, double x, double y) {
   const auto data = static_cast<double>(query.data_ways(x));
   if (x <= data) return Bytes(0);
-  const double heads = static_cast<double>(query.config.kv_heads) / y;
-  const double keys = query.tokens_of_pod() / data * heads * static_cast<double>(query.config.head_dim);
-  return query.element * (2 * keys);
+  const Bytes of_token = kv_cache_per_token(query.config, query.element) / static_cast<double>(query.config.layers);
+  const double heads = query.config.latent.cached > 0 ? 1 : y;  // what is latent is of all heads
+  return of_token * (query.tokens_of_pod() / data / heads);
 }
 
 Seconds context_time(const ClosedFormQuery& query, double x, double y, CountedPasses passes) {
@@ -195,8 +226,39 @@ MixedAnswer mixed_answer(const ClosedFormQuery& query, CountedPasses passes) {
   answer.mesh = roofline::best_mixed_mesh(layer, query.rates, query.mesh_chips(), m_x, m_y, query.torus_axes, passes);
   answer.time = all_layers(mixed_time(layer, query.rates, answer.mesh, passes), query.config.layers);
   answer.context = context_time(query, answer.mesh.x, answer.mesh.y, passes);
-  answer.least_tokens_per_chip = roofline::least_tokens_per_chip(query.rates.intensity(), layer.d_ff, m_x, m_y, passes);
+  answer.least_tokens_per_chip =
+      layer.held * roofline::least_tokens_per_chip(query.rates.intensity(), layer.d_ff, m_x, m_y, passes);
   answer.compute_bound_x = roofline::compute_bound_x(layer, query.rates, n, m_x, m_y, passes);
+  return answer;
+}
+
+Bytes weights_of_chip(const TransformerConfig& config, Bytes element, double tensor_ways, double expert_ways) {
+  const ParameterParts parts = parameter_parts(config);
+  const auto experts = static_cast<double>(parts.experts);
+  const double others = static_cast<double>(parts.total()) - experts;
+  return element * ((others + experts / expert_ways) / tensor_ways);
+}
+
+std::optional<ExpertsAnswer> experts_answer(const ClosedFormQuery& query) {
+  const Experts& experts = query.config.experts;
+  if (experts.count == 0) return std::nullopt;
+  ExpertsAnswer answer;
+  const double held = static_cast<double>(experts.count) / static_cast<double>(experts.chosen);
+  if (query.memory.value > 0) {
+    const double intensity = query.rates.compute.value / query.memory.value;
+    answer.least_batch = roofline::least_batch(intensity, query.element, held);
+    answer.least_batch_int8 = roofline::least_batch(intensity, Bytes(1), held);
+  }
+  if (!has_expert_sharding(query)) return answer;
+  ExpertSharding sharding;
+  sharding.mesh = expert_mesh(query);
+  const double tokens = query.tokens_of_pod() / sharding.mesh.x;
+  sharding.sent = query.element * (tokens * static_cast<double>(experts.chosen * query.config.d_model));
+  sharding.all_gather = sharding.sent * (2 / query.element.value) / query.rates.link;  // the rate is for bf16
+  sharding.all_to_all = sharding.all_gather * roofline::share_of_gather(sharding.mesh.z, query.rings);
+  sharding.all_ways = static_cast<double>(roofline::power_of_two_below(std::min(query.mesh_chips(), experts.count)));
+  sharding.weights = weights_of_chip(query.config, Bytes(1), 1, sharding.all_ways);
+  answer.sharding = sharding;
   return answer;
 }
 
@@ -215,6 +277,7 @@ Seconds staged_time(const ClosedFormQuery& query, const StagedForm& form) {
 
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query) {
   std::vector<StrategyAnswer> answers = {data_parallel(query), fsdp(query), tensor(query), mixed(query)};
+  if (has_expert_sharding(query)) answers.push_back(expert_sharding(query));
   if (query.stages > 1) answers.push_back(pipeline(query));
   if (query.pods > 1 && query.between_pods.value > 0) answers.push_back(between_pods(query));
   return answers;

@@ -21,6 +21,8 @@ struct ClosedFormQuery {
   double torus_axes = 3;    ///< of the machine; FSDP, data and tensor parallelism alone use all of them
   double x_torus_axes = 2;  ///< of a mixed mesh, for FSDP
   double y_torus_axes = 1;  ///< of a mixed mesh, for tensor parallelism
+  bool rings = true;        ///< the links make rings; false: a switch joins the chips
+  BytesPerSecond memory;    ///< of a chip's memory; 0: not known
   Bytes capacity;           ///< of a chip's memory
   Bytes element{2};         ///< of a weight or an activation
   Bytes moments{8};         ///< of the optimizer, for a weight
@@ -37,7 +39,7 @@ struct ClosedFormQuery {
   double tokens_of_pod() const { return tokens / static_cast<double>(pods); }
   /// Tokens over all chips, not only those of the mesh.
   double tokens_per_chip() const { return tokens_of_pod() / static_cast<double>(chips); }
-  /// A layer of the model with the tokens of a pod.
+  /// An average layer of the model with the tokens of a pod.
   roofline::TwoProducts layer() const;
   /// The chips of X that have sequences of their own: all `x`, or with fewer sequences the largest power of two of
   /// them. The others split sequences (book section 5.1.1, context parallelism).
@@ -81,11 +83,37 @@ struct StrategyAnswer {
   std::string keeps = {};
 };
 
-/// The answers for data parallelism, FSDP, tensor parallelism, FSDP with tensor parallelism, a pipeline, and
-/// data parallelism between several pods. The limit follows from the times on the chips of the mesh. Gradients
-/// of data parallelism move only beside the backward pass. Between pods the limit follows from the tokens of
-/// each pod.
+/// The answers for data parallelism, FSDP, tensor parallelism, FSDP with tensor parallelism, FSDP with experts split
+/// over chips, a pipeline, and data parallelism between several pods. The limit follows from the times on the chips of
+/// the mesh. Gradients of data parallelism move only beside the backward pass. Between pods the limit follows from the
+/// tokens of each pod.
 std::vector<StrategyAnswer> strategy_answers(const ClosedFormQuery& query);
+
+/// Bytes of the weights on a chip where every weight is split over `tensor_ways` chips, and experts over `expert_ways`
+/// times as many: W_in[E_Z, D, F_Y] (book exercise 7.6).
+Bytes weights_of_chip(const TransformerConfig& config, Bytes element, double tensor_ways, double expert_ways);
+
+/// Experts split over an axis Z: what moves, and what a chip holds.
+struct ExpertSharding {
+  roofline::ExpertMesh mesh;  ///< of the least communication with both passes, as strategy_answers() lists it
+  Bytes sent;           ///< of one AllToAll of a layer, over all Z: each token once for each expert that it is sent to
+  Seconds all_to_all;   ///< over Z
+  Seconds all_gather;   ///< of the same bytes
+  double all_ways = 1;  ///< the most chips of Z: each has experts of every layer
+  Bytes weights;        ///< in int8 on a chip with experts over `all_ways` and all other weights
+};
+
+/// What experts change (book sections 4.4.1, 4.8 and 7.6).
+struct ExpertsAnswer {
+  /// Tokens at a time from which products are compute-bound: with weights as stored, and in int8; 0 if the bandwidth of
+  /// memory is not known.
+  double least_batch = 0;
+  double least_batch_int8 = 0;
+  std::optional<ExpertSharding> sharding = {};  ///< none for one chip
+};
+
+/// None if the model has no experts.
+std::optional<ExpertsAnswer> experts_answer(const ClosedFormQuery& query);
 
 /// A step with stages, to the closed form. Each stage has mesh_chips() / stages chips.
 struct StagedForm {

@@ -52,7 +52,7 @@ class PlanSearcher {
       }
     }
     for (std::vector<PlanWay>* ways : {&plain, &staged}) {
-      std::erase_if(*ways, [&](const PlanWay& way) { return !has_tokens(way); });
+      std::erase_if(*ways, [&](const PlanWay& way) { return !has_tokens(way) || !has_experts(way); });
     }
     std::stable_sort(staged.begin(), staged.end(),
                      [](const PlanWay& a, const PlanWay& b) { return a.roughly < b.roughly; });
@@ -77,6 +77,12 @@ class PlanSearcher {
            ranks_with(splits_batch, mesh, way.strategy) <= sequences() / way.micro_batches &&
            ranks_with(shares_sequences, mesh, way.strategy) <= planner_.run().sequence &&
            (!by_heads || ranks_with(splits_heads, mesh, way.strategy) <= planner_.run().config.kv_heads);
+  }
+
+  /// True if every rank gets experts where they are split. A given strategy may leave ranks without.
+  bool has_experts(const PlanWay& way) const {
+    const Index ranks = ranks_with(splits_experts, way.mesh->mesh, way.strategy);
+    return ranks == 1 || !space_.strategy.empty() || ranks <= planner_.run().config.experts.count;
   }
 
   /// The mesh for micro-batches: as given, or with an axis that splits sequences if there are too few.

@@ -40,8 +40,9 @@ struct PlanSpace {
 /// Nothing is computed again, and without stages the batch is whole, as long as that fits. What does not fit is priced
 /// with less that stays and with more micro-batches, and the fastest that fits is taken; unless enough candidates that
 /// fit are faster anyway. Of the timetables of a pipeline the fastest that fits is taken. Leaves out strategies that
-/// split a micro-batch over more ranks than it has sequences, a sequence over more ranks than it has tokens, and heads
-/// of split sequences over more ranks than there are heads of keys and values.
+/// split a micro-batch over more ranks than it has sequences, a sequence over more ranks than it has tokens, heads
+/// of split sequences over more ranks than there are heads of keys and values, and, unless a strategy is given, experts
+/// over more ranks than there are.
 std::vector<PlanCandidate> search_plans(const StepPlanner& planner, const PlanSpace& space);
 
 }  // namespace shardline

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "models/architecture/accounting.h"
 #include "models/planning/priced_layers.h"
 #include "program/partition/partition.h"
 #include "program/plan/liveness.h"
@@ -86,6 +87,8 @@ AbstractMesh within_axis(const AbstractMesh& mesh, const Axis& axis) {
 StepPlanner::StepPlanner(const PlannedRun& run) : run_(run) {
   require(run.tokens % run.sequence == 0, "a batch of {} tokens: sequences of {} do not divide it", run.tokens,
           run.sequence);
+  const std::string counted = counted_only(run.config);
+  require(counted.empty(), "no program has {}", counted);
 }
 
 const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) const {
@@ -94,7 +97,8 @@ const Program& StepPlanner::program_of(Index layers, const PlannedForm& form) co
   if (found != programs_.end()) return found->second;
   TransformerConfig config = run_.config;
   config.layers = layers;
-  const BatchShape batch{.sequences = run_.sequences(), .tokens = run_.sequence, .balanced = true};
+  const BatchShape batch{
+      .sequences = run_.sequences(), .tokens = run_.sequence, .balanced = true, .capacity = run_.capacity};
   TrainingStep step = make_training_step(config, batch, {}, {.model = run_.dtype, .moments = run_.optimizer},
                                          {.micro_batches = form.micro_batches, .remat = form.remat});
   return programs_.emplace(key, std::move(step.model.program)).first->second;

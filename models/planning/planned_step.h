@@ -25,6 +25,7 @@ struct PlannedRun {
   Index sequence = 0;  ///< tokens that attend to each other; divides `tokens`
   DType dtype = DType::bf16;
   DType optimizer = DType::f32;  ///< of the two moments
+  double capacity = 0;           ///< of experts, see BatchShape
 
   Index sequences() const { return tokens / sequence; }
 };
@@ -92,7 +93,8 @@ struct PlannedTimeline {
 /// step is shortest.
 class StepPlanner {
  public:
-  /// Throws UsageError if the length of a sequence does not divide the tokens of the batch.
+  /// Throws UsageError if the length of a sequence does not divide the tokens of the batch, and for a model with parts
+  /// that no program has.
   explicit StepPlanner(const PlannedRun& run);
 
   /// Throws UsageError as declare(), stage_axis() and make_timetable(), and if the micro-batches do not divide the

@@ -156,6 +156,7 @@ StepResult Trainer::step(const SampleSource& data, Index step) {
   const Seconds begin = now();
   step_->run();
   const Seconds time = now() - begin;
+  trained_.add(*step_, model(), rank_in_stage());
   result.own_time = time - step_->trace().waited_in_last_run();
   const double asked = Interruption::asked() ? 1 : 0;
   const double save_asked = Interruption::save_asked() ? 1 : 0;
@@ -180,15 +181,22 @@ double Trainer::evaluate(const SampleSource& data, Index most_batches, Index& re
   const Index batches = std::min(most_batches * options().form.micro_batches, enough);
   read = std::min(there, batches * sequences);
   double sum = 0;
+  evaluated_.forget();
   for (Index b = 0; b < batches; ++b) {
     set_samples(*evaluation_, data, {plan_.evaluation_model.samples, Series::held_out, b * sequences, read});
     evaluation_->run();
+    evaluated_.add(*evaluation_, plan_.evaluation_model, rank_in_stage());
     sum += evaluation_->get_scalar(plan_.evaluation_model.loss);
   }
   evaluation_->forget_times();
   // The program divides by the labels of a whole batch.
   const double labels = static_cast<double>(counted_labels(data, Series::held_out, {0, read}));
   return mean_of_counted(sum, labels / (static_cast<double>(sequences) * static_cast<double>(options().batch.tokens)));
+}
+
+Index Trainer::rank_in_stage() const {
+  const Mesh& mesh = engine_.mesh();
+  return plan_.rank_in_stage(mesh.axes(), mesh.rank());
 }
 
 std::string Trainer::non_finite_parameter() const {

@@ -7,6 +7,7 @@
 
 #include "collectives/run/progress.h"
 #include "models/data/sample_source.h"
+#include "models/training/routing.h"
 #include "models/training/training_plan.h"
 #include "program/run/execute.h"
 #include "program/run/stage_ranks.h"
@@ -54,6 +55,11 @@ class Trainer {
   /// the first `most_batches` batches. 0 if no label counts. Sets `read` to the number of these samples. In the last
   /// batch, rows that are not needed count nothing.
   double evaluate(const SampleSource& data, Index most_batches, Index& read);
+
+  /// Collective over the mesh: which experts the tokens of all steps went to, or of the last evaluation. Without
+  /// experts it has no layers.
+  Routing routing_of_steps() const { return trained_.total(engine_.mesh().comm()); }
+  Routing routing_of_evaluation() const { return evaluated_.total(engine_.mesh().comm()); }
 
   /// Collective over the mesh: a parameter with a non-finite element, by its checkpoint name, and the element:
   /// "lm_head.weight holds NaN". Empty if there is none. The same on every rank.
@@ -108,6 +114,7 @@ class Trainer {
   void compare_stages() const;
   void initialise();
   void set_scalar(ArrayId input, double value);
+  Index rank_in_stage() const;
   void fill_by_seed(const ModelParameter& parameter);
   const std::string& name_of(const ModelParameter& parameter) const {
     return program().program.array(parameter.array).name;
@@ -120,6 +127,8 @@ class Trainer {
   std::unique_ptr<State> state_;
   std::unique_ptr<Executor> step_;
   std::unique_ptr<Executor> evaluation_;
+  RoutingCount trained_;      ///< over the steps
+  RoutingCount evaluated_;    ///< over the last evaluation
   std::vector<Index> order_;  ///< the positions of a sequence as its tokens lie; empty: in their own order
   std::string arena_obstacle_;
 };

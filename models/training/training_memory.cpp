@@ -36,7 +36,7 @@ TrainingMemory training_memory(const TrainingPlan& plan, int stage, Index rank) 
     const RankProgram& program = step.program();
     if (!program.inputs.contains(parameter.array)) continue;
     const Shape block = local_shape(program, program.inputs.at(parameter.array), rank);
-    initialising = std::max(initialising, loading_memory(block, parameter.input_dims, item));
+    initialising = std::max(initialising, loading_memory(block, parameter, item));
   }
   TrainingMemory memory;
   memory.own = std::max({heap_peak(step, rank), heap_peak(evaluation, rank) + moments, state + Bytes(initialising)});

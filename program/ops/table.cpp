@@ -8,6 +8,7 @@
 #include "program/ops/attention.h"
 #include "program/ops/balance_loss.h"
 #include "program/ops/cast.h"
+#include "program/ops/closest_choice.h"
 #include "program/ops/combine.h"
 #include "program/ops/cross_entropy.h"
 #include "program/ops/descent.h"
@@ -15,6 +16,7 @@
 #include "program/ops/einsum.h"
 #include "program/ops/embed.h"
 #include "program/ops/expert_gate.h"
+#include "program/ops/expert_load.h"
 #include "program/ops/expert_product.h"
 #include "program/ops/gelu.h"
 #include "program/ops/gelu_mul.h"
@@ -36,7 +38,8 @@ const std::vector<OperationKind>& operation_kinds() {
       gelu_mul_kind(),       rms_norm_kind(),    rope_kind(),     attention_kind(),    embed_kind(),
       cross_entropy_kind(),  sum_squares_kind(), adamw_kind(),    cast_kind(),         squared_error_kind(),
       descent_kind(),        softmax_kind(),     top_k_kind(),    slots_kind(),        dispatch_kind(),
-      expert_product_kind(), expert_gate_kind(), combine_kind(),  balance_loss_kind(),
+      expert_product_kind(), expert_gate_kind(), combine_kind(),  balance_loss_kind(), expert_load_kind(),
+      closest_choice_kind(),
   };
   return kinds;
 }

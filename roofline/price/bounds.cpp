@@ -13,6 +13,9 @@ Seconds math_time(double factor, const TwoProducts& layer, const ChipRates& chip
   return Flops(factor * layer.tokens * layer.d_model * layer.d_ff / chips) / chip.compute;
 }
 
+/// The weights of one of the two products.
+double weights_of(const TwoProducts& layer) { return layer.d_model * layer.d_ff * layer.held; }
+
 Seconds moving_time(double bytes, const ChipRates& chip, double torus_axes) {
   if (bytes == 0) return Seconds(0);
   return Bytes(bytes) / (chip.link * torus_axes);
@@ -23,18 +26,18 @@ Seconds moving_time(double bytes, const ChipRates& chip, double torus_axes) {
 PassFactors factors_of(CountedPasses passes) {
   switch (passes) {
     case CountedPasses::forward:
-      return {4, 4, 4};
+      return {4, 4, 4, 4};
     case CountedPasses::both_keeping:
-      return {12, 12, 8};
+      return {12, 12, 8, 8};
     case CountedPasses::both_regathering:
-      return {12, 12, 10};
+      return {12, 12, 10, 8};
   }
   throw Error("unknown passes");
 }
 
 LayerTime mixed_time(const TwoProducts& layer, const ChipRates& chip, const MixedMesh& mesh, CountedPasses passes) {
   const PassFactors factors = factors_of(passes);
-  const double weights = mesh.x > 1 ? factors.fsdp * layer.d_model * layer.d_ff / mesh.y : 0;
+  const double weights = mesh.x > 1 ? factors.fsdp * weights_of(layer) / mesh.y : 0;
   const double activations = mesh.y > 1 ? factors.tensor * layer.tokens * layer.d_model / mesh.x : 0;
   return {math_time(factors.math, layer, chip, mesh.chips()), moving_time(weights, chip, mesh.x_torus_axes),
           moving_time(activations, chip, mesh.y_torus_axes)};
@@ -42,7 +45,7 @@ LayerTime mixed_time(const TwoProducts& layer, const ChipRates& chip, const Mixe
 
 LayerTime data_parallel_time(const TwoProducts& layer, const ChipRates& chip, double chips, double torus_axes,
                              CountedPasses passes) {
-  const double bytes = passes == CountedPasses::forward || chips <= 1 ? 0 : 8 * layer.d_model * layer.d_ff;
+  const double bytes = passes == CountedPasses::forward || chips <= 1 ? 0 : 8 * weights_of(layer);
   return {math_time(factors_of(passes).math, layer, chip, chips), moving_time(bytes, chip, torus_axes), Seconds(0)};
 }
 
@@ -56,10 +59,40 @@ LayerTime tensor_time(const TwoProducts& layer, const ChipRates& chip, double ch
   return mixed_time(layer, chip, {1, chips, 1, torus_axes}, passes);
 }
 
+double share_of_gather(double chips, bool rings) { return rings ? 0.25 : 1 / chips; }
+
+LayerTime expert_time(const TwoProducts& layer, const ChipRates& chip, const ExpertMesh& mesh, CountedPasses passes) {
+  const PassFactors factors = factors_of(passes);
+  const double weights = mesh.x > 1 ? factors.fsdp * weights_of(layer) / mesh.z : 0;
+  const double tokens = mesh.z > 1 ? factors.routing * layer.routed * layer.tokens * layer.d_model / mesh.x : 0;
+  return {math_time(factors.math, layer, chip, mesh.chips()), moving_time(weights, chip, mesh.x_torus_axes), Seconds(0),
+          moving_time(tokens * share_of_gather(mesh.z, mesh.rings), chip, 1)};
+}
+
+ExpertMesh best_expert_mesh(const TwoProducts& layer, const ChipRates& chip, Index chips, Index experts,
+                            double x_torus_axes, bool rings, CountedPasses passes) {
+  SHARDLINE_CHECK(chips >= 2 && chips == power_of_two_below(chips), "{} chips are no power of two from 2 on", chips);
+  SHARDLINE_CHECK(experts >= 2, "{} experts; expert sharding splits at least 2", experts);
+  ExpertMesh best;
+  Seconds least;
+  for (Index z = 2; z <= std::min(chips, experts); z *= 2) {
+    const ExpertMesh mesh{static_cast<double>(chips / z), static_cast<double>(z), x_torus_axes, rings};
+    const Seconds comms = expert_time(layer, chip, mesh, passes).comms();
+    if (z == 2 || comms < least) {
+      best = mesh;
+      least = comms;
+    }
+  }
+  return best;
+}
+
+double least_batch(double intensity, Bytes weight, double held) { return intensity * weight.value / 2 * held; }
+
 double optimal_x(const TwoProducts& layer, double chips, double x_torus_axes, double y_torus_axes,
                  CountedPasses passes) {
   const PassFactors factors = factors_of(passes);
-  return std::sqrt(factors.tensor * layer.tokens * x_torus_axes * chips / (factors.fsdp * layer.d_ff * y_torus_axes));
+  return std::sqrt(factors.tensor * layer.tokens * x_torus_axes * chips /
+                   (factors.fsdp * layer.d_ff * layer.held * y_torus_axes));
 }
 
 MixedMesh best_mixed_mesh(const TwoProducts& layer, const ChipRates& chip, Index chips, double x_torus_axes,
@@ -89,9 +122,9 @@ double least_tokens_per_chip(double intensity, double d_ff, double x_torus_axes,
 std::optional<std::pair<double, double>> compute_bound_x(const TwoProducts& layer, const ChipRates& chip, double chips,
                                                          double x_torus_axes, double y_torus_axes,
                                                          CountedPasses passes) {
-  // fsdp F X / (N M_X) + tensor B / (X M_Y) = math B F / (N alpha), times X: a X^2 - b X + c = 0
+  // fsdp F held X / (N M_X) + tensor B / (X M_Y) = math B F / (N alpha), times X: a X^2 - b X + c = 0
   const PassFactors factors = factors_of(passes);
-  const double a = factors.fsdp * layer.d_ff / (chips * x_torus_axes);
+  const double a = factors.fsdp * layer.d_ff * layer.held / (chips * x_torus_axes);
   const double b = factors.math * layer.tokens * layer.d_ff / (chips * chip.intensity());
   const double c = factors.tensor * layer.tokens / y_torus_axes;
   const double under_root = b * b - 4 * a * c;
@@ -122,7 +155,7 @@ PipelineTime pipeline_time(const TwoProducts& layer, Index layers, const ChipRat
   time.math = math_time(factors_of(CountedPasses::both_keeping).math, layer, chip, chips) * count;
   time.bubble = time.math * (static_cast<double>(stages - 1) / static_cast<double>(microbatches));
   const double activations = stages == 1 ? 0 : 2 * layer.tokens * layer.d_model / (chips / parts);
-  const double gradients = chips > parts ? 8 * layer.d_model * layer.d_ff * count / parts : 0;
+  const double gradients = chips > parts ? 8 * weights_of(layer) * count / parts : 0;
   time.comms = moving_time(2 * activations, chip, 0.5) + moving_time(gradients, chip, torus_axes);
   return time;
 }

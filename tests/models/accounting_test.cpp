@@ -27,6 +27,71 @@ TEST(Accounting, CountsTheParametersOfKnownModels) {
   EXPECT_NEAR(static_cast<double>(parameter_count(sizes_of_model("gpt3"))), 174.6e9, 0.1e9);
 }
 
+/// Each matrix of the checkpoint of Mixtral 8x7B.
+TEST(Accounting, CountsExpertsOnceEachAndThoseThatATokenPasses) {
+  const TransformerConfig config = sizes_of_model("mixtral-8x7b");
+  const Index expert = Index{3} * 4096 * 14336;             // w1, w2, w3
+  const Index attention = 4096 * (2 * 4096 + 2 * 8 * 128);  // q, o; k, v of 8 heads
+  const Index rest = attention + 8 * 4096 + 2 * 4096;       // router, two norms
+  const Index outside = 2 * Index{32000} * 4096 + 4096;     // embedding, output projection, last norm
+  EXPECT_EQ(parameter_count(config), 32 * (8 * expert + rest) + outside);
+  EXPECT_EQ(parameter_count(config), 46702792704) << "as published: 46.7e9";
+  EXPECT_EQ(active_parameter_count(config), 32 * (2 * expert + rest) + outside);
+  EXPECT_EQ(active_parameter_count(config), 12879925248) << "as published: 12.9e9";
+  const ParameterParts parts = parameter_parts(config);
+  EXPECT_EQ(parts.feed_forward, 0) << "every token chooses";
+  EXPECT_EQ(parts.experts, 32 * 8 * expert);
+  EXPECT_EQ(parts.router, 32 * 8 * 4096);
+  EXPECT_EQ(active_parameter_parts(config).router, parts.router) << "a token is compared with every expert";
+  EXPECT_EQ(token_flops(config, 4096).products.value, 6.0 * 12879925248);
+  EXPECT_EQ(training_flops(config, {2, 64}).value, 6.0 * 12879925248 * 128 + 12.0 * 32 * 2 * 64 * 64 * 4096);
+}
+
+/// Each matrix of the checkpoint of DeepSeek-V3, by the names that it has there.
+TEST(Accounting, CountsLatentAttentionSharedExpertsAndDenseLayers) {
+  const TransformerConfig config = sizes_of_model("deepseek-v3");
+  const Index d = 7168;
+  const Index q_a = d * 1536, q_b = 1536 * 128 * (128 + 64);
+  const Index kv_a = d * (512 + 64), kv_b = 512 * 128 * (128 + 128);
+  const Index o = 128 * 128 * d;
+  const Index norms = 1536 + 512 + 2 * d;
+  const Index layer = q_a + q_b + kv_a + kv_b + o + norms;
+  const Index expert = 3 * d * 2048;
+  const Index gate = 256 * d;
+  const Index outside = 2 * Index{129280} * d + d;
+  const Index all = 61 * layer + 3 * (3 * d * 18432) + 58 * (257 * expert + gate) + outside;
+  EXPECT_EQ(parameter_count(config), all);
+  EXPECT_EQ(parameter_count(config), 671026404352) << "as published: 671e9";
+  EXPECT_EQ(active_parameter_count(config), all - 58 * (256 - 8) * expert);
+  EXPECT_EQ(active_parameter_count(config), 37552282624) << "as published: 37e9";
+  EXPECT_EQ(parameter_parts(config).feed_forward, 3 * (3 * d * 18432) + 58 * expert);
+  EXPECT_EQ(kv_cache_per_token(config, Bytes(1)), Bytes(61 * (512 + 64)));
+  // Scores need 128 + 64 elements of each head, sums of values 128; 2 FLOPs each, and twice that backwards.
+  EXPECT_EQ(token_flops(config, 4096).attention.value, 3.0 * 2 * 61 * 4096 * 128 * (192 + 128));
+  const Index results = 1536 + 128 * 192 + (512 + 64) + 128 * 256 + d;  // of q_a, q_b, kv_a, kv_b, o
+  const Index dense = 2 * 18432 + d;
+  const Index routed = 9 * (2 * 2048 + d) + 256;
+  EXPECT_EQ(activation_bytes(config, 10, Remat::matmuls, Bytes(2)).value,
+            20.0 * static_cast<double>(61 * results + 3 * dense + 58 * routed));
+  EXPECT_EQ(counted_only(config), "latent attention, shared experts, layers without experts");
+  EXPECT_EQ(counted_only(sizes_of_model("mixtral-8x7b")), "");
+}
+
+TEST(Accounting, WidthsOfAnAverageLayer) {
+  const MeanWidths dense = mean_widths(sizes_of_model("llama3-70b"));
+  EXPECT_EQ(dense.held, 28672);
+  EXPECT_EQ(dense.passed, 28672);
+  EXPECT_EQ(dense.routed, 0);
+  const MeanWidths mixtral = mean_widths(sizes_of_model("mixtral-8x7b"));
+  EXPECT_EQ(mixtral.held, 8 * 14336);
+  EXPECT_EQ(mixtral.passed, 2 * 14336);
+  EXPECT_EQ(mixtral.routed, 2);
+  const MeanWidths deepseek = mean_widths(sizes_of_model("deepseek-v3"));
+  EXPECT_DOUBLE_EQ(deepseek.held * 61, 3 * 18432.0 + 58 * 257 * 2048.0);
+  EXPECT_DOUBLE_EQ(deepseek.passed * 61, 3 * 18432.0 + 58 * 9 * 2048.0);
+  EXPECT_DOUBLE_EQ(deepseek.routed * 61, 58 * 8);
+}
+
 TEST(Accounting, TellsPartsApart) {
   const ParameterParts parts = parameter_parts(sizes_of_model("llama3-70b"));
   EXPECT_EQ(parts.feed_forward, Index{3} * 8192 * 28672 * 80);

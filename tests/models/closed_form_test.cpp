@@ -140,5 +140,71 @@ TEST(ClosedForm, PodsExchangeGradients) {
   EXPECT_EQ(pods.bound, "backward: needs 73440 tokens a pod, has 4000000: compute binds");
 }
 
+/// Mixtral 8x7B: 8 experts of 14336 in each of 32 layers, of which a token passes 2.
+TEST(ClosedForm, ExpertsHoldAllAndPassAFew) {
+  ClosedFormQuery query = llama_on_a_pod();
+  query.config = sizes_of_model("mixtral-8x7b");
+  query.memory = BytesPerSecond(2.8e12);
+  const std::vector<StrategyAnswer> answers = strategy_answers(query);
+  ASSERT_EQ(answers.size(), 6U) << "one more than without experts";
+  const StrategyAnswer fsdp = named(answers, "fsdp");
+  EXPECT_DOUBLE_EQ(fsdp.math.value, 32 * 12 * 4194304.0 * 4096 * 2 * 14336 / (8192 * 4.59e14));
+  EXPECT_DOUBLE_EQ(fsdp.comms.value, 32 * 12 * 4096.0 * 8 * 14336 / (3 * 1.8e11));
+  EXPECT_NE(fsdp.bound.find("needs 3400.0 tokens a chip"), std::string::npos) << "850 E / k: " << fsdp.bound;
+  EXPECT_DOUBLE_EQ(fsdp.state.value, 10 * 46702792704.0 / 8960) << "all experts are stored";
+  // Each of 8 has one expert: no other power of two moves less.
+  const StrategyAnswer experts = named(answers, "fsdp+ep_fsdp");
+  EXPECT_EQ(experts.mesh, "X=1024,Z=8");
+  const double weights = 32 * 12 * 4096.0 * 14336 / (2 * 1.8e11);
+  const double tokens = 32 * 4 * (2.0 * 2 * 4096 * 4096) / 4 / 1.8e11;  // 4096 tokens for each X
+  EXPECT_NEAR(experts.comms.value, weights + tokens, 1e-9);
+  EXPECT_DOUBLE_EQ(experts.math.value, fsdp.math.value);
+}
+
+TEST(ClosedForm, TheBatchOfExpertsAndWhatTheyMove) {
+  ClosedFormQuery query = llama_on_a_pod();
+  query.config = sizes_of_model("mixtral-8x7b");
+  query.memory = BytesPerSecond(2.8e12);
+  const ExpertsAnswer form = experts_answer(query).value();
+  EXPECT_DOUBLE_EQ(form.least_batch, 4.59e14 / 2.8e12 * 8 / 2);
+  EXPECT_DOUBLE_EQ(form.least_batch_int8, 4.59e14 / 2.8e12 / 2 * 8 / 2);
+  const ExpertSharding& sharding = form.sharding.value();
+  EXPECT_EQ(sharding.mesh.z, 8);
+  EXPECT_DOUBLE_EQ(sharding.sent.value, 2.0 * 2 * 4096 * 4096);
+  EXPECT_DOUBLE_EQ(sharding.all_gather.value, sharding.sent.value / 1.8e11);
+  EXPECT_DOUBLE_EQ(sharding.all_to_all.value, sharding.all_gather.value / 4);
+  const double expert = 3.0 * 4096 * 14336;
+  EXPECT_DOUBLE_EQ(sharding.weights.value, 32 * expert + 46702792704 - 32 * 8 * expert);
+}
+
+TEST(ClosedForm, ExpertsOnASwitchAndOnOneChip) {
+  ClosedFormQuery query = llama_on_a_pod();
+  EXPECT_FALSE(experts_answer(query).has_value()) << "no experts";
+  query.config = sizes_of_model("mixtral-8x7b");
+  query.rings = false;
+  query.chips = 4;
+  const ExpertsAnswer form = experts_answer(query).value();
+  EXPECT_EQ(form.least_batch, 0) << "the bandwidth of memory is not known";
+  EXPECT_EQ(form.sharding->all_ways, 4) << "two experts on each";
+  EXPECT_DOUBLE_EQ(form.sharding->all_gather / form.sharding->all_to_all, form.sharding->mesh.z);
+  query.chips = 1;
+  EXPECT_FALSE(experts_answer(query)->sharding.has_value());
+  EXPECT_EQ(strategy_answers(query).size(), 5U);
+}
+
+/// The layers of DeepSeek-v3 together, with its latent attention.
+TEST(ClosedForm, LayersThatDifferCountOnAverage) {
+  ClosedFormQuery query = llama_on_a_pod();
+  query.config = sizes_of_model("deepseek-v3");
+  const double passed = 3 * 18432.0 + 58 * 9 * 2048.0;
+  const double held = 3 * 18432.0 + 58 * 257 * 2048.0;
+  const StrategyAnswer fsdp = named(strategy_answers(query), "fsdp");
+  EXPECT_NEAR(fsdp.math.value, 12 * 4194304.0 * 7168 * passed / (8192 * 4.59e14), 1e-9);
+  EXPECT_NEAR(fsdp.comms.value, 12 * 7168.0 * held / (3 * 1.8e11), 1e-9);
+  query.sequence = 4096;  // 1024 sequences: a chip gathers the latent elements of a whole one, whatever heads it has
+  EXPECT_DOUBLE_EQ(context_bytes(query, 2048, 1).value, 2.0 * 4096 * 576);
+  EXPECT_DOUBLE_EQ(context_bytes(query, 2048, 4).value, 2.0 * 4096 * 576);
+}
+
 }  // namespace
 }  // namespace shardline

@@ -104,6 +104,10 @@ TEST(Config, MissingAndNullMeanWhatTheTypeMakesOfThem) {
       {"mistral", with_32_heads(kMissing), 8, 8, false},
       {"mistral", with_32_heads(kNullHeads), 32, 8, false},
       {"mistral", kNullWidth, 2, 8, false},
+      {"mixtral", kMissing, 8, 8, false},
+      {"mixtral", with_32_heads(kMissing), 8, 8, false},
+      {"mixtral", with_32_heads(kNullHeads), 32, 8, false},
+      {"mixtral", kNullWidth, 2, 8, false},
       {"qwen2", with_32_heads(kMissing), 32, 8, false},
       {"qwen2", kMissing, 0, 0, false},  // 32 of 8 heads
       {"qwen2", kNullHeads, 8, 8, false},
@@ -291,6 +295,74 @@ TEST(Config, Qwen2HasBiasesAndAWindowOnlyBySwitch) {
   EXPECT_EQ(first_difference(with({}), parse_with({})), R"(model_type is "qwen2" there and "llama" here)");
 }
 
+Keys mixtral_with(Keys changes) {
+  changes.insert({"model_type", "\"mixtral\""});
+  return changes;
+}
+
+TEST(Config, MixtralHasExperts) {
+  const Keys bare = mixtral_with({{"rms_norm_eps", ""}, {"rope_theta", ""}});
+  const TransformerConfig config = parse_with(bare);
+  EXPECT_EQ(config.experts, (Experts{.count = 8, .chosen = 2}));
+  EXPECT_EQ(config.rms_eps, 1e-5);
+  EXPECT_EQ(config.rope_theta, 1e6);
+  EXPECT_EQ(sizes_with(bare).config.experts, config.experts);
+  const ReadConfig read = parse_config(json_with(bare), "file.json");
+  EXPECT_EQ(read.remarks, std::vector<std::string>{"file.json: what is missing is as in mixtral: num_local_experts 8, "
+                                                   "num_experts_per_tok 2"});
+
+  // As the file of Mixtral 8x7B has them. Its window is null.
+  const Keys published = mixtral_with({{"num_local_experts", "5"},
+                                       {"num_experts_per_tok", "5"},
+                                       {"output_router_logits", "false"},
+                                       {"router_aux_loss_coef", "0.02"},
+                                       {"router_jitter_noise", "0.0"},
+                                       {"sliding_window", "null"}});
+  EXPECT_EQ(parse_with(published).experts, (Experts{.count = 5, .chosen = 5}));
+  EXPECT_TRUE(parse_config(json_with(published), "file.json").remarks.empty());
+  EXPECT_TRUE(sizes_with(published).remarks.empty());
+  EXPECT_EQ(sizes_with(mixtral_with({{"num_local_experts", "1"},
+                                     {"num_experts_per_tok", "1"},
+                                     {"router_jitter_noise", "0.1"},
+                                     {"sliding_window", "4096"}}))
+                .remarks,
+            std::vector<std::string>{"file.json: not counted: router_jitter_noise, sliding_window"});
+}
+
+/// Only then does the loss of Hugging Face's training have it.
+TEST(Config, TheBalancingLossCountsWithRouterLogits) {
+  const auto balance = [](const char* logits, const char* coefficient) {
+    return parse_with(mixtral_with({{"output_router_logits", logits}, {"router_aux_loss_coef", coefficient}}))
+        .experts.balance;
+  };
+  EXPECT_EQ(balance("", "0.5"), 0);
+  EXPECT_EQ(balance("false", "0.5"), 0);
+  EXPECT_EQ(balance("true", "0.5"), 0.5);
+  EXPECT_EQ(balance("true", "0"), 0);
+  EXPECT_EQ(balance("true", ""), 0.001);
+}
+
+TEST(Config, ExpertsAreWrittenAsMixtral) {
+  // Of a LLaMA. Nothing else is different.
+  TransformerConfig config = parse_with({{"head_dim", "10"}, {"tie_word_embeddings", "true"}});
+  config.experts = {.count = 6, .chosen = 3};
+  for (const double balance : {0.0, 0.25}) {
+    config.experts.balance = balance;
+    EXPECT_EQ(parse_config(to_json(config), "again").config, config);
+  }
+  const std::string written = to_json(config);
+  for (const char* line : {R"("model_type": "mixtral")", R"("MixtralForCausalLM")", R"("sliding_window": null)",
+                           R"("num_local_experts": 6)", R"("num_experts_per_tok": 3)",
+                           R"("output_router_logits": true)", R"("router_aux_loss_coef": 0.25)"}) {
+    EXPECT_NE(written.find(line), std::string::npos) << line;
+  }
+  TransformerConfig other = config;
+  other.experts.chosen = 2;
+  EXPECT_EQ(first_difference(config, other), "num_experts_per_tok is 3 there and 2 here");
+  other.experts = {};
+  EXPECT_EQ(first_difference(config, other), R"(model_type is "mixtral" there and "llama" here)");
+}
+
 struct Refusal {
   Keys changes;
   std::vector<std::string> words;  ///< the message must contain all of them and the file's name
@@ -335,7 +407,34 @@ TEST(Config, RefusesWithFileKeyAndValue) {
       {{{"compression_config", R"({"bits": 4})"}}, {"compression_config", "not known"}},
       {{{"layer_types", R"(["full_attention", "sliding_attention"])"}}, {"layer_types", "sliding_attention"}},
       {{{"final_logit_softcapping", "30.0"}}, {"final_logit_softcapping is 30.0", "null"}},
-      {{{"num_local_experts", "8"}}, {"num_local_experts is 8", "experts"}},
+      {{{"num_local_experts", "8"}},
+       {"num_local_experts is 8; experts of llama are not implemented, only those of mixtral are"}},
+      {{{"num_experts_per_tok", "2"}}, {"num_experts_per_tok is 2; llama has no experts"}},
+      {{{"router_aux_loss_coef", "0.1"}}, {"router_aux_loss_coef is 0.1; llama has no experts"}},
+      {{{"output_router_logits", "true"}}, {"output_router_logits is true; llama has no experts"}},
+      {mixtral_with({{"num_experts_per_tok", "9"}}),
+       {"num_experts_per_tok is 9 and num_local_experts is 8; the first must be from 1 to the second"}},
+      {mixtral_with({{"num_local_experts", "1"}}), {"num_experts_per_tok is 2 and num_local_experts is 1"}},
+      {mixtral_with({{"num_experts_per_tok", "0"}}), {"num_experts_per_tok is 0; it must be a whole number from 1"}},
+      {mixtral_with({{"num_local_experts", "0"}}), {"num_local_experts is 0", "from 1"}},
+      {mixtral_with({{"num_local_experts", "null"}}), {"num_local_experts is null", "from 1"}},
+      {mixtral_with({{"num_local_experts", "2147483647"}, {"hidden_size", "1048576"}}), {"parameters", "1e+15"}},
+      {mixtral_with({{"num_experts", "8"}}), {"num_experts is 8; the key of mixtral is num_local_experts"}},
+      {mixtral_with({{"n_routed_experts", "8"}}), {"n_routed_experts is 8; the key of mixtral is num_local_experts"}},
+      {mixtral_with({{"router_jitter_noise", "0.1"}}), {"router_jitter_noise is 0.1; only 0 is implemented"}},
+      {mixtral_with({{"router_aux_loss_coef", "-0.1"}}),
+       {"router_aux_loss_coef is -0.1; it must be a number from 0 to 100"}},
+      {mixtral_with({{"router_aux_loss_coef", "null"}}), {"router_aux_loss_coef is null"}},
+      {mixtral_with({{"output_router_logits", "1"}}), {"output_router_logits is 1; it must be true or false"}},
+      {mixtral_with({{"sliding_window", "4096"}}), {"sliding_window is 4096; only null is implemented"}},
+      {mixtral_with({{"sliding_window", "4096"}, {"use_sliding_window", "false"}}), {"sliding_window is 4096"}},
+      {mixtral_with({{"hidden_act", "\"gelu_pytorch_tanh\""}}),
+       {"hidden_act is \"gelu_pytorch_tanh\"; with experts only \"silu\" is implemented"}},
+      {mixtral_with({{"attention_bias", "true"}}), {"attention_bias is true"}},
+      {mixtral_with({{"attention_dropout", "0.1"}}), {"attention_dropout is 0.1"}},
+      {{{"model_type", "\"qwen2_moe\""}, {"num_experts", "60"}},
+       {"model_type is \"qwen2_moe\"; implemented are llama, mistral, mixtral, qwen2"}},
+      {{{"model_type", "\"deepseek_v3\""}, {"n_routed_experts", "256"}}, {"model_type is \"deepseek_v3\""}},
       {{{"partial_rotary_factor", "0.5"}}, {"partial_rotary_factor", "0.5"}},
       {{{"rotary_pct", "0.25"}}, {"rotary_pct", "0.25", "only 1 is implemented"}},
       {{{"clip_qkv", "8"}}, {"clip_qkv", "8", "only null is implemented"}},
@@ -354,7 +453,7 @@ TEST(Config, RefusesWithFileKeyAndValue) {
        {"use_sliding_window is true; only false is implemented"}},
       {{{"model_type", "\"qwen2\""}, {"attention_bias", "true"}}, {"attention_bias", "true", "false"}},
       {{{"use_sliding_window", "3"}}, {"use_sliding_window is 3; it must be true or false"}},
-      {{{"model_type", "\"qwen3\""}}, {"model_type", "qwen3", "norms of queries", "llama, mistral, qwen2"}},
+      {{{"model_type", "\"qwen3\""}}, {"model_type", "qwen3", "norms of queries", "llama, mistral, mixtral, qwen2"}},
       {{{"model_type", "\"gpt2\""}}, {"model_type is \"gpt2\"; implemented are llama, mistral"}},
       {{{"model_type", ""}}, {"model_type is missing; implemented are llama, mistral"}},
       {{{"model_type", "null"}}, {"model_type is null"}},

@@ -149,7 +149,7 @@ TEST(ParityLayout, EveryTaskIsThere) {
   std::set<ParityTask> tasks;
   for (const ParityLayout& layout : paired_layouts(1)) tasks.insert(layout.task);
   EXPECT_EQ(tasks, (std::set{ParityTask::usual, ParityTask::tied, ParityTask::biases, ParityTask::masked,
-                             ParityTask::packed}));
+                             ParityTask::packed, ParityTask::experts, ParityTask::dropless}));
 }
 
 /// A choice changes what its name says.
@@ -162,6 +162,8 @@ TEST(ParityLayout, ChoicesChangeTheLayout) {
     EXPECT_EQ(layout.task == ParityTask::masked, has("masked"));
     EXPECT_EQ(layout.task == ParityTask::biases, has("biases"));
     EXPECT_EQ(layout.task == ParityTask::packed, has("packed"));
+    EXPECT_EQ(layout.task == ParityTask::experts, has("experts"));
+    EXPECT_EQ(layout.task == ParityTask::dropless, has("dropless"));
     EXPECT_EQ(layout.token_order == TokenOrder::contiguous, has("token-order=contiguous"));
     EXPECT_EQ(layout.token_order == TokenOrder::striped, has("token-order=striped"));
     EXPECT_NE(layout.token_order, TokenOrder::zigzag) << "the usual one";

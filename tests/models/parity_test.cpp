@@ -201,15 +201,80 @@ TEST_F(Parity, FaultsOfContextParallelism) {
   }
 }
 
+/// Experts, with choices dropped and without, under every role that means something for them: fewer experts than ranks,
+/// ranks without sequences.
+TEST_F(Parity, Experts) {
+  for (Index ranks = 1; ranks <= world_.size(); ++ranks) {
+    for (const char* role : {"ep", "ep_fsdp", "tp_ep", "tp", "tp_seq", "fsdp", "cp_fsdp", "cp_heads"}) {
+      for (const ParityTask task : {ParityTask::experts, ParityTask::dropless}) {
+        const bool usual = task == ParityTask::dropless;
+        const ParityLayout layout{.mesh = AbstractMesh({{"X", ranks}}),
+                                  .strategy = {{"X", AxisRole::parse(role)}},
+                                  .shared_memory = usual,
+                                  .form = {.micro_batches = usual ? 1 : 4, .remat = usual ? Remat::none : Remat::block},
+                                  .task = task};
+        with_difference(layout, nullptr, [](const ParityDifference& difference) { EXPECT_TRUE(difference.passes()); });
+      }
+    }
+  }
+}
+
+/// Experts beside every other role, and as stages.
+TEST_F(Parity, ExpertsInProducts) {
+  if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";
+  for (const char* strategy :
+       {"ep=X,fsdp=Y", "fsdp=X,ep=Y", "ep=X,tp=Y", "ep_fsdp=X,tp_seq=Y", "ep=X,tp_ep=Y", "ep=X,ep=Y", "ep=X,cp=Y",
+        "cp_heads=X,ep_fsdp=Y", "zero1=X,ep=Y", "pp=X,ep=Y", "ep_fsdp=X,pp=Y"}) {
+    for (const ParityTask task : {ParityTask::experts, ParityTask::dropless}) {
+      const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
+      const ParityLayout layout{.mesh = mesh,
+                                .strategy = parse_strategy(strategy, mesh),
+                                .form = {.micro_batches = task == ParityTask::experts ? 2 : 1},
+                                .task = task};
+      with_difference(layout, nullptr, [](const ParityDifference& difference) {
+        EXPECT_TRUE(difference.same_bits);
+        EXPECT_TRUE(difference.passes());
+      });
+    }
+  }
+}
+
+/// The faults of experts have a place exactly where there are experts, and where ranks share what they are about. They
+/// are found wherever they are planted.
+TEST_F(Parity, FaultsOfExperts) {
+  for (Index ranks = 1; ranks <= std::min<Index>(world_.size(), 4); ++ranks) {
+    for (const std::string role : {"ep", "tp_ep", "fsdp"}) {
+      for (const ParityTask task : {ParityTask::usual, ParityTask::experts, ParityTask::dropless}) {
+        const ParityLayout layout{
+            .mesh = AbstractMesh({{"X", ranks}}), .strategy = {{"X", AxisRole::parse(role)}}, .task = task};
+        const bool experts = task != ParityTask::usual;
+        const std::map<std::string, bool> places = {{"expert-gradient-scaled", experts && ranks > 1 && role != "fsdp"},
+                                                    {"drop-by-rank", experts && ranks > 1 && role != "tp_ep"},
+                                                    {"wrong-expert", experts},
+                                                    {"gates-not-renormalised", experts},
+                                                    {"combine-without-gate", experts}};
+        for (const auto& [name, place] : places) {
+          with_difference(layout, &fault_named(name), [&, place = place](const ParityDifference& difference) {
+            EXPECT_EQ(difference.planted, place) << name;
+            EXPECT_NE(difference.passes(), place) << name;
+          });
+        }
+      }
+    }
+  }
+}
+
 /// Every fault has a place in some of these layouts, and is found wherever it is planted.
 TEST_F(Parity, EveryFaultIsFound) {
   if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";
   for (const Fault& fault : faults()) {
     int planted = 0;
-    for (const char* strategy :
-         {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y", "cp=X,tp=Y"}) {
+    for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y",
+                                 "cp=X,tp=Y", "ep=X,fsdp=Y"}) {
       const bool context = std::string(strategy).starts_with("cp");
-      for (const ParityTask task : {context ? ParityTask::packed : ParityTask::masked, ParityTask::tied}) {
+      const bool experts = std::string(strategy).starts_with("ep");
+      const ParityTask first = context ? ParityTask::packed : experts ? ParityTask::experts : ParityTask::masked;
+      for (const ParityTask task : {first, ParityTask::tied}) {
         const AbstractMesh mesh = AbstractMesh::parse("X=2,Y=2");
         const bool tied = task == ParityTask::tied;
         const StepForm form{.micro_batches = tied ? 1 : 4, .remat = tied ? Remat::none : Remat::stream};

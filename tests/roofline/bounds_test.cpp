@@ -130,5 +130,78 @@ TEST(Bounds, PowersOfTwo) {
   EXPECT_EQ(power_of_two_below(8960), 8192);
 }
 
+/// Mixtral 8x7B: 8 experts of 14336, of which a token passes 2.
+const TwoProducts kMixtral{4194304, 4096, 2 * 14336, 4, 2};
+
+/// The bytes of all experts move, and the FLOPs of two count.
+TEST(Bounds, ExpertsMoveAllAndMultiplyAFew) {
+  const auto passes = CountedPasses::both_keeping;
+  const LayerTime time = mixed_time(kMixtral, kV5p, {512, 16, 2, 1}, passes);
+  EXPECT_DOUBLE_EQ(time.math.value, 12 * 4194304.0 * 4096 * 2 * 14336 / (8192 * 4.59e14));
+  EXPECT_DOUBLE_EQ(time.fsdp.value, 12 * 4096.0 * 8 * 14336 / 16 / (2 * 1.8e11));
+  EXPECT_DOUBLE_EQ(time.tensor.value, 8 * 4194304.0 * 4096 / 512 / 1.8e11);
+  EXPECT_DOUBLE_EQ(data_parallel_time(kMixtral, kV5p, 64, 3, passes).fsdp.value, 8 * 4096.0 * 8 * 14336 / (3 * 1.8e11));
+  const PipelineTime pipeline = pipeline_time(kMixtral, 8, kV5p, 64, 2, 4, 12);
+  EXPECT_DOUBLE_EQ(pipeline.comms.value, 4 * 4194304.0 * 4096 / 16 / 9e10 + 2 * 8 * 4096.0 * 8 * 14336 / (2 * 1.8e11));
+}
+
+/// With four times as many weights for each that multiplies, bounds lie four times as high.
+TEST(Bounds, ExpertsNeedMoreTokens) {
+  const auto passes = CountedPasses::forward;
+  const double n = 8192;
+  for (const double way : {0.99, 1.01}) {
+    const bool above = way > 1;
+    TwoProducts layer = kMixtral;
+    layer.tokens = way * n * 4 * least_tokens_per_chip_fsdp(2550, 3);
+    EXPECT_EQ(fsdp_time(layer, kV5p, n, 3, passes).compute_bound(), above);
+    layer.tokens = way * n * layer.held * least_tokens_per_chip(2550, layer.d_ff, 2, 1, passes);
+    const double x = optimal_x(layer, n, 2, 1, passes);
+    EXPECT_EQ(mixed_time(layer, kV5p, {x, n / x, 2, 1}, passes).compute_bound(), above);
+    EXPECT_EQ(compute_bound_x(layer, kV5p, n, 2, 1, passes).has_value(), above);
+  }
+}
+
+/// Each pass sends 2 bytes of each element of each token to 2 experts, and back; over a ring of Z a quarter of the time
+/// of a gather.
+TEST(Bounds, ExpertShardingMovesTokensInPlaceOfWeights) {
+  const auto passes = CountedPasses::both_keeping;
+  const LayerTime time = expert_time(kMixtral, kV5p, {1024, 8, 2, true}, passes);
+  EXPECT_DOUBLE_EQ(time.math.value, mixed_time(kMixtral, kV5p, {8192, 1, 3, 1}, passes).math.value);
+  EXPECT_DOUBLE_EQ(time.fsdp.value, 12 * 4096.0 * 14336 / (2 * 1.8e11));
+  const double gather = 2 * 2 * 4194304.0 / 1024 * 4096 / 1.8e11;
+  EXPECT_DOUBLE_EQ(time.routing.value, 4 * gather / 4);
+  EXPECT_DOUBLE_EQ(time.comms().value, time.fsdp.value + time.routing.value);
+  EXPECT_DOUBLE_EQ(expert_time(kMixtral, kV5p, {1024, 8, 2, false}, passes).routing.value, 4 * gather / 8);
+  EXPECT_DOUBLE_EQ(expert_time(kMixtral, kV5p, {1024, 8, 2, true}, CountedPasses::forward).routing.value, gather / 2);
+  EXPECT_EQ(expert_time(kMixtral, kV5p, {8192, 1, 3, true}, passes).comms(),
+            fsdp_time(kMixtral, kV5p, 8192, 3, passes).comms());
+}
+
+TEST(Bounds, TheBestExpertMeshMovesLeast) {
+  for (const double tokens : {1e4, 1e6, 1e8}) {
+    for (const Index experts : {2, 8, 9, 256}) {
+      for (const Index chips : {2, 64, 1024}) {
+        const TwoProducts layer{tokens, 4096, 2 * 14336, static_cast<double>(experts) / 2, 2};
+        const auto passes = CountedPasses::both_keeping;
+        const ExpertMesh best = best_expert_mesh(layer, kV5p, chips, experts, 2, true, passes);
+        EXPECT_EQ(best.chips(), static_cast<double>(chips));
+        EXPECT_LE(best.z, static_cast<double>(experts));
+        for (Index z = 2; z <= experts && z <= chips; z *= 2) {
+          const ExpertMesh other{static_cast<double>(chips) / static_cast<double>(z), static_cast<double>(z), 2, true};
+          EXPECT_LE(expert_time(layer, kV5p, best, passes).comms(), expert_time(layer, kV5p, other, passes).comms());
+        }
+      }
+    }
+  }
+}
+
+/// Sections 1.1 and 4.8, with the intensity 240 of a v5e.
+TEST(Bounds, TheLeastBatchOfExperts) {
+  EXPECT_DOUBLE_EQ(least_batch(240, Bytes(2), 1), 240);
+  EXPECT_DOUBLE_EQ(least_batch(240, Bytes(1), 1), 120);
+  EXPECT_DOUBLE_EQ(least_batch(240, Bytes(1), 256.0 / 8), 3840);
+  EXPECT_DOUBLE_EQ(least_batch(240, Bytes(2), 256.0 / 8), 7680);
+}
+
 }  // namespace
 }  // namespace shardline::roofline

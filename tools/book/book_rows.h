@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/architecture/config.h"
 #include "tools/book/book_row.h"
 
 namespace shardline::tools {
@@ -18,6 +19,12 @@ std::vector<BookRow> inference_rows();    ///< 7
 std::vector<BookRow> serving_rows();      ///< 8
 std::vector<BookRow> profile_rows();      ///< 9 and 10
 std::vector<BookRow> slide_rows();        ///< S: the lecture form
+
+/// Of these, the rows about experts.
+std::vector<BookRow> expert_rows();    ///< 4.4.1
+std::vector<BookRow> deepseek_rows();  ///< exercises 4.7 and 4.8
+/// Exercises 7.5 and 7.6, of the model of section 7.5, which has no experts.
+std::vector<BookRow> expert_exercises(const TransformerConfig& dense);
 
 /// All of them.
 std::vector<BookRow> book_rows();

@@ -76,15 +76,19 @@ std::vector<BookRow> llama2_steps() {
 }
 
 /// The invented model of section 7.5; input and output projections are shared.
-std::vector<BookRow> made_up_model() {
-  const TransformerConfig model{.vocab = 32128,
-                                .d_model = 4096,
-                                .layers = 64,
-                                .heads = 32,
-                                .kv_heads = 8,
-                                .head_dim = 256,
-                                .d_ff = 16384,
-                                .tied = true};
+TransformerConfig made_up_model() {
+  return {.vocab = 32128,
+          .d_model = 4096,
+          .layers = 64,
+          .heads = 32,
+          .kv_heads = 8,
+          .head_dim = 256,
+          .d_ff = 16384,
+          .tied = true};
+}
+
+std::vector<BookRow> made_up_model_rows() {
+  const TransformerConfig model = made_up_model();
   return {{.section = "7.1ex",
            .quantity = "parameters of the model of section 7.5",
            .formula = "L D (3 F + 2 H (N + K) + 2) + D V + D",
@@ -244,7 +248,8 @@ std::vector<BookRow> inference_rows() {
   const std::string model = "30e9 int8 weights, 16 v5e, caches of 819 MB: step of batch ";
   std::vector<BookRow> rows = {step_row("7.1.5", model + "4", step(4), 16, memory, "2.5"),
                                step_row("7.1.5", model + "256", step(256), 16, memory, "21")};
-  for (const auto& some : {llama2_steps(), made_up_model(), inference_limits()}) {
+  for (const auto& some :
+       {llama2_steps(), made_up_model_rows(), expert_exercises(made_up_model()), inference_limits()}) {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   return rows;

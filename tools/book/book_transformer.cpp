@@ -108,28 +108,6 @@ std::vector<BookRow> activation_rows() {
            .book = "4.2"}};
 }
 
-std::vector<BookRow> deepseek_rows() {
-  const Flops needed(6 * 37e9 * 14.8e12);
-  const FlopsPerSecond h800(1.513e15);
-  const Seconds hours(2.79e6 * 3600);
-  const double critical = std::floor(roofline::chip_named("v5e").matmul.value / 8.2e11) / 2;
-  return {{.section = "4.7ex",
-           .quantity = "utilisation of DeepSeek-v3's training",
-           .formula = "6 N T / (C * 3600 h)",
-           .names = {{"N", 37e9}, {"T", 14.8e12}, {"C", h800.value}, {"h", 2.79e6}},
-           .value = needed / h800 / hours,
-           .unit = "%",
-           .book = "21.7"},
-          {.section = "4.8ex",
-           .quantity = "critical batch of its experts, 8 of 256, int8 weights",
-           .formula = "b E / k",
-           .names = {{"b", critical}, {"E", 256}, {"k", 8}},
-           .value = critical * 256 / 8,
-           .unit = "tokens",
-           .book = "3840",
-           .note = "b is half the critical batch of a v5e, 240, as rounded in section 1"}};
-}
-
 const Names kLlama = {{"L", 80}, {"D", 8192}, {"F", 28672}, {"V", 128256}, {"N", 64}, {"K", 8}, {"H", 128}};
 
 /// The names of `kLlama` among these letters.
@@ -348,6 +326,7 @@ std::vector<BookRow> transformer_rows() {
   std::vector<BookRow> rows = counting_rows();
   std::vector<BookRow> between = attention_rows();
   for (BookRow& row : activation_rows()) between.push_back(std::move(row));
+  for (BookRow& row : expert_rows()) between.push_back(std::move(row));
   rows.insert(rows.begin() + 3, between.begin(), between.end());  // sections 4.3 and 4.4 before exercise 4.5
   for (BookRow& row : deepseek_rows()) rows.push_back(std::move(row));
   return rows;

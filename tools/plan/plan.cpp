@@ -42,7 +42,9 @@ upper nothing overlapped, scheduled what the schedule makes of it. Axis Z makes 
 timetables are simulated, with several numbers of micro-batches. What does not fit in memory is computed again
 (--remat), or the batch is cut (--micro-batches); the times count it.
 
-Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b, gpt3 or a config.json.
+Models are tiny, llama2-13b, llama3-8b, llama3-70b, llama3-405b, qwen2.5-7b, gemma-7b, mixtral-8x7b, deepseek-v3, gpt3 or
+a config.json. Of models with experts it says from which batch these are compute-bound and what moves where they are
+split over chips. No program has the latent attention of deepseek-v3: its plan is the closed form alone.
 --mesh X=1024:2,C=2:0,Y=4:1 plans for one mesh, X over two torus axes, C on the same two and Y over one; --torus 16x20x28
 for meshes of whole axes of that torus. If a batch has fewer sequences than X has ranks, a search splits sequences over
 an axis C after it (context parallelism). No MPI is started and nothing is run.)";
@@ -71,6 +73,12 @@ void add_training(CLI::App& command, PlanOptions& options) {
   command.add_option("--batch-tokens", options.batch_tokens, "Tokens of a batch; suffixes K, M, G are powers of 1024")
       ->capture_default_str();
   add_whole_option(command, {.name = "--seq", .help = "Tokens of a sequence"}, options.sequence);
+  add_decimal_option(
+      command,
+      {.name = "--capacity",
+       .help = "Places for tokens with each expert, as a multiple of its even share of a sequence; 0: for "
+               "every choice"},
+      options.capacity);
   add_decimal_option(command,
                      {.name = "--tokens", .help = "Tokens to train on, as in 15e12", .positive = true, .most = 1e18},
                      options.tokens);

@@ -45,6 +45,31 @@ std::string with_context_text(const ChipMesh& mesh, const Strategy& strategy, In
               sequences, sequences == 1 ? "" : "s", question.run.sequence, least, which, instead);
 }
 
+/// The priced step of a model that programs can be derived of.
+void put_candidates(PlanAnswer& answer) {
+  const PlanOptions& options = answer.options;
+  const PlanQuestion& question = answer.question;
+  const StepPlanner planner(question.run);
+  answer.candidates = search_plans(planner, question.space(options));
+  if (answer.candidates.empty()) refuse_batch(question, options.strategy, options.micro_batches.value_or(1));
+  answer.equal = equal_sequences(question.run.config);
+  const bool stages = std::any_of(answer.candidates.begin(), answer.candidates.end(),
+                                  [](const PlanCandidate& each) { return !each.step.form.timetable.empty(); });
+  require(options.timetable.empty() || stages,
+          "--timetable {}: nothing here has stages; as in --mesh Z=4 --strategy pp=Z", options.timetable);
+}
+
+/// Refuses options that only the priced step reads.
+void refuse_options_of_step(const PlanAnswer& answer) {
+  const PlanOptions& options = answer.options;
+  for (const auto& [name, value] :
+       {std::pair{"--strategy", options.strategy}, {"--timetable", options.timetable}, {"--remat", options.remat}}) {
+    require(value.empty(),
+            "{} {}: no step of {} is priced, as no program has {}; give --mesh, --torus or --chips alone", name, value,
+            options.model, answer.left_out);
+  }
+}
+
 }  // namespace
 
 Flops PlanAnswer::step_flops(bool with_attention) const {
@@ -68,20 +93,20 @@ PlanAnswer answer_of(const PlanOptions& options) {
   answer.question = question_of(options);
   const PlanQuestion& question = answer.question;
   answer.parameters = parameter_parts(question.run.config);
+  answer.active = active_parameter_parts(question.run.config);
   answer.token_flops = token_flops(question.run.config, question.run.sequence);
   answer.strategies = strategy_answers(question.closed);
+  answer.experts = experts_answer(question.closed);
   for (const auto passes : {roofline::CountedPasses::forward, roofline::CountedPasses::both_keeping,
                             roofline::CountedPasses::both_regathering}) {
     answer.mixed.push_back(mixed_answer(question.closed, passes));
   }
-  const StepPlanner planner(question.run);
-  answer.candidates = search_plans(planner, question.space(options));
-  if (answer.candidates.empty()) refuse_batch(question, options.strategy, options.micro_batches.value_or(1));
-  answer.equal = equal_sequences(question.run.config);
-  const bool stages = std::any_of(answer.candidates.begin(), answer.candidates.end(),
-                                  [](const PlanCandidate& each) { return !each.step.form.timetable.empty(); });
-  require(options.timetable.empty() || stages,
-          "--timetable {}: nothing here has stages; as in --mesh Z=4 --strategy pp=Z", options.timetable);
+  answer.left_out = counted_only(question.run.config);
+  if (answer.left_out.empty()) {
+    put_candidates(answer);
+  } else {
+    refuse_options_of_step(answer);
+  }
   return answer;
 }
 

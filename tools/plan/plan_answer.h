@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,14 @@ struct PlanAnswer {
   PlanOptions options;
   PlanQuestion question;
   ParameterParts parameters;
+  ParameterParts active;  ///< that a token passes
   TokenFlops token_flops;
   std::vector<StrategyAnswer> strategies;  ///< closed form, forward and backward pass
   std::vector<MixedAnswer> mixed;          ///< forward pass; with the backward pass, kept; the same, regathered
-  std::vector<PlanCandidate> candidates;   ///< the priced step, best first
-  EqualSequences equal;                    ///< of a layer of the model
+  std::optional<ExpertsAnswer> experts;    ///< none without experts
+  std::string left_out;                    ///< why no step is priced: parts that no program has; empty: it is
+  std::vector<PlanCandidate> candidates;   ///< the priced step, best first; none if it is left out
+  EqualSequences equal;                    ///< of a layer of the model, if a step is priced
 
   Index all_chips() const { return question.chips * options.pods; }
   /// The time of training on all chips at the given utilisation, with or without attention.
@@ -30,8 +34,8 @@ struct PlanAnswer {
   double cost() const;
 };
 
-/// Computes a plan. Throws UsageError as question_of(), and if no strategy can split the batch: then it says which mesh
-/// also splits sequences.
+/// Computes a plan. Throws UsageError as question_of(), for options of a step that is not priced, and if no strategy
+/// can split the batch: then it says which mesh also splits sequences.
 PlanAnswer answer_of(const PlanOptions& options);
 
 /// The text that the command prints.

@@ -250,14 +250,18 @@ std::vector<std::string> lines_of(const RankProgram& program) {
 
 Page page_of(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
-  const PlanCandidate& best = answer.candidates[0];
   Page page;
   page.title = fmt::format("Plan: {} on {} of {}", answer.options.model, answer.all_chips(), question.hardware_name);
-  page.summary =
-      fmt::format("{} on {}: {} a step of {} tokens, {} binds.", to_string(best.step.strategy), laid_text(best),
-                  to_string(best.step.scheduled), question.run.tokens, name_of(best.step.limiter));
+  if (!answer.left_out.empty()) {
+    page.summary = fmt::format("The closed form; no program has {}, so no step is priced.", answer.left_out);
+  } else {
+    const PlanCandidate& best = answer.candidates[0];
+    page.summary =
+        fmt::format("{} on {}: {} a step of {} tokens, {} binds.", to_string(best.step.strategy), laid_text(best),
+                    to_string(best.step.scheduled), question.run.tokens, name_of(best.step.limiter));
+    if (!best.fits()) page.warnings.emplace_back("No candidate fits the memory of a chip.");
+  }
   for (const std::string& remark : question.remarks) page.warnings.push_back(sentence(remark));
-  if (!best.fits()) page.warnings.emplace_back("No candidate fits the memory of a chip.");
   page.facts = {{"Command", command_line()},
                 {"Model", fmt::format("{}, {} parameters", answer.options.model, answer.parameters.total())},
                 {"Machine", fmt::format("{} of {}, {}", answer.all_chips(), question.hardware_name,
@@ -269,19 +273,10 @@ Page page_of(const PlanAnswer& answer) {
   return page;
 }
 
-}  // namespace
-
-Page plan_page(const PlanAnswer& answer) {
+/// What the step of the best candidate does.
+void add_step(Page& page, const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
   const PlanCandidate& best = answer.candidates[0];
-  Page page = page_of(answer);
-  page.sections.push_back({"In words", {Preformatted{plan_text(answer), true, "the whole plan as text"}}});
-  page.sections.push_back(candidates_section(answer));
-  if (!answer.strategies.empty()) {
-    page.sections.push_back(strategies_section(answer));
-    page.sections.push_back(batch_section(answer));
-  }
-  page.sections.push_back(attention_section(answer));
   const roofline::Hardware hardware = question.hardware_of({best.step.mesh, best.layout, {}});
   const StepPlanner planner(question.run);
   OperationsView view;
@@ -296,6 +291,20 @@ Page plan_page(const PlanAnswer& answer) {
   page.sections.push_back(planned_timeline(timeline));
   page.sections.push_back(operations_section(view));
   page.sections.push_back(program_section(lines_of(timeline.program)));
+}
+
+}  // namespace
+
+Page plan_page(const PlanAnswer& answer) {
+  const bool priced = answer.left_out.empty();
+  Page page = page_of(answer);
+  page.sections.push_back({"In words", {Preformatted{plan_text(answer), true, "the whole plan as text"}}});
+  if (priced) page.sections.push_back(candidates_section(answer));
+  page.sections.push_back(strategies_section(answer));
+  page.sections.push_back(batch_section(answer));
+  if (!priced) return page;
+  page.sections.push_back(attention_section(answer));
+  add_step(page, answer);
   return page;
 }
 

@@ -133,7 +133,7 @@ void put_meshes(PlanQuestion& question, const PlanOptions& options) {
 void keep_known_axes(PlanQuestion& question) {
   if (!question.given || question.fixed) return;
   const std::map<Axis, std::string>& known = question.given->machine.axes;
-  for (std::vector<ChipMesh>* meshes : {&question.meshes, &question.staged}) {
+  for (std::vector<ChipMesh>* meshes : question.searched()) {
     std::erase_if(*meshes, [&](const ChipMesh& each) {
       const Axes axes = each.mesh.axes_that_move();
       return !std::all_of(axes.begin(), axes.end(), [&](const Axis& axis) { return known.count(axis) > 0; });
@@ -155,12 +155,33 @@ void put_staged(PlanQuestion& question, const PlanOptions& options) {
                 [&](const ChipMesh& each) { return options.stages && each.mesh.size(axis) != *options.stages; });
 }
 
+/// The ranks over which --strategy splits experts.
+Index ranks_of_experts(const PlanQuestion& question, const PlanOptions& options) {
+  const AbstractMesh& mesh = question.meshes[0].mesh;
+  return ranks_with(splits_experts, mesh, parse_strategy(options.strategy, mesh));
+}
+
+/// Meshes with an axis for experts, and the roles that split experts.
+void put_experts(PlanQuestion& question, const PlanOptions& options) {
+  const Index experts = question.run.config.experts.count;
+  require(experts > 0 || options.strategy.empty() || ranks_of_experts(question, options) == 1,
+          "--strategy {}: the model has no experts to split", options.strategy);
+  question.run.capacity = options.capacity;
+  if (experts < 2) return;
+  for (ChipMesh& each : question.meshes) add_expert_roles(each);
+  for (ChipMesh& each : question.staged) add_expert_roles(each);
+  if (question.fixed) return;
+  const roofline::Chip none{};
+  question.for_experts = expert_meshes_of(question.chip == nullptr ? none : *question.chip,
+                                          roofline::power_of_two_below(question.chips), experts);
+}
+
 void add_pods(PlanQuestion& question, Index pods) {
   if (pods == 1) return;
   require(question.chip != nullptr && question.chip->between_pods.value > 0,
           "--pods {}: what joins pods of {} is not known; of v3, v4p, v5p, v5e and v6e it is", pods,
           question.hardware_name);
-  for (std::vector<ChipMesh>* meshes : {&question.meshes, &question.staged}) {
+  for (std::vector<ChipMesh>* meshes : question.searched()) {
     for (ChipMesh& each : *meshes) each = joined_pods(each, pods);
   }
 }
@@ -215,13 +236,17 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
   if (question.chip != nullptr) {
     const roofline::Chip& chip = *question.chip;
     closed.capacity = chip.capacity;
-    closed.rates = {chip.matmul, chip.torus_axes > 0 ? chip.link * 2 : chip.link};
+    closed.rings = chip.torus_axes > 0;
+    closed.rates = {chip.matmul, closed.rings ? chip.link * 2 : chip.link};
+    closed.memory = chip.memory;
     closed.between_pods = chip.between_pods;
     closed.chips_per_host = chip.chips_per_host;
   } else {
     if (question.given) closed.capacity = question.given->machine.memory.capacity;
     const roofline::Hardware hardware = question.hardware_of(question.meshes.back());
+    closed.rings = false;
     closed.rates.compute = hardware.matmul;
+    closed.memory = hardware.memory;
     for (const auto& [axis, link] : hardware.links) {  // the slowest link counts
       const BytesPerSecond rate = link.two_way ? link.both_ways : link.bandwidth;
       const bool first = closed.rates.link.value == 0;
@@ -259,6 +284,7 @@ PlanSpace PlanQuestion::space(const PlanOptions& options) const {
                   .strategy = options.strategy,
                   .micro_batches = options.micro_batches};
   space.meshes.insert(space.meshes.end(), staged.begin(), staged.end());
+  space.meshes.insert(space.meshes.end(), for_experts.begin(), for_experts.end());
   if (!options.remat.empty()) space.remat = remat_named(options.remat);
   space.timetable = options.timetable;
   space.closed = closed;
@@ -297,6 +323,7 @@ PlanQuestion question_of(const PlanOptions& options) {
   put_batch(question, options);
   put_meshes(question, options);
   put_staged(question, options);
+  put_experts(question, options);
   keep_known_axes(question);
   question.closed.pods = options.pods;
   add_pods(question, options.pods);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ struct PlanOptions {
   std::optional<Index> micro_batches;  ///< of a step
   std::string timetable;               ///< of stages; empty: the fastest
   std::string remat;                   ///< empty: what repeats least and fits
+  double capacity = 1.25;              ///< of experts, see BatchShape
   std::string report;
 };
 
@@ -44,14 +46,17 @@ struct PlanQuestion {
   std::string hardware_name;  ///< of a catalogue, a file or "cpu"
   const roofline::Chip* chip = nullptr;
   std::optional<GivenMachine> given;
-  std::vector<ChipMesh> meshes;  ///< to search, pods included
-  std::vector<ChipMesh> staged;  ///< the same with an axis of stages, unless one mesh is given
-  bool fixed = false;            ///< mesh or torus were given
-  BytesPerSecond link;           ///< one torus axis, both ways; or the slowest link
+  std::vector<ChipMesh> meshes;       ///< to search, pods included
+  std::vector<ChipMesh> staged;       ///< the same with an axis of stages, unless one mesh is given
+  std::vector<ChipMesh> for_experts;  ///< the same with an axis that splits experts, unless mesh or torus is given
+  bool fixed = false;                 ///< mesh or torus were given
+  BytesPerSecond link;                ///< one torus axis, both ways; or the slowest link
   std::vector<std::string> remarks;
 
   /// What to search: meshes, the mesh's strategy if one is given, and the form of the step as far as it is given.
   PlanSpace space(const PlanOptions& options) const;
+  /// All meshes to search.
+  std::array<std::vector<ChipMesh>*, 3> searched() { return {&meshes, &staged, &for_experts}; }
   /// The hardware of the ranks of one of the meshes.
   roofline::Hardware hardware_of(const ChipMesh& mesh) const;
 };

@@ -83,11 +83,35 @@ Json memory_json(const PlanAnswer& answer) {
           {"kv_cache_per_token_int8", kv_cache_per_token(question.run.config, Bytes(1)).value}};
 }
 
+Json experts_json(const PlanAnswer& answer) {
+  if (!answer.experts) return nullptr;
+  const ExpertsAnswer& form = *answer.experts;
+  const Experts& experts = answer.question.run.config.experts;
+  Json json{{"count", experts.count}, {"chosen", experts.chosen}, {"least_batch", nullptr}, {"sharding", nullptr}};
+  if (form.least_batch > 0) json["least_batch"] = {{"stored", form.least_batch}, {"int8", form.least_batch_int8}};
+  if (!form.sharding) return json;
+  const ExpertSharding& sharding = *form.sharding;
+  json["sharding"] = {
+      {"mesh", {{"X", static_cast<Index>(sharding.mesh.x)}, {"Z", static_cast<Index>(sharding.mesh.z)}}},
+      {"sent_bytes", sharding.sent.value},
+      {"all_to_all_s", sharding.all_to_all.value},
+      {"all_gather_s", sharding.all_gather.value},
+      {"int8_weights", {{"Z", static_cast<Index>(sharding.all_ways)}, {"bytes", sharding.weights.value}}}};
+  return json;
+}
+
+Json parts_json(const ParameterParts& parts) {
+  return {{"feed_forward", parts.feed_forward}, {"experts", parts.experts},       {"router", parts.router},
+          {"attention", parts.attention},       {"vocabulary", parts.vocabulary}, {"norms", parts.norms}};
+}
+
 }  // namespace
 
 Json plan_record(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
-  Json record = quiet_header("shardline.plan/1", "plan", answer.candidates[0].step.mesh);
+  const bool priced = answer.left_out.empty();
+  Json record =
+      quiet_header("shardline.plan/1", "plan", priced ? answer.candidates[0].step.mesh : question.meshes[0].mesh);
   record["machine_file"] = machine_file_json(question.given, {});
   record["dtype"] = name_of(question.run.dtype);
   record["model"] = answer.options.model;
@@ -98,13 +122,14 @@ Json plan_record(const PlanAnswer& answer) {
   record["batch_tokens"] = question.run.tokens;
   record["seq"] = question.run.sequence;
   record["parameters"] = answer.parameters.total();
-  record["parameters_by_part"] = {{"feed_forward", answer.parameters.feed_forward},
-                                  {"attention", answer.parameters.attention},
-                                  {"vocabulary", answer.parameters.vocabulary},
-                                  {"norms", answer.parameters.norms}};
+  record["active_parameters"] = answer.active.total();
+  record["parameters_by_part"] = parts_json(answer.parameters);
+  record["experts"] = experts_json(answer);
   record["flops_per_token"] = answer.token_flops.products.value;
   record["attention_flops_per_token"] = answer.token_flops.attention.value;
-  record["attention_equals_rest"] = {{"seq", answer.equal.computed}, {"seq_without_mask", answer.equal.unmasked}};
+  record["attention_equals_rest"] = nullptr;
+  if (priced)
+    record["attention_equals_rest"] = {{"seq", answer.equal.computed}, {"seq_without_mask", answer.equal.unmasked}};
   record["training"] = {{"tokens", answer.options.tokens},
                         {"utilisation", answer.options.utilisation},
                         {"days", answer.training_time(false).value / 86400},
@@ -117,7 +142,8 @@ Json plan_record(const PlanAnswer& answer) {
   }
   record["candidates"] = Json::array();
   for (const PlanCandidate& each : answer.candidates) record["candidates"].push_back(candidate_json(each));
-  const bool fits = answer.candidates[0].fits();
+  record["left_out"] = priced ? Json(nullptr) : Json(answer.left_out);
+  const bool fits = priced && answer.candidates[0].fits();
   record["best"] = fits ? candidate_json(answer.candidates[0]) : Json(nullptr);
   return record;
 }

@@ -28,14 +28,34 @@ std::string days(Seconds time) {
                        : fmt::format("{:.1f} years", days / 365.25);
 }
 
+/// The MLPs of the model: "d_ff 14336, 8 experts of which a token passes 2".
+std::string mlps_text(const TransformerConfig& config) {
+  const CommonMlps& common = config.common_mlps;
+  std::string text = fmt::format("d_ff {}", config.d_ff);
+  if (config.experts.count == 0) return text;
+  text += fmt::format(", {} experts of which a token passes {}", config.experts.count, config.experts.chosen);
+  if (common.shared > 0) text += fmt::format(", and {} that all pass", common.shared);
+  if (common.dense_layers > 0) {
+    text += fmt::format(" (but {} layers of d_ff {})", common.dense_layers, common.dense_d_ff);
+  }
+  return text;
+}
+
+std::string heads_text(const TransformerConfig& config) {
+  const LatentAttention& latent = config.latent;
+  if (latent.cached == 0) {
+    return fmt::format("{} heads of {} on {} of keys and values", config.heads, config.head_dim, config.kv_heads);
+  }
+  return fmt::format("{} heads of {} + {} on {} latent elements", config.heads, config.head_dim, latent.rope_dim,
+                     latent.cached);
+}
+
 std::string introduction(const PlanAnswer& answer) {
   const PlanQuestion& question = answer.question;
   const TransformerConfig& config = question.run.config;
   const ClosedFormQuery& closed = question.closed;
-  std::string text =
-      fmt::format("model {}: {} layers, d_model {}, d_ff {}, {} heads of {} on {} of keys and values, vocab {}\n",
-                  answer.options.model, config.layers, config.d_model, config.d_ff, config.heads, config.head_dim,
-                  config.kv_heads, config.vocab);
+  std::string text = fmt::format("model {}: {} layers, d_model {}, {}, {}, vocab {}\n", answer.options.model,
+                                 config.layers, config.d_model, mlps_text(config), heads_text(config), config.vocab);
   text += fmt::format("{} {}: {} in {}", question.given ? "machine" : "hardware", question.hardware_name,
                       to_string(closed.rates.compute), name_of(question.run.dtype));
   if (closed.capacity.value > 0) text += fmt::format(", {} of memory", to_string(closed.capacity));
@@ -59,23 +79,44 @@ std::string introduction(const PlanAnswer& answer) {
   return text;
 }
 
-std::string counts_text(const PlanAnswer& answer) {
+std::string parameters_text(const PlanAnswer& answer) {
   const ParameterParts& parts = answer.parameters;
+  std::string text = "\nparameters  " + count(static_cast<double>(parts.total()));
+  if (answer.experts)
+    text += fmt::format(", {} that a token passes", count(static_cast<double>(answer.active.total())));
+  const char* before = ": ";
+  for (const auto& [name, weights] :
+       {std::pair{"feed-forward", parts.feed_forward}, std::pair{"experts", parts.experts},
+        std::pair{"router", parts.router}, std::pair{"attention", parts.attention},
+        std::pair{"vocabulary", parts.vocabulary}, std::pair{"norms", parts.norms}}) {
+    if (weights == 0) continue;
+    text += fmt::format("{}{} {}", before, name, count(static_cast<double>(weights)));
+    before = ", ";
+  }
+  return text + "\n";
+}
+
+/// The FLOPs of attention for a token and a layer: with queries as long as values 12 T for each of their elements.
+std::string attention_formula(const TransformerConfig& config) {
+  const LatentAttention& latent = config.latent;
+  if (latent.cached == 0) return "12 T d_attention";
+  return fmt::format("6 T {} ({} + {})", config.heads, config.head_dim + latent.rope_dim, latent.value_dim);
+}
+
+std::string counts_text(const PlanAnswer& answer) {
   const TokenFlops& token = answer.token_flops;
-  std::string text =
-      fmt::format("\nparameters  {}: feed-forward {}, attention {}, vocabulary {}, norms {}\n",
-                  count(static_cast<double>(parts.total())), count(static_cast<double>(parts.feed_forward)),
-                  count(static_cast<double>(parts.attention)), count(static_cast<double>(parts.vocabulary)),
-                  count(static_cast<double>(parts.norms)));
-  text +=
-      fmt::format("FLOPs       a token {} in products (6 a parameter), {} in attention (12 T d_attention a layer)\n",
-                  to_string(token.products), to_string(token.attention));
+  std::string text = parameters_text(answer);
+  text += fmt::format("FLOPs       a token {} in products (6 a parameter{}), {} in attention ({} a layer)\n",
+                      to_string(token.products), answer.experts ? " that it passes" : "", to_string(token.attention),
+                      attention_formula(answer.question.run.config));
   text += fmt::format("            a step {} and {}\n", to_string(answer.step_flops(false)),
                       to_string(answer.step_flops(true) - answer.step_flops(false)));
-  text += fmt::format(
-      "            in a layer attention takes as many as the rest at T = {}; without its mask, as the book counts, at "
-      "T = {}\n            (section 4.3, of layers with d_ff 4 D and all heads with keys: 8 D = {})\n",
-      answer.equal.computed, answer.equal.unmasked, 8 * answer.question.run.config.d_model);
+  if (answer.left_out.empty())
+    text += fmt::format(
+        "            in a layer attention takes as many as the rest at T = {}; without its mask, as the book counts, "
+        "at "
+        "T = {}\n            (section 4.3, of layers with d_ff 4 D and all heads with keys: 8 D = {})\n",
+        answer.equal.computed, answer.equal.unmasked, 8 * answer.question.run.config.d_model);
   const Seconds time = answer.training_time(false);
   text += fmt::format("training    {} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
                       count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
@@ -138,6 +179,36 @@ std::string mixed_text(const PlanAnswer& answer) {
                        : "The forward pass is compute-bound for no X.\n");
 }
 
+/// From which batch experts are compute-bound, and what moves and is read where they are split.
+std::string experts_text(const PlanAnswer& answer) {
+  if (!answer.experts) return "";
+  const Experts& experts = answer.question.run.config.experts;
+  const ExpertsAnswer& form = *answer.experts;
+  std::string text = "\nexperts (book sections 3.3.1 and 4.4.1, exercises 4.8 and 7.6)\n";
+  if (form.least_batch > 0) {
+    text += fmt::format(
+        "  compute-bound from B = C / W_hbm E / k = {:.0f} tokens at a time with weights in {}, from {:.0f} with "
+        "weights in "
+        "int8;\n  W_hbm: {}, E / k: {} / {}\n",
+        form.least_batch, name_of(answer.question.run.dtype), form.least_batch_int8,
+        to_string(answer.question.closed.memory), experts.count, experts.chosen);
+  }
+  if (!form.sharding) return text;
+  const ExpertSharding& sharding = *form.sharding;
+  text += fmt::format(
+      "  split over Z = {}, X = {}: an AllToAll takes each layer's tokens to their experts, another brings them back. "
+      "Each "
+      "sends\n  {} over Z in {}; an AllGather of as much takes {}\n",
+      sharding.mesh.z, sharding.mesh.x, to_string(sharding.sent), to_string(sharding.all_to_all),
+      to_string(sharding.all_gather));
+  return text +
+         fmt::format("  split over Z = {}, in int8: a chip has {} of weights, its experts and all others",
+                     sharding.all_ways, to_string(sharding.weights)) +
+         (form.least_batch > 0
+              ? fmt::format(", and reads them in {}\n", to_string(sharding.weights / answer.question.closed.memory))
+              : "\n");
+}
+
 std::string closed_form_text(const PlanAnswer& answer) {
   std::string text =
       "\n(a) Closed form (book section 5.1): two products a layer, both passes, rings so large that V/W counts, what "
@@ -149,7 +220,7 @@ std::string closed_form_text(const PlanAnswer& answer) {
                         to_string(each.comms), to_string(each.state), each.keeps.empty() ? "no room" : each.keeps,
                         each.idle.value > 0 ? to_string(each.idle) : "-", each.bound);
   }
-  return text + explained_words(text) + mixed_text(answer);
+  return text + explained_words(text) + mixed_text(answer) + experts_text(answer);
 }
 
 /// In words: how long the best waits, and how the second compares with it.
@@ -201,6 +272,9 @@ std::string repeated_text(const PlannedStep& step) {
 }
 
 std::string priced_text(const PlanAnswer& answer) {
+  if (!answer.left_out.empty()) {
+    return fmt::format("\n(b) The whole step is not priced: no program has {}.\n", answer.left_out);
+  }
   const std::vector<PlanCandidate> listed(
       answer.candidates.begin(),
       answer.candidates.begin() + static_cast<std::ptrdiff_t>(std::min(kListedCandidates, answer.candidates.size())));

@@ -53,6 +53,7 @@ void refuse_options_of_text(const TrainFlags& flags) {
   refuse(!flags.data.tokenizer.empty(), "--tokenizer", "reads no text; leave the option out");
   refuse(flags.batch.has_value(), "--batch", "has its rows in --size, as in B=512");
   refuse(flags.sequence.has_value(), "--seq", "has no sequences; its rows are B of --size");
+  refuse(flags.capacity.has_value(), "--capacity", "has no experts; leave the option out");
   refuse(!flags.token_order.empty(), "--token-order", "has no sequences; leave the option out");
   refuse(flags.optimizer.decays_all, "--decay-all", "has no parameters but matrices, and these decay without it");
   refuse(!flags.save.empty(), "--save", "is not saved; use --json for the losses");
@@ -98,7 +99,7 @@ void give_mlp(const TrainFlags& flags, TrainingRun& run) {
 void check_strategy_of_mlp(const Strategy& strategy) {
   std::vector<std::string> legal;
   for (const AxisRole& role : AxisRole::all()) {
-    if (!splits_sequences(role.row())) legal.push_back(role.name());
+    if (!splits_sequences(role.row()) && !splits_experts(role.row())) legal.push_back(role.name());
   }
   for (const auto& [axis, role] : strategy) {
     require(!splits_sequences(role.row()),

@@ -37,12 +37,14 @@ CheckpointOptions checkpoint_options(const CheckpointFlags& flags, const std::st
 }
 
 RunSettings settings_of(const TrainingOptions& options, const std::string& data) {
-  return {{"batch", std::to_string(options.batch.sequences)},
-          {"seq", std::to_string(options.batch.tokens)},
-          {"dtype", std::string(name_of(options.dtype))},
-          {"optimizer", std::holds_alternative<AdamW>(options.optimizer) ? "adamw" : "descent"},
-          {"seed", std::to_string(options.seed)},
-          {"data", data}};
+  RunSettings settings = {{"batch", std::to_string(options.batch.sequences)},
+                          {"seq", std::to_string(options.batch.tokens)},
+                          {"dtype", std::string(name_of(options.dtype))},
+                          {"optimizer", std::holds_alternative<AdamW>(options.optimizer) ? "adamw" : "descent"},
+                          {"seed", std::to_string(options.seed)},
+                          {"data", data}};
+  if (options.batch.capacity > 0) settings["capacity"] = fmt::format("{}", options.batch.capacity);
+  return settings;
 }
 
 void require_same_run(const CheckpointOptions& options, const TrainingRun& run, const RunSettings& settings) {

@@ -19,6 +19,7 @@
 #include "tools/output/output.h"
 #include "tools/tokens/tokenizer_option.h"
 #include "tools/trace/tracing.h"
+#include "tools/training/experts.h"
 #include "tools/training/mlp_options.h"
 
 namespace shardline::tools {
@@ -31,7 +32,8 @@ constexpr const char* kTiny = "tiny";
 BatchShape text_batch(const TrainFlags& flags) {
   require(flags.size.empty(), "--size {}: only --model mlp has it; give --batch and --seq", flags.size);
   require(flags.activation.empty(), "--activation {}: only --model mlp has it", flags.activation);
-  const BatchShape batch{flags.batch.value_or(8), flags.sequence.value_or(128)};
+  BatchShape batch{flags.batch.value_or(8), flags.sequence.value_or(128)};
+  batch.capacity = flags.capacity.value_or(0);
   constexpr double kMostTokens = 1e12;  // no product of sizes overflows
   require(static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens) <= kMostTokens,
           "--batch {}, --seq {}: at most {:.0f} tokens a step", batch.sequences, batch.tokens, kMostTokens);
@@ -75,6 +77,10 @@ TransformerConfig resume(const TrainFlags& flags, const mpi::Communicator& world
   };
   if (!flags.batch) take("batch", options.run.options.batch.sequences);
   if (!flags.sequence) take("seq", options.run.options.batch.tokens);
+  const auto capacity = opened.what.settings.find("capacity");
+  if (!flags.capacity && capacity != opened.what.settings.end()) {
+    options.run.options.batch.capacity = decimal_number(capacity->second).value_or(0);
+  }
   return opened.what.config;
 }
 
@@ -249,6 +255,13 @@ void add_step_options(CLI::App& command, TrainFlags& flags) {
                   "How the tokens of a sequence lie on ranks that share it: " + token_order_names() +
                       "; default zigzag. Roles cp, cp_fsdp and cp_heads share sequences")
       ->check(not_empty());
+  add_decimal_option(
+      command,
+      {.name = "--capacity",
+       .help = "Room of each expert for the choices of a sequence, in even shares, as in 1.25; what finds no "
+               "room is dropped. Default: room for all",
+       .positive = true},
+      flags.capacity);
 }
 
 /// What stays for the backward pass.
@@ -358,6 +371,7 @@ void read_options(const TrainFlags& flags, const Job& job, TrainOptions& options
   } else {
     read_model(flags, job, options);
   }
+  require_experts(options.run);
   require_memory_for_weights(job, options.run);
   options.run.options.prices = job.prices();
   options.run.options.dtype = job.dtype();

@@ -31,6 +31,7 @@ struct TrainFlags {
   bool show_schedule = false;
   std::optional<Index> sequence;
   std::string token_order;  ///< empty: not given
+  std::optional<double> capacity;
   std::string size;
   std::string activation;
   OptimizerFlags optimizer;

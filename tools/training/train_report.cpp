@@ -77,6 +77,7 @@ Json steps_json(const TrainRecord& record) {
                      {"step_s", s.time.value},
                      {"data_s", s.data.value},
                      {"predicted_step_s", record.comparison.predicted.value}});
+    if (record.experts.experts.balance > 0) steps.back()["balance"] = s.balance;
   }
   return steps;
 }
@@ -151,7 +152,7 @@ std::string result_text(Job& job, const TrainRecord& record) {
                      explained_words(operations), impossible_rates(comparison, job.predictions()),
                      busy_line(comparison.busiest), overlap_text(record.overlap, record.needs_the_cores),
                      diagnosis(comparison, job.predictions()), step_text(job, record), memory_text(record),
-                     loss.empty() ? loss : loss + "\n", listing_text(record));
+                     (loss.empty() ? loss : loss + "\n") + routing_text(record.experts), listing_text(record));
 }
 
 void add_model_keys(Json& json, const TrainRecord& record) {
@@ -166,6 +167,7 @@ void add_model_keys(Json& json, const TrainRecord& record) {
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
   json["bigram_loss"] = record.bigram_loss ? Json(*record.bigram_loss) : Json();
   json["parameters"] = record.parameters;
+  if (record.experts.experts.count > 0) json["experts"] = expert_json(record.experts);
   json["weights_hash"] = record.weights_hash;
 }
 
@@ -213,6 +215,12 @@ Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline
                    {"Loss", {Figure{to_svg(loss_plot(record)), "Loss of each step before its update."}}},
                    operations_section(view),
                    program_section(record.program)};
+  if (record.experts.experts.count > 0) {
+    page.sections.push_back({"Experts",
+                             {Paragraph{sentence(routing_text(record.experts))},
+                              Figure{to_svg(load_plot(record.experts)),
+                                     "How often each expert was chosen in training, over the mean of its layer."}}});
+  }
   if (!record.pipeline.stages.empty()) page.sections.insert(page.sections.begin() + 1, stage_section(record.pipeline));
   return page;
 }

@@ -12,6 +12,7 @@
 #include "tools/report/plot.h"
 #include "tools/report/timeline_plot.h"
 #include "tools/trace/diagnosis.h"
+#include "tools/training/experts.h"
 #include "tools/training/joined_steps.h"
 #include "tools/training/run_steps.h"
 #include "tools/training/stage_record.h"
@@ -48,6 +49,7 @@ struct TrainRecord {
   Bytes predicted_memory;
   Bytes measured_memory;
   PipelineRecord pipeline;
+  ExpertRecord experts;
 };
 
 /// The measured and predicted times of operations, highest ratio first; the whole step and its limits; memory; losses;

@@ -16,7 +16,6 @@ namespace shardline {
 namespace {
 
 /// The tied one has biases too.
-/// With biases too if tied.
 TransformerConfig model_of(bool tied) {
   TransformerConfig config = parity_config(tied ? ParityTask::tied : ParityTask::usual);
   config.qkv_biases = tied;

@@ -38,21 +38,23 @@ const std::vector<Layout>& layouts() {
   return kLayouts;
 }
 
-/// The same run under a layout. The tied model has biases too.
-TrainingRun run_of(const Layout& layout, const AbstractMesh& mesh, bool tied, DType dtype) {
+/// The same run under a layout. The tied model has biases too, and experts drop choices.
+TrainingRun run_of(const Layout& layout, const AbstractMesh& mesh, ParityTask task, DType dtype) {
   TrainingOptions options = parity_options(dtype, kSteps);
   options.prices = any_hardware(mesh);
   options.form = layout.form;
-  TransformerConfig config = parity_config(tied ? ParityTask::tied : ParityTask::usual);
-  config.qkv_biases = tied;
+  if (task == ParityTask::experts) options.batch.capacity = 1;
+  TransformerConfig config = parity_config(task);
+  config.qkv_biases = task == ParityTask::tied;
   return {config, options, parse_strategy(layout.strategy, mesh)};
 }
 
 /// A trainer on the first ranks of a job.
 struct Trained {
-  Trained(const mpi::Communicator& part, const Layout& layout, bool tied, DType dtype, const std::string& resumed = "")
+  Trained(const mpi::Communicator& part, const Layout& layout, ParityTask task, DType dtype,
+          const std::string& resumed = "")
       : comm(part.duplicate()), mesh(AbstractMesh::parse(layout.mesh), part), engine(mesh) {
-    TrainingRun run = run_of(layout, mesh.axes(), tied, dtype);
+    TrainingRun run = run_of(layout, mesh.axes(), task, dtype);
     if (!resumed.empty()) {
       const OpenedStep opened = open_step(comm, resumed);
       run.begin = opened.what.position;
@@ -86,20 +88,20 @@ struct Trained {
 class Resume : public testing::Test {
  protected:
   /// Saves after some steps under `first`, goes on under `second`, and returns the losses of both together.
-  std::vector<double> losses(const Layout& first, const Layout& second, bool tied, DType dtype) {
+  std::vector<double> losses(const Layout& first, const Layout& second, ParityTask task, DType dtype) {
     std::vector<double> all;
     const auto add = [&](const std::vector<StepResult>& steps) {
       for (const StepResult& step : steps) all.push_back(step.loss);
     };
     on_first(world_, first.ranks, [&](const mpi::Communicator& part) {
-      Trained run(part, first, tied, dtype);
+      Trained run(part, first, task, dtype);
       add(run.steps(0, kSaved));
       run.save(saved_);
     });
     world_.barrier();
     all = from_first(all);
     on_first(world_, second.ranks, [&](const mpi::Communicator& part) {
-      Trained run(part, second, tied, dtype, saved_);
+      Trained run(part, second, task, dtype, saved_);
       EXPECT_EQ(run.trainer->run().begin.steps, kSaved);
       add(run.steps(kSaved, kSteps));
     });
@@ -116,10 +118,10 @@ class Resume : public testing::Test {
     return result;
   }
 
-  std::vector<double> undisturbed(const Layout& layout, bool tied, DType dtype) {
+  std::vector<double> undisturbed(const Layout& layout, ParityTask task, DType dtype) {
     std::vector<double> all;
     on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
-      for (const StepResult& step : Trained(part, layout, tied, dtype).steps(0, kSteps)) all.push_back(step.loss);
+      for (const StepResult& step : Trained(part, layout, task, dtype).steps(0, kSteps)) all.push_back(step.loss);
     });
     return from_first(all);
   }
@@ -133,22 +135,41 @@ TEST_F(Resume, OnTheSameMeshGivesTheSameBits) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const Layout& layout : layouts()) {
       SCOPED_TRACE(std::string(layout.mesh) + " " + layout.strategy);
-      EXPECT_EQ(losses(layout, layout, true, dtype), undisturbed(layout, true, dtype));
+      EXPECT_EQ(losses(layout, layout, ParityTask::tied, dtype), undisturbed(layout, ParityTask::tied, dtype));
     }
   }
 }
 
 TEST_F(Resume, OnAnotherMeshGivesTheSameRun) {
-  for (const bool tied : {false, true}) {
-    const std::vector<double> want = undisturbed(layouts().front(), tied, DType::f64);
+  for (const ParityTask task : {ParityTask::usual, ParityTask::tied}) {
+    const std::vector<double> want = undisturbed(layouts().front(), task, DType::f64);
     for (std::size_t i = 0; i < layouts().size(); ++i) {
       const Layout& first = layouts()[i];
-      const Layout& second = layouts()[(i + (tied ? 1 : 3)) % layouts().size()];
+      const Layout& second = layouts()[(i + (task == ParityTask::tied ? 1 : 3)) % layouts().size()];
       SCOPED_TRACE(std::string(first.mesh) + " " + first.strategy + ", then " + second.mesh + " " + second.strategy);
-      const std::vector<double> got = losses(first, second, tied, DType::f64);
+      const std::vector<double> got = losses(first, second, task, DType::f64);
       ASSERT_EQ(got.size(), want.size());
       for (std::size_t step = 0; step < want.size(); ++step) EXPECT_NEAR(got[step], want[step], 1e-10 * want[step]);
     }
+  }
+}
+
+TEST_F(Resume, ExpertsGoOnUnderAnotherStrategy) {
+  const ParityTask task = ParityTask::experts;
+  const std::vector<Layout> ways = {{1, "X=1", "dp=X"},
+                                    {3, "X=3", "ep_fsdp=X"},
+                                    {4, "X=2,Y=2", "ep=X,tp=Y", {.micro_batches = 2}},
+                                    {2, "Z=2", "pp=Z", {.micro_batches = 2}},
+                                    {4, "X=2,Y=2", "fsdp=X,tp_ep=Y"}};
+  EXPECT_EQ(losses(ways[2], ways[2], task, DType::bf16), undisturbed(ways[2], task, DType::bf16));
+  const std::vector<double> want = undisturbed(ways[0], task, DType::f64);
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    const Layout& first = ways[i];
+    const Layout& second = ways[(i + 2) % ways.size()];
+    SCOPED_TRACE(std::string(first.strategy) + ", then " + second.strategy);
+    const std::vector<double> got = losses(first, second, task, DType::f64);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t step = 0; step < want.size(); ++step) EXPECT_NEAR(got[step], want[step], 1e-10 * want[step]);
   }
 }
 
@@ -164,7 +185,7 @@ TEST_F(Resume, EveryMeshWritesTheSameFiles) {
                                Layout{3, "X=3", "fsdp=X"}, Layout{2, "Z=2", "pp=Z", {.micro_batches = 2}}}) {
     SCOPED_TRACE(std::string(layout.mesh) + " " + layout.strategy);
     on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
-      Trained run(part, layout, true, DType::f32);
+      Trained run(part, layout, ParityTask::tied, DType::f32);
       for (const std::string& name : run.trainer->state().names()) {
         State& state = run.trainer->state();
         state.fill(name,
@@ -190,7 +211,7 @@ TEST_F(Resume, WhatIsAlteredOrMissingIsRefusedByName) {
   const auto fault = [&](const std::string& name, const auto& change) {
     std::string message = "none";
     on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
-      Trained(part, layout, false, DType::f32).save(saved_);
+      Trained(part, layout, ParityTask::usual, DType::f32).save(saved_);
       if (part.rank() == 0) {
         const std::string path = saved_ + "/step-3/" + name;
         std::string bytes = read_bytes(path);
@@ -199,7 +220,7 @@ TEST_F(Resume, WhatIsAlteredOrMissingIsRefusedByName) {
       }
       part.barrier();
       try {
-        Trained(part, layout, false, DType::f32, saved_);
+        Trained(part, layout, ParityTask::usual, DType::f32, saved_);
       } catch (const std::exception& error) {
         message = error.what();
       }
@@ -223,8 +244,8 @@ TEST_F(Resume, WhatIsAlteredOrMissingIsRefusedByName) {
 TEST_F(Resume, AnotherTypeOrOptimizerIsRefused) {
   const Layout layout{2, "X=2", "dp=X"};
   on_first(world_, layout.ranks, [&](const mpi::Communicator& part) {
-    Trained(part, layout, false, DType::f32).save(saved_);
-    const std::string message = usage_error_of([&] { Trained(part, layout, false, DType::f64, saved_); });
+    Trained(part, layout, ParityTask::usual, DType::f32).save(saved_);
+    const std::string message = usage_error_of([&] { Trained(part, layout, ParityTask::usual, DType::f64, saved_); });
     EXPECT_NE(message.find("model.embed_tokens.weight is F32"), std::string::npos) << message;
     EXPECT_NE(message.find("the run needs f64"), std::string::npos) << message;
   });

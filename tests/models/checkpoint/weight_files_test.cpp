@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "models/architecture/transformer.h"
 #include "runtime/base/result_error.h"
 #include "tests/models/checkpoint/safetensors_writer.h"
 #include "tests/models/temporary_folder.h"
@@ -64,7 +65,7 @@ std::string fault_of(const Tensors& tensors, const TransformerConfig& config) {
   const std::string path = folder.path("model.safetensors");
   write_safetensors(path, tensors);
   try {
-    WeightFiles(folder.path()).require_tensors_of(config, make_inference(config, {1, 1}));
+    WeightFiles(folder.path()).require_tensors_of(config, parameters_of(make_inference(config, {1, 1})));
   } catch (const UsageError& error) {
     const std::string message = error.what();
     EXPECT_EQ(message.rfind(path + ": ", 0), 0U) << message;

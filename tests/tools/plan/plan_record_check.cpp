@@ -96,6 +96,38 @@ void check_closed_form(const Json& form) {
          "compute_bound does not follow from the times");
 }
 
+/// A token passes as many experts as are chosen, and sends its elements to each of them.
+void check_experts(const Json& record) {
+  const Json& experts = record.at("experts");
+  const double all = record.at("parameters").get<double>();
+  const double active = record.at("active_parameters").get<double>();
+  const double of_experts = record.at("parameters_by_part").at("experts").get<double>();
+  expect(experts.is_null() == (of_experts == 0), "experts do not go with their weights");
+  if (experts.is_null()) {
+    expect(active == all, "a token does not pass all weights");
+    return;
+  }
+  const double held = experts.at("count").get<double>() / experts.at("chosen").get<double>();
+  expect(std::abs(all - active - of_experts * (1 - 1 / held)) < 1, "a token passes other weights than it chooses");
+  const Json& batch = experts.at("least_batch");
+  const double bytes = record.at("memory_bytes").at("weights").get<double>() / all;
+  if (!batch.is_null()) {
+    const double ratio = batch.at("stored").get<double>() / batch.at("int8").get<double>();
+    expect(std::abs(ratio - bytes) < 1e-9, "the least batches do not go with the bytes of a weight");
+  }
+  const Json& sharding = experts.at("sharding");
+  if (sharding.is_null()) return;
+  const double tokens = record.at("batch_tokens").get<double>() / record.at("pods").get<double>();
+  const double sent = sharding.at("sent_bytes").get<double>();
+  const double rows = sent * sharding.at("mesh").at("X").get<double>() / (bytes * experts["chosen"].get<double>());
+  expect(std::fmod(rows, tokens) == 0, "what is sent is no multiple of the tokens");
+  expect(sharding.at("all_to_all_s") < sharding.at("all_gather_s"), "an AllToAll is not cheaper than an AllGather");
+  expect(sharding.at("mesh").at("Z") <= experts["count"], "some of Z have no experts");
+  const double of_chip = sharding.at("int8_weights").at("bytes").get<double>();
+  const double ways = sharding["int8_weights"].at("Z").get<double>();
+  expect(std::abs(of_chip - (all - of_experts + of_experts / ways)) < 1, "a chip has other weights than its experts");
+}
+
 void check_record(const Json& record) {
   expect(record.at("schema") == "shardline.plan/1", "schema is not shardline.plan/1");
   expect(record.at("command") == "plan", "command is not plan");
@@ -104,9 +136,13 @@ void check_record(const Json& record) {
   double parts = 0;
   for (const auto& [name, count] : record.at("parameters_by_part").items()) parts += count.get<double>();
   expect(parts == record.at("parameters").get<double>(), "the parts are not the parameters");
-  expect(record.at("flops_per_token").get<double>() == 6 * parts, "FLOPs of a token are not 6 a parameter");
+  const double active = record.at("active_parameters").get<double>();
+  expect(record.at("flops_per_token").get<double>() == 6 * active, "FLOPs of a token are not 6 a parameter it passes");
+  check_experts(record);
+  const bool priced = record.at("left_out").is_null();
   const Json& equal = record.at("attention_equals_rest");
-  expect(equal.at("seq") > equal.at("seq_without_mask"), "a mask does not leave less to attention");
+  expect(equal.is_null() != priced, "attention is compared with a program that is not derived");
+  if (priced) expect(equal.at("seq") > equal.at("seq_without_mask"), "a mask does not leave less to attention");
   const Json& memory = record.at("memory_bytes");
   expect(memory.at("weights").get<double>() >= 2 * parts, "weights take less than two bytes");
   expect(memory.at("optimizer").get<double>() >= 8 * parts, "the optimizer takes less than eight bytes a weight");
@@ -121,10 +157,12 @@ void check_record(const Json& record) {
     check_closed_form(form["with_backward"].at("regathered"));
     expect(form.at("strategies").size() >= 4, "fewer than four strategies");
   }
-  expect(!record.at("candidates").empty(), "there are no candidates");
+  expect(record.at("candidates").empty() != priced, "a step is priced that is left out, or none is");
   for (const Json& candidate : record["candidates"]) check_candidate(candidate, chips);
   const Json& best = record.at("best");
-  expect(best.is_null() == (record["candidates"][0]["fits"] == false), "the best is not the first that fits");
+  if (priced)
+    expect(best.is_null() == (record["candidates"][0]["fits"] == false), "the best is not the first that fits");
+  expect(priced || best.is_null(), "a step is the best that is left out");
   if (!best.is_null()) expect(best == record["candidates"][0], "the best is not the first candidate");
   expect(record.at("training").at("days").get<double>() > 0, "training takes no time");
 }

@@ -83,6 +83,26 @@ for model in tiny llama2-13b llama3-405b qwen2.5-7b gemma-7b gpt3; do
   "$check" "$record" || complain "the record of $model is not right"
 done
 
+# Experts: Mixtral on v5e, from 1.97e14 / 8.1e11 / 2 * 8 / 2 = 486 tokens in int8.
+alone plan --model mixtral-8x7b --hardware v5e --chips 64 --batch-tokens 1M --json "$record"
+expect_code 0
+expect_lines out 1 "8 experts of which a token passes 2"
+expect_lines out 1 "parameters  46.7 G, 12.9 G that a token passes: experts 45.1 G"
+expect_lines out 1 "= 973 tokens at a time with weights in bf16, from 486 with weights in int8;"
+"$check" "$record" || complain "the record of mixtral-8x7b is not right"
+# Latent attention is counted and in the closed form; no program has it.
+alone plan --model deepseek-v3 --hardware v5e --chips 256 --batch-tokens 16M --report "$folder/plan.html" --json "$record"
+expect_code 0
+expect_lines out 1 "parameters  671 G, 37.6 G that a token passes"
+expect_lines out 1 "from 3891 with weights in int8;"
+expect_lines out 1 "(b) The whole step is not priced: no program has latent attention"
+"$check" "$record" || complain "the record of deepseek-v3 is not right"
+grep -qF "no step is priced" "$folder/plan.html" || complain "the page does not say that no step is priced"
+for option in "--strategy fsdp=X --mesh X=8" "--timetable 1f1b --chips 8" "--remat block --chips 8"; do
+  # shellcheck disable=SC2086  # several words
+  refused_alone "no step of deepseek-v3 is priced, as no program has latent attention" --model deepseek-v3 $option
+done
+
 # One pipeline: eight times as many micro-batches as stages hold all stages busy, but for a ninth of the step or so.
 alone plan --model llama3-8b --mesh Z=4,X=2 --strategy pp=Z,dp=X --batch-tokens 1M --micro-batches 32 --timetable 1f1b
 expect_code 0

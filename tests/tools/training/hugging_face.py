@@ -6,7 +6,7 @@
     hugging_face.py training FOLDER PEERS   compares FOLDER/CASE-WAY.json and the folders FOLDER/CASE-WAY with training by
                                             PyTorch; PEERS has training_inputs.py
 
-The model is written here from the definitions of LLaMA, Mistral and Qwen2, on plain tensors in f64. It shares nothing
+The model is written here from the definitions of LLaMA, Mistral, Mixtral and Qwen2, on plain tensors in f64. It shares nothing
 with Shardline. Files are written and read here too.
 """
 
@@ -40,6 +40,9 @@ CONFIGS = {
                "head_dim": 16, "max_position_embeddings": 256, "mlp_bias": False, "tie_word_embeddings": False},
     "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], **SIZES, "head_dim": 10,
                 "rope_theta": 1000000.0, "sliding_window": None, "tie_word_embeddings": False},
+    "mixtral": {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], **SIZES, "num_local_experts": 5,
+                "num_experts_per_tok": 2, "output_router_logits": True, "router_aux_loss_coef": 0.5,
+                "router_jitter_noise": 0.0, "sliding_window": None, "tie_word_embeddings": False},
     "qwen2": {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], **SIZES, "max_window_layers": 28,
               "rope_theta": 1000000.0, "sliding_window": 131072, "use_sliding_window": False,
               "tie_word_embeddings": False},
@@ -58,6 +61,7 @@ CASES = [f"{model}-{dtype.lower()}-{files}"
 def settings(config):
     """What a configuration says, in one form."""
     heads = config["num_attention_heads"]
+    sparse = config["model_type"] == "mixtral"
     rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
     scaled = rope.get("rope_type", rope.get("type")) == "llama3"
     return {
@@ -66,10 +70,13 @@ def settings(config):
         "kv_heads": config["num_key_value_heads"],
         "head_dim": config.get("head_dim") or config["hidden_size"] // heads,
         "epsilon": config["rms_norm_eps"],
-        "theta": float(rope.get("rope_theta", config.get("rope_theta", 10000.0))),
+        "theta": float(rope.get("rope_theta", config.get("rope_theta", 1e6 if sparse else 10000.0))),
         "scaling": {key: float(rope[key]) for key in LLAMA3} if scaled else None,
         "tied": config["tie_word_embeddings"],
         "biases": config["model_type"] == "qwen2",
+        "experts": config["num_local_experts"] if sparse else 0,
+        "chosen": config["num_experts_per_tok"] if sparse else 0,
+        "balance": config["router_aux_loss_coef"] if sparse and config["output_router_logits"] else 0.0,
     }
 
 
@@ -122,20 +129,43 @@ def attention(x, layer, config):
     return o.transpose(1, 2).reshape(*x.shape[:2], -1) @ layer("self_attn.o_proj.weight").T
 
 
-def mlp(x, layer):
-    gate = x @ layer("mlp.gate_proj.weight").T
-    return (gate * torch.sigmoid(gate) * (x @ layer("mlp.up_proj.weight").T)) @ layer("mlp.down_proj.weight").T
+def mlp(x, gate, up, down):
+    gate = x @ gate.T
+    return (gate * torch.sigmoid(gate) * (x @ up.T)) @ down.T
 
 
-def logits_of(config, weights, ids):
-    """[B, T, vocabulary] of ids [B, T]."""
+def experts(x, layer, config):
+    """Every expert computes every token; its weight is zero where the token does not pass it. Second, what uneven
+    routing adds to the loss: of each sequence the shares of tokens that pass an expert, times its mean probability."""
+    probabilities = (x @ layer("block_sparse_moe.gate.weight").T).softmax(-1)
+    least = probabilities.sort(-1, descending=True).values[..., config["chosen"] - 1, None]
+    passes = (probabilities >= least).to(x.dtype)
+    weights = probabilities * passes
+    weights = weights / weights.sum(-1, keepdim=True)
+    result = torch.zeros_like(x)
+    for number in range(config["experts"]):
+        w1, w2, w3 = (layer(f"block_sparse_moe.experts.{number}.w{which}.weight") for which in (1, 2, 3))
+        result = result + weights[..., number, None] * mlp(x, w1, w3, w2)
+    uneven = (config["experts"] * passes.mean(1) * probabilities.mean(1)).sum(-1).mean()
+    return result, config["balance"] * uneven / config["layers"]
+
+
+def logits_of(config, weights, ids, uneven=None):
+    """[B, T, vocabulary] of ids [B, T]. Appends to `uneven`, a list, what uneven routing adds to the loss."""
     x = weights["model.embed_tokens.weight"][ids]
     for number in range(config["layers"]):
         def layer(name, number=number):
             return weights[f"model.layers.{number}.{name}"]
 
         x = x + attention(norm(x, layer("input_layernorm.weight"), config), layer, config)
-        x = x + mlp(norm(x, layer("post_attention_layernorm.weight"), config), layer)
+        normed = norm(x, layer("post_attention_layernorm.weight"), config)
+        if config["experts"]:
+            fed, of_layer = experts(normed, layer, config)
+            if uneven is not None:
+                uneven.append(of_layer)
+        else:
+            fed = mlp(normed, *(layer(f"mlp.{which}_proj.weight") for which in ("gate", "up", "down")))
+        x = x + fed
     output = weights["model.embed_tokens.weight" if config["tied"] else "lm_head.weight"]
     return norm(x, weights["model.norm.weight"], config) @ output.T
 
@@ -153,8 +183,16 @@ def shapes(config):
         found["lm_head.weight"] = (VOCABULARY, width)
     for number in range(its["layers"]):
         layer = {"input_layernorm.weight": (width,), "post_attention_layernorm.weight": (width,),
-                 "self_attn.o_proj.weight": (width, queries), "mlp.gate_proj.weight": (inner, width),
-                 "mlp.up_proj.weight": (inner, width), "mlp.down_proj.weight": (width, inner)}
+                 "self_attn.o_proj.weight": (width, queries)}
+        if its["experts"]:
+            layer["block_sparse_moe.gate.weight"] = (its["experts"], width)
+            for expert in range(its["experts"]):
+                at = f"block_sparse_moe.experts.{expert}"
+                layer.update({f"{at}.w1.weight": (inner, width), f"{at}.w2.weight": (width, inner),
+                              f"{at}.w3.weight": (inner, width)})
+        else:
+            layer.update({"mlp.gate_proj.weight": (inner, width), "mlp.up_proj.weight": (inner, width),
+                          "mlp.down_proj.weight": (width, inner)})
         for which, size in (("q", queries), ("k", keys), ("v", keys)):
             layer[f"self_attn.{which}_proj.weight"] = (size, width)
             if its["biases"]:
@@ -286,10 +324,11 @@ def train(config, weights, peers, steps, batch, sequence, highest):
     losses, norms = [], []
     for step in range(1, steps + 1):
         ids, labels = (torch.from_numpy(array.copy()) for array in samples.batch((step - 1) * batch, batch))
-        found = logits_of(config, parameters, ids)
+        uneven = []
+        found = logits_of(config, parameters, ids, uneven)
         loss = torch.nn.functional.cross_entropy(found.flatten(0, 1), labels.flatten())
         optimizer.zero_grad()
-        loss.backward()
+        (loss + sum(uneven)).backward()
         norms.append(math.sqrt(sum(p.grad.pow(2).sum().item() for p in parameters.values())))
         for p in parameters.values():  # clip_grad_norm_ adds 1e-6 to the norm
             p.grad *= min(1.0, 1.0 / norms[-1])

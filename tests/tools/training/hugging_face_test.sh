@@ -28,11 +28,14 @@ for model in llama2-f32-one llama3-bf16-several mistral-f16-one qwen2-f16-severa
   trains $model tp64 --mesh "Y=$ranks" --strategy tp --dtype f64
 done
 trains qwen2-f16-several pp64 --mesh "Z=$ranks" --strategy pp --micro-batches 3 --timetable 1f1b --remat block --dtype f64
+trains mixtral-f32-several ep32 --mesh "X=$ranks" --strategy ep=X
+trains mixtral-f16-several tpep64 --mesh "X=$ranks" --strategy tp_ep=X --dtype f64
+trains mixtral-bf16-one epfsdp64 --mesh "X=$ranks" --strategy ep_fsdp=X --micro-batches 3 --dtype f64
 torch training "$folder" "$peers"
 
 # What is saved loads again, and is then what PyTorch makes of it.
 rm "$folder"/*/logits.f64
-logits_of "$folder"/*-fsdp32 "$folder"/*-tp64
+logits_of "$folder"/*-fsdp32 "$folder"/*-tp64 "$folder"/*-ep32 "$folder"/*-epfsdp64
 torch logits "$folder"
 
 # refuses MESSAGE MODEL FROM TO: the configuration with the text FROM replaced by TO.
@@ -50,4 +53,9 @@ refuses 'use_sliding_window is true; only false is implemented' qwen2-f32-one '"
 refuses '6 missing: model.layers.0.self_attn.k_proj.bias' llama2-f32-one '"llama"' '"qwen2"'
 refuses 'self_attn.k_proj.bias (the model_type has no biases; those of qwen2 are implemented)' qwen2-f32-one '"qwen2"' '"llama"'
 refuses 'has shape [60, 48], the configuration says [72, 48]' mistral-f32-one '"head_dim": 10' '"head_dim": 12'
+refuses '6 missing: model.layers.0.block_sparse_moe.experts.5.w1.weight' mixtral-f32-one '"num_local_experts": 5' '"num_local_experts": 6'
+refuses '6 not used: model.layers.0.block_sparse_moe.experts.4.w1.weight (num_local_experts is 4)' mixtral-f16-several '"num_local_experts": 5' '"num_local_experts": 4'
+refuses 'experts.0.w1.weight has shape [40, 48], the configuration says [56, 48]' mixtral-f32-one '"intermediate_size": 40' '"intermediate_size": 56'
+refuses 'num_experts_per_tok is 6 and num_local_experts is 5' mixtral-f32-one '"num_experts_per_tok": 2' '"num_experts_per_tok": 6'
+refuses 'router_jitter_noise is 0.5; only 0 is implemented' mixtral-f32-one '"router_jitter_noise": 0.0' '"router_jitter_noise": 0.5'
 finish

@@ -1,0 +1,102 @@
+#include "tools/training/experts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "runtime/base/check.h"
+#include "tools/output/text.h"
+
+namespace shardline::tools {
+namespace {
+
+/// No experts in a model without sequences.
+Experts experts_of(const ModelConfig& config) {
+  const auto* transformer = std::get_if<TransformerConfig>(&config);
+  return transformer == nullptr ? Experts{} : transformer->experts;
+}
+
+double mean_of(const std::vector<double>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(1, counts.size()));
+}
+
+Json routing_json(const Routing& routing) {
+  return {{"routed", routing.routed}, {"dropped", routing.dropped}, {"dropped_share", dropped_share(routing)}};
+}
+
+}  // namespace
+
+ExpertRecord expert_record(const Trainer& trainer) {
+  const BatchShape& batch = trainer.options().batch;
+  ExpertRecord record;
+  record.experts = experts_of(trainer.run().config);
+  record.capacity = batch.capacity;
+  if (record.experts.count == 0) return record;
+  record.places = trainer.model().program.sizes.at("C");
+  record.training = trainer.routing_of_steps();
+  record.evaluation = trainer.routing_of_evaluation();
+  return record;
+}
+
+void require_experts(const TrainingRun& run) {
+  if (experts_of(run.config).count > 0) return;
+  require(run.options.batch.capacity == 0, "--capacity {}: the model has no experts", run.options.batch.capacity);
+  for (const auto& [axis, role] : run.strategy) {
+    require(!splits_experts(role.row()), "strategy \"{}\": role {} splits experts, and the model has none",
+            to_string(run.strategy), role.name());
+  }
+}
+
+std::string routing_text(const ExpertRecord& record) {
+  if (record.experts.count == 0) return "";
+  const std::string room =
+      record.capacity > 0 ? fmt::format("{} places a sequence and expert (capacity {})", record.places, record.capacity)
+                          : std::string("room for every choice");
+  std::string text = fmt::format(
+      "experts: each token passes {} of {}; {}; {:.2f}% of the choices in training were dropped; in one layer the "
+      "busiest expert had {:.2f} times the mean\n",
+      record.experts.chosen, record.experts.count, room, 100 * dropped_share(record.training),
+      most_over_mean(record.training));
+  if (!record.evaluation.routed.empty()) {
+    text += fmt::format(
+        "held-out text: {:.2f}% dropped, busiest {:.2f} times the mean; in the closest decision the probabilities of "
+        "two experts were {:.1e} apart\n",
+        100 * dropped_share(record.evaluation), most_over_mean(record.evaluation), record.evaluation.closest);
+  }
+  return text;
+}
+
+Json expert_json(const ExpertRecord& record) {
+  Json json = {{"count", record.experts.count},     {"chosen", record.experts.chosen},
+               {"balance", record.experts.balance}, {"capacity", record.capacity > 0 ? Json(record.capacity) : Json()},
+               {"places", record.places},           {"training", routing_json(record.training)}};
+  if (!record.evaluation.routed.empty()) {
+    json["evaluation"] = routing_json(record.evaluation);
+    json["evaluation"]["closest"] = record.evaluation.closest;
+  }
+  return json;
+}
+
+Plot load_plot(const ExpertRecord& record) {
+  constexpr std::size_t kMostCurves = 6;
+  Plot plot{
+      "", {"expert", Scaling::linear, plain_number}, {"choices over the mean", Scaling::linear, plain_number}, {}};
+  const std::vector<std::vector<double>>& layers = record.training.routed;
+  const std::size_t stride = (layers.size() + kMostCurves - 1) / kMostCurves;
+  for (std::size_t layer = 0; layer < layers.size(); layer += std::max<std::size_t>(1, stride)) {
+    PlotCurve curve{fmt::format("layer {}", layer + 1), {}, plot.curves.size(), plot.curves.size()};
+    const double mean = mean_of(layers[layer]);
+    for (std::size_t expert = 0; expert < layers[layer].size() && mean > 0; ++expert) {
+      curve.points.emplace_back(static_cast<double>(expert), layers[layer][expert] / mean);
+    }
+    plot.curves.push_back(std::move(curve));
+  }
+  const auto last = static_cast<double>(record.experts.count - 1);
+  plot.guides.push_back({"all alike", {0, 1}, {last, 1}});
+  return plot;
+}
+
+}  // namespace shardline::tools

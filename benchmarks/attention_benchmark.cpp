@@ -1,9 +1,7 @@
 /// Attention and its gradient in f32 and bf16 beside a large matrix product in f32, on one core. Every iteration times
 /// all of them, so other work on the machine slows them alike. `share` is the rate of forward and gradient together,
 /// over the rate of the product. Operations are those of the visible pairs only, as the cost functions count them.
-#include <algorithm>
 #include <array>
-#include <ctime>
 
 #include "benchmarks/kernels_support.h"
 #include "kernels/attention/attention.h"
@@ -15,25 +13,6 @@ namespace {
 constexpr Index kProduct = 1024;
 constexpr int kModelWidth = 512;  // K G H
 constexpr int kIterations = 9;
-
-/// Seconds of processor time of each run of one kernel.
-class Stopwatch {
- public:
-  template <class Body>
-  void time(Body&& body) {
-    const std::clock_t start = std::clock();
-    body();
-    benchmark::ClobberMemory();
-    seconds_.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
-  }
-  double median() {
-    std::nth_element(seconds_.begin(), seconds_.begin() + seconds_.size() / 2, seconds_.end());
-    return seconds_[seconds_.size() / 2];
-  }
-
- private:
-  std::vector<double> seconds_;
-};
 
 /// The arguments are B, T, K, G and H. T is both that of queries and that of keys.
 template <class T>

@@ -2,6 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <ctime>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -40,6 +42,25 @@ inline AttentionPlaces in_order(Index tokens) {
   const View<const std::int32_t> view{positions.data(), {tokens}};
   return {.query_positions = view, .key_positions = view};
 }
+
+/// Seconds of processor time of each run of one kernel.
+class Stopwatch {
+ public:
+  template <class Body>
+  void time(Body&& body) {
+    const std::clock_t start = std::clock();
+    body();
+    benchmark::ClobberMemory();
+    seconds_.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  }
+  double median() {
+    std::nth_element(seconds_.begin(), seconds_.begin() + seconds_.size() / 2, seconds_.end());
+    return seconds_[seconds_.size() / 2];
+  }
+
+ private:
+  std::vector<double> seconds_;
+};
 
 /// Rates from the cost of one iteration, in decimal units, printed as FLOP/s and B/s.
 inline void report_rates(benchmark::State& state, const Cost& cost) {

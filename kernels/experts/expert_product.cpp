@@ -1,50 +1,116 @@
 #include "kernels/experts/expert_product.h"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/experts/places.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/support/rows.h"
+#include "kernels/support/workspace.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {
 namespace {
 
-/// The rows of the taken places of one expert, together: where they stand in an array [E, B, C, width].
-class TakenRows {
- public:
-  TakenRows(View<const std::int32_t> taken_EB, Range places, Index expert) {
-    const Index sequences = taken_EB.shape.at(1);
-    for (Index b = 0; b < sequences; ++b) {
-      const Index count = taken_of(taken_EB[expert * sequences + b], places);
-      const Index first = (expert * sequences + b) * places.size();
-      if (count > 0) parts_.push_back({first, first + count});
-      rows_ += count;
-    }
-  }
+constexpr Index kAllRows = std::numeric_limits<Index>::max();
 
-  Index rows() const { return rows_; }
+/// Rows of an array [E, B, C, width] of places that are multiplied together.
+struct ExpertRows {
+  std::vector<Range> parts;  ///< in order; the rows of a part are those of one sequence
+  Index rows = 0;
 
-  /// Copies the rows of `array` to `packed`, one after the other.
+  /// Copies the rows of `array` to `packed`, one after the other, and zeros after them up to `filled` rows.
   template <class T>
-  void pack(View<const T> array, Index width, T* packed) const {
-    for (const Range& part : parts_) {
+  void pack(View<const T> array, Index width, Index filled, T* packed) const {
+    for (const Range& part : parts) {
       packed = std::copy_n(array.data + part.begin * width, part.size() * width, packed);
     }
+    std::fill_n(packed, (filled - rows) * width, T{});
   }
 
   template <class T>
   void unpack(const T* packed, Index width, View<T> array) const {
-    for (const Range& part : parts_) {
+    for (const Range& part : parts) {
       std::copy_n(packed, part.size() * width, array.data + part.begin * width);
       packed += part.size() * width;
     }
   }
+};
+
+/// The most rows of a product.
+struct MostRows {
+  Index of_one = kAllRows;  ///< of one sequence
+  Index of_all = kAllRows;  ///< of several sequences
+};
+
+/// The rows of the taken places of one expert, in blocks. Those of a sequence are cut into equal parts.
+std::vector<ExpertRows> blocks_of_expert(View<const std::int32_t> taken_EB, Range places, Index expert,
+                                         const MostRows& most) {
+  std::vector<ExpertRows> blocks;
+  const Index sequences = taken_EB.shape.at(1);
+  for (Index i = expert * sequences; i < (expert + 1) * sequences; ++i) {
+    const Index rows = taken_of(taken_EB[i], places);
+    const Index parts = rows / most.of_one + (rows % most.of_one > 0 ? 1 : 0);
+    for (Index k = 0; k < parts; ++k) {
+      const Range part{i * places.size() + rows * k / parts, i * places.size() + rows * (k + 1) / parts};
+      if (blocks.empty() || blocks.back().rows + part.size() > most.of_all) blocks.emplace_back();
+      blocks.back().parts.push_back(part);
+      blocks.back().rows += part.size();
+    }
+  }
+  return blocks;
+}
+
+/// Packed rows with the zeros after them. A library may make code for every number of rows: so there are few.
+Index filled_rows(Index rows) {
+  constexpr Index kMultiple = 16;
+  return (rows + kMultiple - 1) / kMultiple * kMultiple;
+}
+
+/// Where oneDNN keeps the weights of an expert in a form of its own, products of few rows are fast, and a sequence with
+/// more has its own, without a copy. Else every product copies the weights, so an expert has one.
+template <class T>
+MostRows most_rows(bool transposed) {
+  const bool keeps = gemm_library(kDTypeOf<T>) == GemmLibrary::onednn && (transposed || std::is_same_v<T, BFloat16>);
+  return keeps ? MostRows{.of_one = 128, .of_all = 64} : MostRows{};
+}
+
+/// The products of one call of expert_product(): `in` and `out` are widths of rows.
+template <class T>
+struct RowProducts {
+  View<const T> x;
+  View<T> y;
+  Index in, out;
+  bool transposed;
+
+  /// Rows that lie together are multiplied where they are, others are packed.
+  void multiply(const ExpertRows& block, const T* weights, KeptOperands* kept) const {
+    if (block.parts.size() == 1) {
+      const Index first = block.parts[0].begin;
+      return multiply_rows(x.data + first * in, weights, block.rows, y.data + first * out, kept);
+    }
+    static Workspace<T> rows_in, rows_out;
+    const Index rows = filled_rows(block.rows);
+    T* from = rows_in.room(rows * in);
+    T* to = rows_out.room(rows * out);
+    block.pack<T>(x, in, rows, from);
+    multiply_rows(from, weights, rows, to, kept);
+    block.unpack<T>(to, out, y);
+  }
 
  private:
-  std::vector<Range> parts_;  ///< rows in the array, in order
-  Index rows_ = 0;
+  void multiply_rows(const T* from, const T* weights, Index rows, T* to, KeptOperands* kept) const {
+    const GemmShape shape{.b = transposed ? Transpose::yes : Transpose::no,
+                          .m = rows,
+                          .n = out,
+                          .k = in,
+                          .lda = in,
+                          .ldb = transposed ? in : out,
+                          .ldc = out};
+    gemm<T, T>(shape, from, weights, to, {.kept = kept});
+  }
 };
 
 void check_places(const char* kernel, const Shape& x, View<const std::int32_t> taken_EB, Range places) {
@@ -63,22 +129,14 @@ void expert_product(View<const T> x, View<const T> w, bool transposed, View<cons
   const Index in = x.shape[3];
   const Index out = y.shape[3];
   check_elements("expert_product", "w", w.shape, x.shape[0] * in * out);
-  std::vector<T> rows_in;
-  std::vector<T> rows_out;
+  const RowProducts<T> products{.x = x, .y = y, .in = in, .out = out, .transposed = transposed};
+  const MostRows most = most_rows<T>(transposed);
   for (Index e = 0; e < x.shape[0]; ++e) {
-    const TakenRows taken(taken_EB, places, e);
-    rows_in.resize(static_cast<std::size_t>(taken.rows() * in));
-    rows_out.resize(static_cast<std::size_t>(taken.rows() * out));
-    taken.pack<T>(x, in, rows_in.data());
-    gemm<T, T>({.b = transposed ? Transpose::yes : Transpose::no,
-                .m = taken.rows(),
-                .n = out,
-                .k = in,
-                .lda = in,
-                .ldb = transposed ? in : out,
-                .ldc = out},
-               rows_in.data(), w.data + e * in * out, rows_out.data());
-    taken.unpack<T>(rows_out.data(), out, y);
+    const std::vector<ExpertRows> blocks = blocks_of_expert(taken_EB, places, e, most);
+    KeptOperands kept;
+    for (const ExpertRows& block : blocks) {
+      products.multiply(block, w.data + e * in * out, blocks.size() > 1 ? &kept : nullptr);
+    }
   }
 }
 
@@ -90,16 +148,17 @@ void expert_weight_grad(View<const T> x, View<const T> dy, View<const std::int32
   const Index in = x.shape[3];
   const Index out = dy.shape[3];
   check_elements("expert_weight_grad", "dw", dw_EIJ.shape, x.shape[0] * in * out);
-  std::vector<T> rows_x;
-  std::vector<T> rows_dy;
+  static Workspace<T> rows_x, rows_dy;
   for (Index e = 0; e < x.shape[0]; ++e) {
-    const TakenRows taken(taken_EB, places, e);
-    rows_x.resize(static_cast<std::size_t>(taken.rows() * in));
-    rows_dy.resize(static_cast<std::size_t>(taken.rows() * out));
-    taken.pack<T>(x, in, rows_x.data());
-    taken.pack<T>(dy, out, rows_dy.data());
-    gemm<T, T>({.a = Transpose::yes, .m = in, .n = out, .k = taken.rows(), .lda = in, .ldb = out, .ldc = out},
-               rows_x.data(), rows_dy.data(), dw_EIJ.data + e * in * out);
+    ExpertRows all;
+    for (ExpertRows& block : blocks_of_expert(taken_EB, places, e, {})) all = std::move(block);
+    const Index rows = filled_rows(all.rows);
+    T* from_x = rows_x.room(rows * in);
+    T* from_dy = rows_dy.room(rows * out);
+    all.pack<T>(x, in, rows, from_x);
+    all.pack<T>(dy, out, rows, from_dy);
+    gemm<T, T>({.a = Transpose::yes, .m = in, .n = out, .k = rows, .lda = in, .ldb = out, .ldc = out}, from_x, from_dy,
+               dw_EIJ.data + e * in * out);
   }
 }
 

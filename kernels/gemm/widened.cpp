@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <vector>
+
+#include "kernels/support/workspace.h"
 
 namespace shardline::kernels {
 namespace {
@@ -10,18 +11,6 @@ namespace {
 /// The largest block of C, and the terms of its sums that one product of blocks adds up. A block of A is used for kSide
 /// columns and one of B for kSide rows, so that widening them takes little beside the product.
 constexpr Index kSide = 1024, kDepth = 512;
-
-/// Memory of one block. It grows to the largest that a product has used.
-class Block {
- public:
-  float* room(Index count) {
-    if (static_cast<Index>(memory_.size()) < count) memory_.resize(static_cast<std::size_t>(count));
-    return memory_.data();
-  }
-
- private:
-  std::vector<float> memory_;
-};
 
 /// Copies `rows` rows of `row` elements in another type. The rows of `from` and `to` are so many elements apart.
 template <class From, class To>
@@ -38,7 +27,8 @@ struct Wide {
   Index leading;
 };
 
-Wide widen(const BFloat16* operand, Transpose transpose, Index leading, Range rows, Range columns, Block& block) {
+Wide widen(const BFloat16* operand, Transpose transpose, Index leading, Range rows, Range columns,
+           Workspace<float>& block) {
   if (transpose == Transpose::yes) std::swap(rows, columns);
   float* wide = block.room(rows.size() * columns.size());
   convert(operand + rows.begin * leading + columns.begin, leading, rows.size(), columns.size(), wide, columns.size());
@@ -56,7 +46,7 @@ struct Sums {
 };
 
 void sum_block(const GemmShape& shape, const BFloat16* a, const BFloat16* b, const Sums& sums) {
-  static Block wide_a, wide_b;
+  static Workspace<float> wide_a, wide_b;
   for (Index l = 0; l < shape.k; l += kDepth) {
     const Range terms = part(l, kDepth, shape.k);
     const Wide left = widen(a, shape.a, shape.lda, sums.rows, terms, wide_a);
@@ -77,7 +67,7 @@ void sum_block(const GemmShape& shape, const BFloat16* a, const BFloat16* b, con
 
 template <class T>
 void multiply_widened(const GemmShape& shape, const BFloat16* a, const BFloat16* b, bool accumulate, T* c) {
-  static Block wide_c;
+  static Workspace<float> wide_c;
   for (Index j = 0; j < shape.n; j += kSide) {
     const Range columns = part(j, kSide, shape.n);
     for (Index i = 0; i < shape.m; i += kSide) {

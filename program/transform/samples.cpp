@@ -69,8 +69,8 @@ SampleRun::SampleRun(const std::string& kind, DType dtype) {
   program_.dtype = dtype;
   const OperationKind& row = kind_named(kind);
   program_.sizes = row.sample_sizes;
-  const ArrayId result = row.sample(program_);
-  if (row.derivative != nullptr) append_derivative(program_, result);
+  result_ = row.sample(program_);
+  if (row.derivative != nullptr) append_derivative(program_, result_);
   const std::set<ArrayId> inputs(program_.inputs.begin(), program_.inputs.end());
   for (ArrayId id = 0; id < static_cast<ArrayId>(program_.arrays.size()); ++id) {
     const Array& array = program_.array(id);

@@ -19,6 +19,8 @@ class SampleRun {
   SampleRun(const std::string& kind, DType dtype);
 
   const Program& program() const { return program_; }
+  /// What the operation makes: the derivative is that of the sum of its products with the last input.
+  ArrayId result() const { return result_; }
   /// Runs a phase of an operation, both by number.
   void run(std::size_t operation, std::size_t phase);
   /// Runs all phases of all operations in order.
@@ -29,6 +31,7 @@ class SampleRun {
 
  private:
   Program program_;
+  ArrayId result_ = -1;
   std::vector<Tensor> arrays_;              ///< by array
   std::vector<std::vector<Range>> ranges_;  ///< by operation: the whole range of each index
 };

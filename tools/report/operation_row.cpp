@@ -69,7 +69,9 @@ std::vector<OperationRow> by_number(std::vector<OperationRow> rows) {
   return rows;
 }
 
-bool is_product(const std::string& kind) { return kind == "einsum"; }
+bool is_product(const std::string& kind) {
+  return kind == "einsum" || kind.starts_with("expert_product") || kind == "expert_weight_grad";
+}
 
 const Ink& ink_of(const OperationRow& row) { return category_ink(row.communicates() ? 1 : row.product ? 0 : 2); }
 

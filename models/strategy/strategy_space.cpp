@@ -9,8 +9,9 @@ namespace shardline {
 namespace {
 
 /// Of the rows that split sequences only context parallelism is tried, on its own axis. A row that shares no work does
-/// not help a search.
+/// not help a search. Experts have roles of their own, for models that have some.
 bool is_searched(const RoleRow& row, const Axis& axis) {
+  if (splits_experts(row)) return false;
   if (shares_sequences(row)) return axis == kContextAxis;
   return !splits_sequences(row) && (splits_batch(row) || splits_products(row) || makes_stages(row));
 }

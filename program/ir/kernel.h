@@ -52,9 +52,10 @@ struct KernelArrays {
 
 /// How programs treat a kernel.
 enum class KernelForm : std::uint8_t {
-  call,     ///< printed by its name
-  product,  ///< an einsum: printed as a product; may be cut into panels and be half of a collective matmul
-  sum,      ///< printed as a sum
+  call,      ///< printed by its name
+  product,   ///< an einsum: printed as a product; may be cut into panels and be half of a collective matmul
+  sum,       ///< printed as a sum
+  products,  ///< a product for each position of an index; called, and printed by its name
 };
 
 /// The element types that a kernel runs on. Arrays of i32 are not counted.

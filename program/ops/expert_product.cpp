@@ -23,6 +23,7 @@ constexpr Kernel kProduct{
           });
         },
     .cost = [](const PhaseBlock& block) { return cost_of(block, block.shape(1)); },
+    .form = KernelForm::products,
     .types = KernelTypes::stored,
 };
 
@@ -38,6 +39,7 @@ constexpr Kernel kWeightGrad{
         [](const PhaseBlock& block) {
           return cost_of(block, {block.shape(0)[0], block.shape(0)[3], block.shape(1)[3]});
         },
+    .form = KernelForm::products,
     .types = KernelTypes::stored,
 };
 

@@ -53,7 +53,8 @@ class Rematerialiser {
 
   bool is_product(const Operation& op) const {
     const Phase& phase = op.phases.front();
-    return phase.kernel->form == KernelForm::product && phase.operands.size() > 1;
+    const KernelForm form = phase.kernel->form;
+    return (form == KernelForm::product && phase.operands.size() > 1) || form == KernelForm::products;
   }
 
   /// True if a layer reads `array` that does not make it: the array is the input of a layer.

@@ -191,7 +191,11 @@ TEST(KnownModels, AreFoundByNameOrFile) {
   const std::string experts = folder.write("moe.json", R"({"model_type": "llama", "vocab_size": 10, "hidden_size": 12,
       "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "num_local_experts": 8})");
   EXPECT_EQ(usage_error_of([&] { sizes_of_model(experts); }),
-            experts + ": num_local_experts is 8; experts are not implemented");
+            experts + ": num_local_experts is 8; experts of llama are not implemented, only those of mixtral are");
+  const std::string mixtral = folder.write("mixtral.json", R"({"model_type": "mixtral", "vocab_size": 32000,
+      "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "intermediate_size": 14336, "num_local_experts": 8, "num_experts_per_tok": 2})");
+  EXPECT_EQ(parameter_count(sizes_of_model(mixtral)), parameter_count(sizes_of_model("mixtral-8x7b")));
   const std::string bert = folder.write("bert.json", R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 12,
       "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20})");
   EXPECT_NE(usage_error_of([&] { sizes_of_model(bert); }).find("model_type is \"bert\"; counted are llama"),

@@ -85,7 +85,7 @@ std::vector<std::vector<std::string>> factors_of_one_rank() {
           {"timetable=gpipe", "timetable=zb_h1", "timetable=interleaved", "timetable=interleaved_zb", "timetable=zb_v"},
           {"by-price"},
           {"messages"},
-          {"tied", "biases", "masked", "packed"},
+          {"tied", "biases", "masked", "packed", "experts", "dropless"},
           {"token-order=contiguous", "token-order=striped"}};
 }
 

@@ -43,10 +43,10 @@ TEST(Strategies, TheOnlyAxisIsFsdpUnlessToldOtherwise) {
 TEST(Strategies, RefuseByName) {
   EXPECT_EQ(refusal("zero9=X,tp=Y", kGrid),
             "unknown role \"zero9\" in a strategy; roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, "
-            "cp_heads, pp");
+            "cp_heads, ep, ep_fsdp, tp_ep, pp");
   EXPECT_EQ(refusal("fsdp+magic", kGrid),
             "unknown role \"magic\" in a strategy; roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, "
-            "cp_heads, pp");
+            "cp_heads, ep, ep_fsdp, tp_ep, pp");
   EXPECT_EQ(
       refusal("fsdp=X,tp=Q", kGrid),
       "strategy \"fsdp=X,tp=Q\": role tp is on axis Q, which mesh {X:2, Y:2} does not have; tp=AXIS names another");

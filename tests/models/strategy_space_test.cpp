@@ -42,7 +42,8 @@ TEST(StrategySpace, SearchesTheUsualRolesOfAxes) {
 /// Three axes, all roles: three nested loops. If B is like A, the role of B is not before that of A.
 TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2,B=2,C=2");
-  const Texts roles{"dp", "zero1", "zero2", "fsdp", "tp", "tp_seq", "tp_g", "cp", "cp_fsdp", "cp_heads"};
+  const Texts roles{"dp", "zero1",   "zero2",    "fsdp", "tp",      "tp_seq", "tp_g",
+                    "cp", "cp_fsdp", "cp_heads", "ep",   "ep_fsdp", "tp_ep"};
   Texts all;
   Texts ordered;
   for (std::size_t a = 0; a < roles.size(); ++a) {
@@ -58,7 +59,7 @@ TEST(StrategySpace, AxesThatAreAlikeDoNotSwapRoles) {
   EXPECT_EQ(texts({.mesh = mesh, .roles = every_role(mesh), .alike = a_and_b}), ordered);
 }
 
-/// A program without sequences has none to split.
+/// A program without sequences has none to split, and one without experts no experts.
 TEST(StrategySpace, RolesForAProgram) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2");
   Program program;
@@ -66,6 +67,10 @@ TEST(StrategySpace, RolesForAProgram) {
   EXPECT_EQ(texts({.mesh = mesh, .roles = roles_for(program, mesh)}),
             (Texts{"dp=A", "zero1=A", "zero2=A", "fsdp=A", "tp=A"}));
   program.sizes["T"] = 3;
+  EXPECT_EQ(
+      texts({.mesh = mesh, .roles = roles_for(program, mesh)}),
+      (Texts{"dp=A", "zero1=A", "zero2=A", "fsdp=A", "tp=A", "tp_seq=A", "tp_g=A", "cp=A", "cp_fsdp=A", "cp_heads=A"}));
+  program.sizes["E"] = 8;
   EXPECT_EQ(roles_for(program, mesh), every_role(mesh));
 }
 
@@ -74,7 +79,8 @@ TEST(StrategySpace, RolesForOneMicroBatch) {
   const AbstractMesh mesh = AbstractMesh::parse("A=2");
   const AxisRoles roles = for_one_micro_batch(every_role(mesh));
   EXPECT_EQ(texts({.mesh = mesh, .roles = roles}),
-            (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A", "tp_seq=A", "tp_g=A", "cp=A", "cp_fsdp=A", "cp_heads=A"}));
+            (Texts{"dp=A", "zero1=A", "fsdp=A", "tp=A", "tp_seq=A", "tp_g=A", "cp=A", "cp_fsdp=A", "cp_heads=A", "ep=A",
+                   "ep_fsdp=A", "tp_ep=A"}));
   const AxisRoles alone{{"A", {AxisRole::parse("zero2"), AxisRole::parse("dp")}}};
   EXPECT_EQ(texts({.mesh = mesh, .roles = for_one_micro_batch(alone)}), (Texts{"zero2=A", "dp=A"}));
 }

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+
+#include "roofline/machine/catalogue.h"
+#include "roofline/price/collective_cost.h"
 
 namespace shardline::roofline {
 namespace {
@@ -175,6 +179,23 @@ TEST(Bounds, ExpertShardingMovesTokensInPlaceOfWeights) {
   EXPECT_DOUBLE_EQ(expert_time(kMixtral, kV5p, {1024, 8, 2, true}, CountedPasses::forward).routing.value, gather / 2);
   EXPECT_EQ(expert_time(kMixtral, kV5p, {8192, 1, 3, true}, passes).comms(),
             fsdp_time(kMixtral, kV5p, 8192, 3, passes).comms());
+}
+
+/// The price of both collectives in the book's limit: on rings of v5p, and behind the switch of h100.
+TEST(Bounds, AnAllToAllIsAQuarterOfAGatherOnARing) {
+  for (const auto& [chip, rings] : {std::pair{"v5p", true}, {"h100", false}}) {
+    for (const Index ranks : {4, 8, 16}) {
+      const AbstractMesh mesh = AbstractMesh::parse("X=" + std::to_string(ranks));
+      Hardware hardware = hardware_named(chip, mesh, DType::bf16);
+      hardware.cost_mode = CostMode::book_limit;
+      const auto p = static_cast<double>(ranks);
+      const Bytes whole(1e12);
+      const Seconds gather = collective_price({.ranks = {ranks}, .sent = whole * (1 - 1 / p)}, {"X"}, hardware).time;
+      const Seconds scatter =
+          collective_price({.ranks = {ranks}, .sent = whole / p * (1 - 1 / p), .scatters = true}, {"X"}, hardware).time;
+      EXPECT_NEAR(scatter / gather, share_of_gather(p, rings), 1e-9) << chip << ' ' << ranks;
+    }
+  }
 }
 
 TEST(Bounds, TheBestExpertMeshMovesLeast) {

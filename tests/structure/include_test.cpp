@@ -34,7 +34,7 @@ const std::vector<Part>& house() {
       {{"runtime/layout"}},
       {{"runtime/mpi"}, true, true},
       {{"runtime/mesh", "runtime/trace"}, true, true},
-      {{"kernels", "kernels/support", "kernels/gemm", "kernels/einsum", "kernels/attention"}},
+      {{"kernels", "kernels/support", "kernels/gemm", "kernels/einsum", "kernels/attention", "kernels/experts"}},
       {{"collectives/schedule"}},
       {{"collectives", "collectives/run", "collectives/native", "collectives/shared", "collectives/overlap"},
        true,

@@ -76,8 +76,8 @@ void add_training(CLI::App& command, PlanOptions& options) {
   add_decimal_option(
       command,
       {.name = "--capacity",
-       .help = "Places for tokens with each expert, as a multiple of its even share of a sequence; 0: for "
-               "every choice"},
+       .help = "Room of each expert for the choices of a sequence, in even shares, as in train; 0: room for "
+               "all (default: 1.25)"},
       options.capacity);
   add_decimal_option(command,
                      {.name = "--tokens", .help = "Tokens to train on, as in 15e12", .positive = true, .most = 1e18},

@@ -17,6 +17,7 @@ namespace shardline::tools {
 namespace {
 
 constexpr Index kMostTokens = Index{1} << 36;
+constexpr double kUsualCapacity = 1.25;
 constexpr Index kMostStages = 32;  ///< that a search tries
 constexpr Index kMostSequence = Index{1} << 20;
 
@@ -166,7 +167,8 @@ void put_experts(PlanQuestion& question, const PlanOptions& options) {
   const Index experts = question.run.config.experts.count;
   require(experts > 0 || options.strategy.empty() || ranks_of_experts(question, options) == 1,
           "--strategy {}: the model has no experts to split", options.strategy);
-  question.run.capacity = options.capacity;
+  require(experts > 0 || !options.capacity, "--capacity {}: the model has no experts", options.capacity.value_or(0));
+  question.run.capacity = options.capacity.value_or(kUsualCapacity);
   if (experts < 2) return;
   for (ChipMesh& each : question.meshes) add_expert_roles(each);
   for (ChipMesh& each : question.staged) add_expert_roles(each);

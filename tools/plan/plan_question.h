@@ -34,7 +34,7 @@ struct PlanOptions {
   std::optional<Index> micro_batches;  ///< of a step
   std::string timetable;               ///< of stages; empty: the fastest
   std::string remat;                   ///< empty: what repeats least and fits
-  double capacity = 1.25;              ///< of experts, see BatchShape
+  std::optional<double> capacity;      ///< of experts, see BatchShape; default 1.25
   std::string report;
 };
 

@@ -87,7 +87,13 @@ Json experts_json(const PlanAnswer& answer) {
   if (!answer.experts) return nullptr;
   const ExpertsAnswer& form = *answer.experts;
   const Experts& experts = answer.question.run.config.experts;
-  Json json{{"count", experts.count}, {"chosen", experts.chosen}, {"least_batch", nullptr}, {"sharding", nullptr}};
+  Json json{{"count", experts.count},
+            {"chosen", experts.chosen},
+            {"capacity", nullptr},
+            {"least_batch", nullptr},
+            {"sharding", nullptr}};
+  const double capacity = answer.question.run.capacity;
+  if (capacity > 0) json["capacity"] = capacity;
   if (form.least_batch > 0) json["least_batch"] = {{"stored", form.least_batch}, {"int8", form.least_batch_int8}};
   if (!form.sharding) return json;
   const ExpertSharding& sharding = *form.sharding;
@@ -100,7 +106,7 @@ Json experts_json(const PlanAnswer& answer) {
   return json;
 }
 
-Json parts_json(const ParameterParts& parts) {
+Json parameters_json(const ParameterParts& parts) {
   return {{"feed_forward", parts.feed_forward}, {"experts", parts.experts},       {"router", parts.router},
           {"attention", parts.attention},       {"vocabulary", parts.vocabulary}, {"norms", parts.norms}};
 }
@@ -123,7 +129,7 @@ Json plan_record(const PlanAnswer& answer) {
   record["seq"] = question.run.sequence;
   record["parameters"] = answer.parameters.total();
   record["active_parameters"] = answer.active.total();
-  record["parameters_by_part"] = parts_json(answer.parameters);
+  record["parameters_by_part"] = parameters_json(answer.parameters);
   record["experts"] = experts_json(answer);
   record["flops_per_token"] = answer.token_flops.products.value;
   record["attention_flops_per_token"] = answer.token_flops.attention.value;

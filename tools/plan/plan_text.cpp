@@ -271,6 +271,12 @@ std::string repeated_text(const PlannedStep& step) {
   return text;
 }
 
+std::string capacity_text(double capacity) {
+  if (capacity == 0) return "    an expert has room for all tokens of a sequence (--capacity 0)\n";
+  return fmt::format("    an expert has room for {} times its even share of a sequence's choices (--capacity)\n",
+                     plain_number(capacity));
+}
+
 std::string priced_text(const PlanAnswer& answer) {
   if (!answer.left_out.empty()) {
     return fmt::format("\n(b) The whole step is not priced: no program has {}.\n", answer.left_out);
@@ -280,10 +286,11 @@ std::string priced_text(const PlanAnswer& answer) {
       answer.candidates.begin() + static_cast<std::ptrdiff_t>(std::min(kListedCandidates, answer.candidates.size())));
   std::string text = fmt::format(
       "\n(b) The whole step priced: forward, backward, AdamW, {} layer{}, the collectives of the derived programs;\n"
-      "    first those that fit, the fastest first; stages by simulated timetables; T_comms is of the busiest link\n\n",
+      "    first those that fit, the fastest first; stages by simulated timetables; T_comms is of the busiest link\n",
       answer.question.run.config.layers, answer.question.run.config.layers == 1 ? "" : "s");
+  if (answer.experts) text += capacity_text(answer.question.run.capacity);
   text +=
-      fmt::format("{:<32} {:<22} {:<28} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
+      fmt::format("\n{:<32} {:<22} {:<28} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", "mesh, on torus axes", "strategy",
                   "batch, remat", "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
   for (const PlanCandidate& each : listed) {
     const PlannedStep& step = each.step;

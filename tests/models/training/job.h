@@ -40,9 +40,11 @@ inline RunOnMesh laid_out(const Layout& layout, const ModelConfig& config, const
   return made;
 }
 
-/// The model of parity under `layout`.
+/// The model of parity under `layout`. The tied one has biases too.
 inline RunOnMesh parity_run(const Layout& layout, DType dtype, Index steps) {
-  return laid_out(layout, parity_config(layout.tied, layout.tied), parity_options(dtype, steps));
+  TransformerConfig config = parity_config(layout.tied ? ParityTask::tied : ParityTask::usual);
+  config.qkv_biases = layout.tied;
+  return laid_out(layout, config, parity_options(dtype, steps));
 }
 
 /// What a run leaves on a rank.

@@ -84,12 +84,26 @@ for model in tiny llama2-13b llama3-405b qwen2.5-7b gemma-7b gpt3; do
 done
 
 # Experts: Mixtral on v5e, from 1.97e14 / 8.1e11 / 2 * 8 / 2 = 486 tokens in int8.
-alone plan --model mixtral-8x7b --hardware v5e --chips 64 --batch-tokens 1M --json "$record"
+alone plan --model mixtral-8x7b --hardware v5e --mesh X=16,Y=4 --strategy fsdp=X,tp_ep=Y --batch-tokens 1M --json "$record"
 expect_code 0
+expect_lines out 1 "an expert has room for 1.25 times its even share"
 expect_lines out 1 "8 experts of which a token passes 2"
 expect_lines out 1 "parameters  46.7 G, 12.9 G that a token passes: experts 45.1 G"
 expect_lines out 1 "= 973 tokens at a time with weights in bf16, from 486 with weights in int8;"
 "$check" "$record" || complain "the record of mixtral-8x7b is not right"
+# The search finds experts over the ranks of tensor parallelism; each role has a price.
+alone plan --model mixtral-8x7b --chips 2048 --batch-tokens 16M --json "$folder/search.json"
+expect_code 0
+grep -A 2 '^mesh, on' "$folder/out" | grep -qE '^\{X:1024, Y:2\} on 32x32, 2 +fsdp=X,tp_ep=Y +whole ' || complain "tp_ep is not the best"
+"$check" "$folder/search.json" || complain "the record of a search with experts is not right"
+for strategy in ep_fsdp=Z,fsdp=X ep=Z,zero1=X; do
+  grep -qF "\"$strategy\"" "$folder/search.json" || complain "no candidate has $strategy"
+  alone plan --model mixtral-8x7b --mesh Z=8,X=8 --strategy $strategy --batch-tokens 1M --capacity 0 --json "$record"
+  expect_code 0
+  "$check" "$record" || complain "the record of $strategy is not right"
+done
+refused_alone '--strategy ep=X: the model has no experts to split' --model llama3-8b --mesh X=8 --strategy ep=X
+refused_alone '--capacity 1: the model has no experts' --model llama3-8b --chips 8 --capacity 1
 # Latent attention is counted and in the closed form; no program has it.
 alone plan --model deepseek-v3 --hardware v5e --chips 256 --batch-tokens 16M --report "$folder/plan.html" --json "$record"
 expect_code 0

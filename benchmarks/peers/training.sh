@@ -7,21 +7,23 @@ source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
-usage: benchmarks/peers/training.sh [--where] [OPTION...]
+usage: benchmarks/peers/training.sh [--experts | --where] [OPTION...]
   --ranks N      also on N cores, one rank on each: 1 (one core alone), 2, 4 or 8  (default: 2, or 1 where there is one core)
   --rounds N     in each round every way runs once; the table has medians                               (default 5)
   --steps N      training steps of a run, the first two untimed; the losses of all are compared           (default 20)
   --quick        1 round of 6 steps, unless --rounds and --steps say otherwise
+  --experts      a Mixtral model instead: in each layer 8 experts, of which a token passes 2
   --where        instead: where the time of our step on one core goes, and each of its products measured alone
   --json FILE    write all measurements to this file
-  Trains a LLaMA model of 13.1 million parameters on 8 sequences of 256 tokens, in f32 and in bf16. PyTorch is that of
-  /usr/bin/python3 (scripts/setup.sh --peers); --where does not need it. Every process keeps to its own core. Run nothing
-  else on the machine.
+  Trains a LLaMA model of 13.1 million parameters, or a Mixtral model of 73.7 million, on 8 sequences of 256 tokens,
+  in f32 and in bf16. PyTorch is that of /usr/bin/python3 (scripts/setup.sh --peers); --where does not need it. Every
+  process keeps to its own core. Run nothing else on the machine.
 TEXT
 }
 
-ranks='' rounds='' steps='' quick='' where='' record=''
-parse_options training --quick:quick:yes --where:where:yes --ranks=ranks --rounds=rounds --steps=steps --json=record -- "$@"
+ranks='' rounds='' steps='' quick='' experts='' where='' record=''
+parse_options training --quick:quick:yes --experts:experts:yes --where:where:yes --ranks=ranks --rounds=rounds --steps=steps --json=record -- "$@"
+if [[ -n $experts && -n $where ]]; then refuse "--where knows no products of experts; without --experts it measures those of LLaMA"; fi
 if [[ -n $quick ]]; then rounds=${rounds:-1} steps=${steps:-6}; fi
 rounds=${rounds:-5} steps=${steps:-20}
 for number in "--rounds $rounds" "--steps $steps"; do
@@ -65,8 +67,10 @@ on_cores() {
 
 sizes=(--batch 8 --seq 256)
 batch=(--data docs/architecture.md "${sizes[@]}" --seed 1)
-cat >"$folder/config.json" <<'TEXT'
-{"model_type": "llama", "vocab_size": 256, "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 4,
+type='"llama"' split=tp
+if [[ -n $experts ]]; then type='"mixtral", "num_local_experts": 8, "num_experts_per_tok": 2' split=ep; fi
+cat >"$folder/config.json" <<TEXT
+{"model_type": $type, "vocab_size": 256, "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 4,
  "num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
  "tie_word_embeddings": false, "hidden_act": "silu"}
 TEXT
@@ -120,7 +124,7 @@ for dtype in f32 bf16; do
     if ((count == 1)); then
       ways+=("torch-$dtype-1-process" "ours-$dtype-1-rank")
     else
-      ways+=("torch-$dtype-$count-"{threads,passive,ddp} "ours-$dtype-$count"-{dp,zero1,fsdp,tp})
+      ways+=("torch-$dtype-$count-"{threads,passive,ddp} "ours-$dtype-$count"-{dp,zero1,fsdp,"$split"})
     fi
   done
 done

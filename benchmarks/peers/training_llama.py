@@ -1,4 +1,4 @@
-"""The LLaMA model of training_torch.py, with the names of Hugging Face's weights. Norms and rotations have derivatives
+"""The LLaMA and Mixtral models of training_torch.py, with the names of Hugging Face's weights. Norms and rotations have derivatives
 by hand: PyTorch 1.13 has no kernels for them, and these read memory less often than its own derivatives."""
 
 import torch
@@ -90,15 +90,48 @@ class Mlp(torch.nn.Module):
         return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
+class Expert(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, inner = config["hidden_size"], config["intermediate_size"]
+        self.w1, self.w2, self.w3 = linear(width, inner), linear(inner, width), linear(width, inner)
+
+    def forward(self, x):
+        return self.w2(functional.silu(self.w1(x)) * self.w3(x))
+
+
+class Experts(torch.nn.Module):
+    """A loop over the experts, each with the tokens that chose it, as in Hugging Face's block of Mixtral. An expert
+    without tokens is called too, so that every parameter has a gradient."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.count, self.chosen = config["num_local_experts"], config["num_experts_per_tok"]
+        self.gate = linear(config["hidden_size"], self.count)
+        self.experts = torch.nn.ModuleList(Expert(config) for _ in range(self.count))
+
+    def forward(self, x):
+        tokens = x.flatten(0, 1)
+        weights, choices = functional.softmax(self.gate(tokens), dim=1, dtype=torch.float32).topk(self.chosen, dim=-1)
+        weights = (weights / weights.sum(-1, keepdim=True)).to(x.dtype)
+        y = torch.zeros_like(tokens)
+        for number, expert in enumerate(self.experts):
+            token, place = torch.where(choices == number)
+            y.index_add_(0, token, expert(tokens.index_select(0, token)) * weights[token, place, None])
+        return y.view_as(x)
+
+
 class Layer(torch.nn.Module):
     def __init__(self, config):
         super().__init__()
         self.input_layernorm, self.self_attn = Norm(config), Attention(config)
-        self.post_attention_layernorm, self.mlp = Norm(config), Mlp(config)
+        self.post_attention_layernorm = Norm(config)
+        self.inner = "block_sparse_moe" if "num_local_experts" in config else "mlp"
+        setattr(self, self.inner, Experts(config) if "num_local_experts" in config else Mlp(config))
 
     def forward(self, x, positions):
         x = x + self.self_attn(self.input_layernorm(x), positions)
-        return x + self.mlp(self.post_attention_layernorm(x))
+        return x + getattr(self, self.inner)(self.post_attention_layernorm(x))
 
 
 class Positions:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Trains a LLaMA model with PyTorch the way `shardline train` does, and times every step.
+"""Trains a LLaMA or Mixtral model with PyTorch the way `shardline train` does, and times every step.
 
     training_torch.py --model DIR --data FILE --json FILE [OPTION...]
 

@@ -57,7 +57,7 @@ class Communication {
 
   void run() {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      start_conversion(engine_, program_, *steps_[i], in_[i], out_[i]).wait();
+      start_conversion(engine_, program_, *steps_[i], {{&in_[i]}, &out_[i]}).wait();
     }
   }
 

@@ -7,8 +7,12 @@
 #include <optional>
 #include <utility>
 
+#include "collectives/schedule/cells.h"
+#include "collectives/schedule/packing.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/shared/direct_passes.h"
 #include "collectives/shared/direct_run.h"
+#include "kernels/reduce.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
@@ -110,6 +114,8 @@ std::vector<Index> everyone(const Job& job) {
 /// The data of a MoveRun. Position q holds `held[q]` along `held_dim`, or the whole array without such a dim.
 /// This position wants `wanted`.
 struct MovePlan {
+  using Pass = CopyPass;
+
   Call call;
   Shape logical;
   int held_dim = -1;
@@ -117,38 +123,66 @@ struct MovePlan {
   Cut wanted;
   bool stream = false;
   std::vector<Index> sources;
-  std::optional<direct::Readers> readers;  ///< default: all others
+  std::optional<direct::Readers> readers{};  ///< default: all others
+
+  /// What `job` takes from `position`, whose operand is `from`.
+  Pass pass(const Job& job, Index position, const std::byte* from) const {
+    const Range range = held_dim >= 0 ? held[static_cast<std::size_t>(position)] : Range{};
+    return {{from, job.output, job.element_size(), stream}, walk_between(logical, {held_dim, range}, wanted)};
+  }
+};
+
+/// The same for the rows in use of an all_to_all. Position q holds `exchange.gathered[q]` of the gathered dim.
+struct RowsPlan {
+  using Pass = direct::RowsPass;
+
+  Call call;
+  DirectExchange exchange;
+  Cells cells;    ///< of the result
+  Tensor counts;  ///< keeps the counts of `cells`
+  Shape logical;
+  bool stream = false;
+  std::vector<Index> sources;
+  std::optional<direct::Readers> readers{};
+
+  Pass pass(const Job& job, Index position, const std::byte* from) const {
+    const Range held = exchange.gathered[static_cast<std::size_t>(position)];
+    const Index wanted = exchange.own_split.begin;
+    if (exchange.gather_dim == 0) {
+      return {{from, 0, wanted, logical[1]}, job.output, cells, {held, {0, exchange.own_split.size()}}, stream};
+    }
+    return {{from, wanted, 0, held.size()}, job.output, cells, {{0, exchange.own_split.size()}, held}, stream};
+  }
 };
 
 /// all_gather, all_to_all and shift: copies parts of the operands of some positions into the own result.
+template <class Plan>
 class MoveRun final : public direct::DirectRun {
  public:
-  MoveRun(Arena& arena, Job&& job, MovePlan plan)
+  MoveRun(Arena& arena, Job&& job, Plan plan)
       : DirectRun(arena, std::move(job), plan.call, plan.readers),
         plan_(std::move(plan)),
         moves_(std::move(plan_.sources), {[this](Index position) { return ready(position); },
                                           [this](Index position) { return open(position); }}) {}
 
  private:
+  using Pass = typename Plan::Pass;
+
   bool read() override { return moves_.advance(kPieceBytes); }
   bool all_read() const override { return moves_.done(); }
   std::string missing_to_read() const override {
     return fmt::format("{} has not started it", name_positions(job(), moves_.left()));
   }
   bool ready(Index position) const { return position == job().position() || meeting().started(position); }
-  CopyPass open(Index position) {
+  Pass open(Index position) {
     const bool own = position == job().position();
-    Cut held{plan_.held_dim, {}};
-    if (held.dim >= 0) held.range = plan_.held[static_cast<std::size_t>(position)];
-    const CopyPass::Ends ends{own ? job().input : meeting().input(position), job().output, job().element_size(),
-                              plan_.stream};
-    CopyPass pass(ends, walk_between(plan_.logical, held, plan_.wanted));
+    Pass pass = plan_.pass(job(), position, own ? job().input : meeting().input(position));
     if (!own) count_read(pass.bytes());
     return pass;
   }
 
-  MovePlan plan_;
-  Moves moves_;
+  Plan plan_;
+  Moves<Pass> moves_;
 };
 
 /// reduce_scatter and one-pass all_reduce: waits until all have started, and combines the operands in order of
@@ -231,7 +265,7 @@ class TwoPassReduceRun final : public ReduceRun {
 
   std::vector<Range> chunks_;
   bool stream_;
-  Moves moves_;
+  Moves<CopyPass> moves_;
   bool told_ = false;
 };
 
@@ -275,7 +309,7 @@ std::shared_ptr<CollectiveRun> direct_all_gather(Engine& engine, Job&& job, cons
   for (std::size_t d = out.shape().size(); d-- > static_cast<std::size_t>(dim) + 1;) before_own *= out.shape()[d];
   const bool in_place = job.input == job.output + before_own * job.element_size();
   plan.sources = in_place ? others(job) : everyone(job);
-  return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
+  return std::make_shared<MoveRun<MovePlan>>(*engine.arena(), std::move(job), std::move(plan));
 }
 
 std::shared_ptr<CollectiveRun> direct_reduce_scatter(Engine& engine, Job&& job, const Tensor& in, int dim,
@@ -312,7 +346,25 @@ std::shared_ptr<CollectiveRun> direct_all_to_all(Engine& engine, Job&& job, cons
   plan.wanted = {exchange.split_dim, exchange.own_split};
   plan.sources = everyone(job);
   if (job.input == job.output) make_result_aside(engine, job, out);
-  return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
+  return std::make_shared<MoveRun<MovePlan>>(*engine.arena(), std::move(job), std::move(plan));
+}
+
+std::shared_ptr<CollectiveRun> direct_all_to_all_rows(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
+                                                      DirectExchange exchange, const Tensor& counts, Index first) {
+  check_possible(engine, job, in, out);
+  RowsPlan plan;
+  plan.stream = streams(out);
+  plan.logical = in.shape();
+  plan.logical[static_cast<std::size_t>(exchange.gather_dim)] = out.extent(exchange.gather_dim);
+  constexpr Index kRows = -1;  // no dim: tells the layout from that of an all_to_all
+  plan.call = {.kind = Kind::all_to_all,
+               .elements = element_count(plan.logical),
+               .layout = mix(mix(mix(0, kRows), exchange.gather_dim), plan.logical)};
+  plan.cells = cells_of(out, counts, first);
+  plan.counts = counts;
+  plan.exchange = std::move(exchange);
+  plan.sources = everyone(job);
+  return std::make_shared<MoveRun<RowsPlan>>(*engine.arena(), std::move(job), std::move(plan));
 }
 
 std::shared_ptr<CollectiveRun> direct_shift(Engine& engine, Job&& job, const Tensor& in, Index offset,
@@ -326,7 +378,7 @@ std::shared_ptr<CollectiveRun> direct_shift(Engine& engine, Job&& job, const Ten
   plan.sources = {ring_position(job.position(), -distance, job.positions())};
   plan.readers = direct::Readers{job.position() + distance, 1};
   if (job.input == job.output) make_result_aside(engine, job, out);
-  return std::make_shared<MoveRun>(*engine.arena(), std::move(job), std::move(plan));
+  return std::make_shared<MoveRun<MovePlan>>(*engine.arena(), std::move(job), std::move(plan));
 }
 
 }  // namespace shardline::collectives

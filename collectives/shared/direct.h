@@ -48,6 +48,10 @@ struct DirectExchange {
 std::shared_ptr<CollectiveRun> direct_all_to_all(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
                                                  DirectExchange exchange);
 
+/// As start_all_to_all_rows(). `counts`: of `out`. `first`: RowsInUse::first.
+std::shared_ptr<CollectiveRun> direct_all_to_all_rows(Engine& engine, Job&& job, const Tensor& in, const Tensor& out,
+                                                      DirectExchange exchange, const Tensor& counts, Index first);
+
 /// As start_shift(). `offset` is not a multiple of the number of positions. `in` and `out` may be the same
 /// memory.
 std::shared_ptr<CollectiveRun> direct_shift(Engine& engine, Job&& job, const Tensor& in, Index offset,

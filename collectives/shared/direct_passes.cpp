@@ -13,6 +13,14 @@ namespace {
 /// lines in parts.
 constexpr Index kStreamStrip = 4096;
 
+void copy_strip(const std::byte* from, std::byte* to, Index bytes, bool stream) {
+  if (stream && bytes >= kStreamStrip) {
+    kernels::stream_copy(from, to, bytes);
+  } else {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+}
+
 }  // namespace
 
 Index CopyPass::advance(Index bytes) {
@@ -21,16 +29,54 @@ Index CopyPass::advance(Index bytes) {
   const Index before = left;
   while (!walk_.done() && left > 0) {
     const BoxWalk::Strip strip = walk_.next(left);
-    const Index strip_bytes = strip.count * item;
-    if (ends_.stream && strip_bytes >= kStreamStrip) {
-      kernels::stream_copy(ends_.from + strip.from * item, ends_.to + strip.to * item, strip_bytes);
-    } else {
-      std::memcpy(ends_.to + strip.to * item, ends_.from + strip.from * item, static_cast<std::size_t>(strip_bytes));
-    }
+    copy_strip(ends_.from + strip.from * item, ends_.to + strip.to * item, strip.count * item, ends_.stream);
     left -= strip.count;
   }
   if (ends_.stream) kernels::stream_fence();
   return (before - left) * item;
+}
+
+RowsPass::RowsPass(const Source& from, std::byte* to, const Cells& cells, const CellBox& box, bool stream)
+    : from_(from),
+      to_(to),
+      cells_(cells),
+      box_(box),
+      stream_(stream),
+      done_(box.outer.size() == 0 || box.inner.size() == 0),
+      i_(box.outer.begin),
+      j_(box.inner.begin) {
+  to_used_cell();
+}
+
+Index RowsPass::advance(Index bytes) {
+  Index left = std::max<Index>(1, bytes);
+  const Index before = left;
+  while (!done_ && left > 0) {
+    const Index part = std::min(left, cells_.used(i_, j_) - within_);
+    copy_strip(source(), to_ + cells_.begin(i_, j_) + within_, part, stream_);
+    left -= part;
+    within_ += part;
+    to_used_cell();
+  }
+  if (stream_) kernels::stream_fence();
+  return before - left;
+}
+
+/// Where the rest of the present cell lies.
+const std::byte* RowsPass::source() const {
+  Cells there = cells_;
+  there.columns = from_.columns;
+  return from_.array + within_ + there.begin(i_ - box_.outer.begin + from_.outer, j_ - box_.inner.begin + from_.inner);
+}
+
+/// Leaves cells of which nothing is left to copy.
+void RowsPass::to_used_cell() {
+  while (!done_ && within_ == cells_.used(i_, j_)) {
+    within_ = 0;
+    if (++j_ < box_.inner.end) continue;
+    j_ = box_.inner.begin;
+    done_ = ++i_ == box_.outer.end;
+  }
 }
 
 CombinePass::CombinePass(Combination how, std::vector<kernels::Source> from, std::byte* to, const BoxWalk& walk)

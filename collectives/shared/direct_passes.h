@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "collectives/schedule/cells.h"
 #include "collectives/schedule/packing.h"
 #include "kernels/reduce.h"
 #include "runtime/base/dtype.h"
@@ -34,6 +35,40 @@ class CopyPass {
  private:
   Ends ends_;
   BoxWalk walk_;
+};
+
+/// The same for the rows in use of a box of cells.
+class RowsPass {
+ public:
+  /// A box begins at these cells of another rank's array, which has so many columns.
+  struct Source {
+    const std::byte* array = nullptr;
+    Index outer = 0;
+    Index inner = 0;
+    Index columns = 0;
+  };
+  /// `box` of the own array `to`, whose cells are `cells`. `stream`: as in CopyPass::Ends.
+  RowsPass(const Source& from, std::byte* to, const Cells& cells, const CellBox& box, bool stream);
+
+  bool done() const { return done_; }
+  /// Bytes in use in the whole box.
+  Index bytes() const { return bytes_in_use(cells_, box_); }
+  /// Copies at most `bytes` (at least one) and returns how many.
+  Index advance(Index bytes);
+
+ private:
+  const std::byte* source() const;
+  void to_used_cell();
+
+  Source from_;
+  std::byte* to_;
+  Cells cells_;
+  CellBox box_;
+  bool stream_;
+  bool done_;
+  Index i_;  ///< the present cell, within the own array
+  Index j_;
+  Index within_ = 0;  ///< bytes of it that have been copied
 };
 
 /// How the operands of a CombinePass are combined.

@@ -51,23 +51,4 @@ std::string DirectRun::missing() const {
   return fmt::format("its operand is being read by {}", fmt::join(names, ", "));
 }
 
-bool Moves::advance(Index bytes) {
-  bool moved = false;
-  while (!left_.empty() && bytes > 0) {
-    if (!pass_) {
-      auto ready = left_.begin();
-      while (ready != left_.end() && !rules_.ready(*ready)) ++ready;
-      if (ready == left_.end()) return moved;
-      std::rotate(left_.begin(), ready, ready + 1);
-      pass_.emplace(rules_.open(left_.front()));
-    }
-    bytes -= pass_->advance(bytes);
-    moved = true;
-    if (!pass_->done()) continue;
-    pass_.reset();
-    left_.erase(left_.begin());
-  }
-  return moved;
-}
-
 }  // namespace shardline::collectives::direct

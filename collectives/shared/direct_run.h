@@ -1,15 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/run/collective_run.h"
 #include "collectives/shared/arena.h"
 #include "collectives/shared/direct_flags.h"
-#include "collectives/shared/direct_passes.h"
 
 namespace shardline::collectives::direct {
 
@@ -55,17 +56,34 @@ class DirectRun : public CollectiveRun {
   Index read_bytes_ = 0;
 };
 
-/// Copies from one position after the other, in the order in which they are ready.
+/// Copies from one position after the other, in the order in which they are ready, with a pass for each.
+template <class Pass>
 class Moves {
  public:
   struct Rules {
-    std::function<bool(Index position)> ready;     ///< may the position be read?
-    std::function<CopyPass(Index position)> open;  ///< begins the copy from a position that is ready
+    std::function<bool(Index position)> ready;  ///< may the position be read?
+    std::function<Pass(Index position)> open;   ///< begins the copy from a position that is ready
   };
   Moves(std::vector<Index> sources, Rules rules) : left_(std::move(sources)), rules_(std::move(rules)) {}
 
   /// Copies about `bytes`. True if there was anything to copy.
-  bool advance(Index bytes);
+  bool advance(Index bytes) {
+    bool moved = false;
+    while (!left_.empty() && bytes > 0) {
+      if (!pass_) {
+        const auto ready = std::find_if(left_.begin(), left_.end(), [&](Index q) { return rules_.ready(q); });
+        if (ready == left_.end()) return moved;
+        std::rotate(left_.begin(), ready, ready + 1);
+        pass_.emplace(rules_.open(left_.front()));
+      }
+      bytes -= pass_->advance(bytes);
+      moved = true;
+      if (!pass_->done()) continue;
+      pass_.reset();
+      left_.erase(left_.begin());
+    }
+    return moved;
+  }
   bool done() const { return left_.empty(); }
   /// Positions that are still to be read.
   const std::vector<Index>& left() const { return left_; }
@@ -73,7 +91,7 @@ class Moves {
  private:
   std::vector<Index> left_;
   Rules rules_;
-  std::optional<CopyPass> pass_;  ///< from left_.front()
+  std::optional<Pass> pass_;  ///< from left_.front()
 };
 
 }  // namespace shardline::collectives::direct

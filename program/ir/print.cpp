@@ -84,8 +84,9 @@ bool is_product(const RankProgram& program, const Step& step) {
 /// A product of two arrays, or a conversion, in the form that the parser knows too.
 ParsedProduct written(const RankProgram& program, const Step& step) {
   ParsedProduct product{.operands = {}, .result = written(program, step.results[0])};
-  for (const VersionId operand : step.operands) product.operands.push_back(written(program, operand));
+  product.operands.push_back(written(program, step.operands[0]));
   if (step.kind == StepKind::compute) {
+    product.operands.push_back(written(program, step.operands[1]));
     product.times.push_back({.summed = contracted(program.operation_of(step), program.phase_of(step))});
     return product;
   }
@@ -110,7 +111,9 @@ std::string move_text(const RankProgram& program, const Step& step) {
 
 std::string to_string(const RankProgram& program, const Step& step) {
   if (changes_stage(step.kind)) return move_text(program, step);
-  if (step.kind != StepKind::compute || is_product(program, step)) return to_string(written(program, step));
+  if (step.kind != StepKind::compute || is_product(program, step)) {
+    return to_string(written(program, step)) + (moves_rows(step) ? ", rows in use" : "");
+  }
   return fmt::format("{} = {}", fmt::join(version_texts(program, step.results), ", "), computation_text(program, step));
 }
 

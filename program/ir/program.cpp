@@ -45,6 +45,9 @@ void prune(Program& program) {
   std::set<ArrayId> live(program.outputs.begin(), program.outputs.end());
   std::vector<Operation> kept;
   for (auto op = program.operations.rbegin(); op != program.operations.rend(); ++op) {
+    for (const ArrayId result : op->results) {
+      if (live.count(result) > 0 && program.array(result).rows >= 0) live.insert(program.array(result).rows);
+    }
     const bool needed =
         std::any_of(op->results.begin(), op->results.end(), [&](ArrayId a) { return live.count(a) > 0; });
     if (!needed) continue;

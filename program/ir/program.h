@@ -43,6 +43,10 @@ struct Array {
   ArrayId primal = -1;              ///< the array whose gradient, or sum of gradients, this is; or -1
   ReduceOp reduce = ReduceOp::sum;  ///< how partial results combine
   ArrayId repeats = -1;             ///< the array that this one is computed again from (see rematerialise()), or -1
+  /// i32 array of the two leading dims: of each position the first so many places along the next dim are in use, and
+  /// nothing depends on what the others hold. -1: all are in use.
+  ArrayId rows = -1;
+  double rows_share = 1;  ///< the share of the places that is expected to be in use; prices count it
 };
 
 /// One kernel call of an operation. Between phases, small arrays may need a reduction.
@@ -110,7 +114,7 @@ struct Program {
   ArrayId add_input(const std::string& name, const std::vector<std::string>& dims, Role role);
 };
 
-/// Removes operations whose results are not needed.
+/// Removes operations whose results are not needed. An array that is needed needs its Array::rows.
 void prune(Program& program);
 
 /// An array's name and dims without layout: "W_in[D, F]".

@@ -46,7 +46,7 @@ inline bool communicates(StepKind kind) {
 /// One step of the per-rank program: a kernel on blocks, or one conversion of one array.
 struct Step {
   StepKind kind = StepKind::compute;
-  std::vector<VersionId> operands;
+  std::vector<VersionId> operands;  ///< of a conversion: the array, and what moves_rows() says
   std::vector<VersionId> results;
   Axes axes;                 ///< of a conversion, major first
   int from_dim = -1;         ///< gathered dim of all_gather and all_to_all
@@ -88,6 +88,15 @@ struct RankProgram {
     return operation_of(step).phases.at(static_cast<std::size_t>(step.phase));
   }
 };
+
+/// True if this conversion moves only the rows in use of its array (Array::rows). Operands 1 and 2 are then versions of
+/// the counts, split as the leading dims of the operand and of the result.
+inline bool moves_rows(const Step& step) { return step.kind == StepKind::all_to_all && step.operands.size() == 3; }
+
+/// True if an all_to_all between these dims of `array` moves only rows in use.
+inline bool has_rows_between(const Array& array, int from_dim, int to_dim) {
+  return array.rows >= 0 && from_dim + to_dim == 1 && from_dim * to_dim == 0;
+}
 
 /// "all_gather", "reduce_scatter", ...; for a computation the name of its kernel.
 std::string kind_name(const RankProgram& program, const Step& step);

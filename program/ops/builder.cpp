@@ -84,9 +84,11 @@ int Builder::index(const std::string& name, Index extent, const Array& array) {
 
 ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role) {
   const Dims dims = program.array(like).dims;
-  const DType dtype = program.array(like).dtype;
   const ArrayId made = program.add_array(name, dims, role);
-  program.array(made).dtype = dtype;
+  const Array& model = program.array(like);
+  program.array(made).dtype = model.dtype;
+  program.array(made).rows = model.rows;
+  program.array(made).rows_share = model.rows_share;
   return made;
 }
 

@@ -47,7 +47,7 @@ class Builder {
   Operation op_;
 };
 
-/// A new array with the dims of `like`.
+/// A new array with the dims and the type of `like`, and with as many rows in use.
 ArrayId add_like(Program& program, const std::string& name, ArrayId like, Role role = Role::activation);
 
 /// A new array for sums over elements of the program's type, in sum_type() of it.

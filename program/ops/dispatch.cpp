@@ -70,6 +70,7 @@ ArrayId sample_dispatch(Program& program) {
 ArrayId dispatch(Program& program, const std::string& name, ArrayId n, const ExpertRouting& routing) {
   const ArrayId xs = program.add_array(name, {"E", "B", "C", program.array(n).dims.back()});
   program.array(xs).dtype = program.array(n).dtype;
+  set_taken(program, xs, routing.taken);
   const std::vector<ArrayId> operands{n, routing.choice, routing.slot};
   Builder(program, "dispatch")
       .phase(kDispatch, operands, {xs})

@@ -15,6 +15,11 @@ double taken_share(const Program& program) {
   return std::min(1.0, size("T") * size("J") / std::max(1.0, size("E") * size("C")));
 }
 
+void set_taken(Program& program, ArrayId array, ArrayId taken) {
+  program.array(array).rows = taken;
+  program.array(array).rows_share = taken_share(program);
+}
+
 double taken_rows(const PhaseBlock& block) {
   const Index places = block.range("E").size() * block.range("B").size() * block.range("C").size();
   return block.constant(kTakenShare) * static_cast<double>(places);

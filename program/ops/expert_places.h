@@ -29,6 +29,9 @@ inline constexpr const char* kTakenShare = "taken_share";
 /// That share for T tokens with J choices each, by the sizes of the program.
 double taken_share(const Program& program);
 
+/// Says that of `array`, with dims E, B and C, only the places that `taken` counts are in use.
+void set_taken(Program& program, ArrayId array, ArrayId taken);
+
 /// The taken places of a block, by kTakenShare, of an array with dims E, B and C.
 double taken_rows(const PhaseBlock& block);
 

@@ -88,6 +88,7 @@ ArrayId expert_product(Program& program, const std::string& name, ArrayId x, Arr
   dims.push_back(program.array(w).dims.back());
   const ArrayId y = program.add_array(name, dims);
   program.array(y).dtype = program.array(x).dtype;
+  set_taken(program, y, taken);
   append_product(program, kProduct<false>, {x, w, taken}, y);
   return y;
 }

@@ -171,10 +171,11 @@ class Checker {
 
   void check_conversion() const {
     const Axes& axes = step_->axes;
-    if (step_->operands.size() != 1 || step_->results.size() != 1) refuse("converts one version into one");
+    if (step_->operands.empty() || step_->results.size() != 1) refuse("converts one version into one");
     const VersionId from = step_->operands[0];
     const VersionId to = step_->results[0];
     if (program_.version(from).array != program_.version(to).array) refuse("converts one array into another");
+    check_rows(from, to);
     if (axes.empty()) refuse("names no axis");
     Sharding made = layout(from);
     const bool pays = step_->kind == StepKind::all_reduce || step_->kind == StepKind::reduce_scatter;
@@ -196,6 +197,32 @@ class Checker {
     if (step_->kind == StepKind::reshard) check_reshard(made);
     if (made.unreduced.empty()) made.reduce = ReduceOp::sum;
     if (made != layout(to)) refuse("the result is not what the step makes");
+  }
+
+  /// An exchange of the two leading dims reads how many rows are in use, split as these dims are before and after. No
+  /// other conversion reads a second array.
+  void check_rows(VersionId from, VersionId to) const {
+    const ArrayId rows = program_.array_of(from).rows;
+    const bool leading = std::set<int>{step_->from_dim, step_->to_dim} == std::set<int>{0, 1};
+    if (step_->kind != StepKind::all_to_all || rows < 0 || !leading) {
+      if (step_->operands.size() != 1) refuse("converts one version into one");
+      return;
+    }
+    if (step_->operands.size() != 3) refuse("does not read how many rows are in use, before and after");
+    const Array& array = program_.array_of(from);
+    const Array& counts = program_.program.array(rows);
+    if (array.dims.size() < 3 || counts.dtype != DType::i32 ||
+        counts.dims != std::vector(array.dims.begin(), array.dims.begin() + 2)) {
+      refuse(fmt::format("{} of {} cannot count the rows in use of {}", to_string(counts), name_of(counts.dtype),
+                         to_string(array)));
+    }
+    for (const auto& [version, end] : {std::pair{step_->operands[1], from}, std::pair{step_->operands[2], to}}) {
+      const Sharding& lies = layout(version);
+      if (program_.version(version).array != rows) refuse("counts rows in use by another array");
+      if (!lies.unreduced.empty() || lies.dims[0] != layout(end).dims[0] || lies.dims[1] != layout(end).dims[1]) {
+        refuse(fmt::format("the rows in use are not split as {}", to_string(array.name, array.dims, layout(end))));
+      }
+    }
   }
 
   void take_minor(Sharding& made, const Axes& axes) const {

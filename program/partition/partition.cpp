@@ -80,6 +80,9 @@ class Partitioner {
       for (const ArrayId array : phase.operands) mark.arrays[array] = layouts_.has(array) ? layouts_.all(array) : kNone;
       for (const ArrayId array : phase.results) mark.arrays[array] = kNone;
     }
+    for (const ArrayId rows : rows_of(mark.arrays)) {
+      mark.arrays.try_emplace(rows, layouts_.has(rows) ? layouts_.all(rows) : kNone);
+    }
     return mark;
   }
 
@@ -99,6 +102,16 @@ class Partitioner {
 
  private:
   inline static const std::vector<VersionId> kNone;
+
+  /// The counts of rows in use that a conversion of these arrays may read.
+  std::vector<ArrayId> rows_of(const std::map<ArrayId, std::vector<VersionId>>& arrays) const {
+    std::vector<ArrayId> all;
+    for (const auto& [array, versions] : arrays) {
+      const ArrayId rows = result_.program.array(array).rows;
+      if (rows >= 0) all.push_back(rows);
+    }
+    return all;
+  }
 
   VersionId new_version(ArrayId array, Sharding sharding, Region region, bool stored) {
     result_.versions.push_back({array, std::move(sharding), region, stored});
@@ -175,6 +188,10 @@ class Partitioner {
     step.kind = conversion.kind;
     step.operation = operation_;
     step.operands = {from};
+    if (conversion.kind == StepKind::all_to_all &&
+        has_rows_between(result_.program.array(array), conversion.from_dim, conversion.to_dim)) {
+      for (const VersionId end : {from, made}) step.operands.push_back(rows_beside(end, region));
+    }
     step.results = {made};
     step.axes = conversion.axes;
     step.from_dim = conversion.from_dim;
@@ -184,6 +201,13 @@ class Partitioner {
     if (pays) drop_owed(array, conversion.axes);
     layouts_.add(array, made);
     return made;
+  }
+
+  /// The counts of rows in use, split as the leading dims of a version.
+  VersionId rows_beside(VersionId version, Region region) {
+    const std::vector<Axes>& dims = result_.version(version).sharding.dims;
+    const ArrayId rows = result_.program.array(result_.version(version).array).rows;
+    return convert_nearest(rows, {.dims = {dims[0], dims[1]}, .unreduced = {}}, region);
   }
 
   /// After a debt is paid, the versions that still owe it are dropped for good, but for the one that rests.

@@ -1,6 +1,7 @@
 #include "program/price/wire.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "collectives/schedule/packing.h"
 #include "collectives/schedule/reshard_plan.h"
@@ -72,6 +73,17 @@ Moved of_all_reduce(const RankProgram& program, const Step& step) {
   return {.sent = both, .received = both, .added = (ranks - 1) * largest};
 }
 
+/// What moves of the rows in use, if the expected share of them is. Messages of them are packed on both sides.
+Moved in_use(const Moved& all, double share) {
+  const auto part = [&](Index elements) {
+    return static_cast<Index>(std::ceil(share * static_cast<double>(elements)));
+  };
+  return {.sent = part(all.sent),
+          .received = part(all.received),
+          .kept = part(all.kept),
+          .packed = part(all.sent + all.received)};
+}
+
 Moved of_all_to_all(const RankProgram& program, const Step& step) {
   const auto from = static_cast<std::size_t>(step.from_dim);
   const auto to = static_cast<std::size_t>(step.to_dim);
@@ -97,7 +109,7 @@ Moved of_all_to_all(const RankProgram& program, const Step& step) {
             .kept = std::max(most.kept, kept),
             .packed = std::max(most.packed, packed)};
   }
-  return most;
+  return moves_rows(step) ? in_use(most, program.array_of(step.operands[0]).rows_share) : most;
 }
 
 /// The largest mesh for which every message of a reshard is counted.

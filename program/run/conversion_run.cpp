@@ -32,7 +32,9 @@ void owe(const Step& step, const AbstractMesh& mesh, Index rank, const Tensor& i
 }  // namespace
 
 collectives::Handle start_conversion(collectives::Engine& engine, const RankProgram& program, const Step& step,
-                                     const Tensor& in, Tensor& out, bool uniform) {
+                                     const ConversionBlocks& blocks, bool uniform) {
+  const Tensor& in = *blocks.in.at(0);
+  Tensor& out = *blocks.out;
   const Version& source = program.version(step.operands[0]);
   switch (step.kind) {
     case StepKind::all_gather:
@@ -44,6 +46,13 @@ collectives::Handle start_conversion(collectives::Engine& engine, const RankProg
       return collectives::start_all_reduce(engine, step.axes, source.sharding.reduce, in, out,
                                            {.wire = step.wire, .uniform = uniform});
     case StepKind::all_to_all:
+      if (moves_rows(step)) {
+        const Array& array = program.program.array(source.array);
+        const Range held = box(array.shape, source.sharding, program.mesh, engine.mesh().rank())[2];
+        const collectives::RowsInUse rows{
+            .before = *blocks.in.at(1), .after = *blocks.in.at(2), .first = held.begin, .whole = array.shape[2]};
+        return collectives::start_all_to_all_rows(engine, step.axes, in, step.from_dim, out, rows);
+      }
       return collectives::start_all_to_all(engine, step.axes, in, step.from_dim, step.to_dim, out);
     case StepKind::reshard:
       return collectives::start_reshard(engine, in, program.program.array(source.array).shape, source.sharding,

@@ -212,7 +212,7 @@ void Executor::run_step(int number, bool polls) {
   make_results(number);
   if (communicates(s.kind)) {
     enter(number);
-    start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0])).wait();
+    start_conversion(engine_, program_, s, blocks_of(s)).wait();
     const Seconds end = now();
     record({.label = number, .begin = begin, .end = end, .exposed = end - begin});
     return record_wait(number, begin);
@@ -247,6 +247,12 @@ std::vector<TimeRange> Executor::compute(int number) {
   return {};
 }
 
+ConversionBlocks Executor::blocks_of(const Step& conversion) {
+  ConversionBlocks blocks{{}, &at(conversion.results[0])};
+  for (const VersionId v : conversion.operands) blocks.in.push_back(&at(v));
+  return blocks;
+}
+
 void Executor::start(const Action& action, int number) {
   const Seconds begin = now();
   for (const int s : action.steps) make_results(s);
@@ -258,8 +264,7 @@ void Executor::start(const Action& action, int number) {
     flights_.emplace(first, start_move(first));
   } else {
     const Step& s = step(first);
-    collectives::Handle handle =
-        start_conversion(engine_, program_, s, at(s.operands[0]), at(s.results[0]), action.uniform);
+    collectives::Handle handle = start_conversion(engine_, program_, s, blocks_of(s), action.uniform);
     flights_.emplace(first, Flight{std::move(handle), begin, std::nullopt});
   }
   served_ += now() - begin;

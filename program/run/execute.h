@@ -9,6 +9,7 @@
 #include "collectives/run/progress.h"
 #include "program/plan/compiled.h"
 #include "program/run/binding.h"
+#include "program/run/conversion_run.h"
 #include "program/run/prepared_step.h"
 #include "program/run/stage_ranks.h"
 #include "program/run/state.h"
@@ -92,6 +93,7 @@ class Executor {
   void run_action(int number);
   void run_step(int number, bool polls);
   std::vector<TimeRange> compute(int number);
+  ConversionBlocks blocks_of(const Step& conversion);
   void start(const Action& action, int number);
   void wait(const Action& action);
   Flight start_bundle(const std::vector<int>& steps, int action);

@@ -125,6 +125,7 @@ class Rematerialiser {
     Array copy = program_.array(array);
     copy.name += "~";
     copy.repeats = array;
+    if (const auto rows = twins_.find(copy.rows); rows != twins_.end()) copy.rows = rows->second;
     program_.arrays.push_back(std::move(copy));
     return static_cast<ArrayId>(program_.arrays.size()) - 1;
   }

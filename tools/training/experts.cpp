@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
 #include "tools/output/text.h"
 
 namespace shardline::tools {
@@ -35,7 +36,14 @@ ExpertRecord expert_record(const Trainer& trainer) {
   record.experts = experts_of(trainer.run().config);
   record.capacity = batch.capacity;
   if (record.experts.count == 0) return record;
-  record.places = trainer.model().program.sizes.at("C");
+  const Program& program = trainer.model().program;
+  record.places = program.sizes.at("C");
+  const auto size = [&](const char* dim) { return static_cast<double>(program.sizes.at(dim)); };
+  record.share_with_room = std::min(1.0, size("E") * size("C") / (size("T") * size("J")));
+  for (const auto& [axis, role] : trainer.run().strategy) {
+    const bool splits = splits_experts(role.row());
+    if (splits && trainer.engine().mesh().axes().has(axis)) record.ranks *= trainer.engine().mesh().axes().size(axis);
+  }
   record.training = trainer.routing_of_steps();
   record.evaluation = trainer.routing_of_evaluation();
   return record;
@@ -50,7 +58,38 @@ void require_experts(const TrainingRun& run) {
   }
 }
 
-std::string routing_text(const ExpertRecord& record) {
+double places_over_even(const ExpertRecord& record) {
+  const Routing& routing = record.training;
+  double sum = 0;
+  int layers = 0;
+  for (std::size_t layer = 0; layer < routing.routed.size(); ++layer) {
+    const std::vector<double>& routed = routing.routed[layer];
+    const double all = std::accumulate(routed.begin(), routed.end(), 0.0);
+    if (all <= 0) continue;  // a layer of another stage
+    double busiest = 0;
+    for (Index rank = 0; rank < record.ranks; ++rank) {
+      double own = 0;
+      const Range experts = block(record.experts.count, record.ranks, rank);
+      for (auto e = static_cast<std::size_t>(experts.begin); e < static_cast<std::size_t>(experts.end); ++e) {
+        own += routed[e] - routing.dropped[layer][e];
+      }
+      busiest = std::max(busiest, own);
+    }
+    sum += busiest * static_cast<double>(record.ranks) / (all * record.share_with_room);
+    ++layers;
+  }
+  return layers > 0 ? sum / layers : 1;
+}
+
+Seconds predicted_as_routed(const ExpertRecord& record, const Comparison& comparison) {
+  Seconds experts;
+  for (const KindSummary& kind : comparison.kinds) {
+    if (kind.kind.starts_with("expert_")) experts += kind.predicted;
+  }
+  return comparison.predicted + experts * ((places_over_even(record) - 1) / std::max(1, comparison.runs));
+}
+
+std::string routing_text(const ExpertRecord& record, const Comparison& comparison) {
   if (record.experts.count == 0) return "";
   const std::string room =
       record.capacity > 0 ? fmt::format("{} places a sequence and expert (capacity {})", record.places, record.capacity)
@@ -60,6 +99,14 @@ std::string routing_text(const ExpertRecord& record) {
       "busiest expert had {:.2f} times the mean\n",
       record.experts.chosen, record.experts.count, room, 100 * dropped_share(record.training),
       most_over_mean(record.training));
+  if (comparison.predicted.value > 0 && comparison.stages == 1) {
+    const Seconds routed = predicted_as_routed(record, comparison);
+    text += fmt::format(
+        "by what was routed the busiest rank computes {:.2f} times the places of even routing: {} a step predicted, "
+        "ratio "
+        "{:.2f}\n",
+        places_over_even(record), to_string(routed), comparison.measured / routed);
+  }
   if (!record.evaluation.routed.empty()) {
     text += fmt::format(
         "held-out text: {:.2f}% dropped, busiest {:.2f} times the mean; in the closest decision the probabilities of "
@@ -69,10 +116,14 @@ std::string routing_text(const ExpertRecord& record) {
   return text;
 }
 
-Json expert_json(const ExpertRecord& record) {
+Json expert_json(const ExpertRecord& record, const Comparison& comparison) {
   Json json = {{"count", record.experts.count},     {"chosen", record.experts.chosen},
                {"balance", record.experts.balance}, {"capacity", record.capacity > 0 ? Json(record.capacity) : Json()},
                {"places", record.places},           {"training", routing_json(record.training)}};
+  if (comparison.predicted.value > 0 && comparison.stages == 1) {
+    json["places_over_even"] = places_over_even(record);
+    json["predicted_as_routed_s"] = predicted_as_routed(record, comparison).value;
+  }
   if (!record.evaluation.routed.empty()) {
     json["evaluation"] = routing_json(record.evaluation);
     json["evaluation"]["closest"] = record.evaluation.closest;

@@ -152,7 +152,8 @@ std::string result_text(Job& job, const TrainRecord& record) {
                      explained_words(operations), impossible_rates(comparison, job.predictions()),
                      busy_line(comparison.busiest), overlap_text(record.overlap, record.needs_the_cores),
                      diagnosis(comparison, job.predictions()), step_text(job, record), memory_text(record),
-                     (loss.empty() ? loss : loss + "\n") + routing_text(record.experts), listing_text(record));
+                     (loss.empty() ? loss : loss + "\n") + routing_text(record.experts, record.comparison),
+                     listing_text(record));
 }
 
 void add_model_keys(Json& json, const TrainRecord& record) {
@@ -167,7 +168,7 @@ void add_model_keys(Json& json, const TrainRecord& record) {
   json["val_loss"] = record.val_loss ? Json(*record.val_loss) : Json();
   json["bigram_loss"] = record.bigram_loss ? Json(*record.bigram_loss) : Json();
   json["parameters"] = record.parameters;
-  if (record.experts.experts.count > 0) json["experts"] = expert_json(record.experts);
+  if (record.experts.experts.count > 0) json["experts"] = expert_json(record.experts, record.comparison);
   json["weights_hash"] = record.weights_hash;
 }
 
@@ -217,7 +218,7 @@ Page page_of(Job& job, const TrainRecord& record, const TimelineFigure& timeline
                    program_section(record.program)};
   if (record.experts.experts.count > 0) {
     page.sections.push_back({"Experts",
-                             {Paragraph{sentence(routing_text(record.experts))},
+                             {Paragraph{sentence(routing_text(record.experts, record.comparison))},
                               Figure{to_svg(load_plot(record.experts)),
                                      "How often each expert was chosen in training, over the mean of its layer."}}});
   }

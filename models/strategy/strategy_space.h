@@ -22,8 +22,8 @@ AxisRoles roles_for(const Program& program, const AbstractMesh& mesh);
 AxisRoles for_one_micro_batch(AxisRoles roles);
 
 /// The roles that a search tries on the axes of a mesh: those of usual_roles() that split the batch, the
-/// products or the layers, but no experts, and on kContextAxis those that split contexts. An axis of one rank has only default_role(),
-/// because all roles are the same there.
+/// products or the layers, but no experts, and on kContextAxis those that split contexts. An axis of one rank has only
+/// default_role(), because all roles are the same there.
 AxisRoles searched_roles(const AbstractMesh& mesh);
 
 /// A mesh and the roles to try on it.

@@ -213,7 +213,10 @@ std::string Trainer::non_finite_parameter() const {
       collectives::max_over(engine_, engine_.mesh().axes().axes(), {-static_cast<double>(mine)});
   const auto found = static_cast<std::size_t>(-first[0]);
   if (found == 2 * parameters.size()) return "";
-  return fmt::format("{} holds {}", parameters[found / 2].checkpoint_name, found % 2 == 0 ? "NaN" : "infinity");
+  const ModelParameter& parameter = parameters[found / 2];
+  const std::string& name = parameter.checkpoint_name;
+  return fmt::format("{} holds {}", parameter.by_expert ? fmt::format(fmt::runtime(name), "*") : name,
+                     found % 2 == 0 ? "NaN" : "infinity");
 }
 
 Seconds Trainer::predicted_step() const {

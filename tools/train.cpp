@@ -43,8 +43,8 @@ constexpr const char* kTrainFooter = R"(Example:
   mpirun -n 2 shardline train --load build/model --data sums.jsonl --mask-prompt --seq 32 --lr 1e-4
   mpirun -n 2 shardline train --model mlp --size B=4096,D=1024,F=4096,L=2 --strategy dp
 
-Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, cp_heads, pp, each on one mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto"
-prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
+Roles of --strategy: dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, cp_heads, ep, ep_fsdp, tp_ep, pp, each on one
+mesh axis; "fsdp+tp" is fsdp=X,tp=Y. "auto" prices every way to give the axes roles, by the figures of --machine or else by built-in values, and takes the
 cheapest that fits. --model mlp is the MLP of section 5.1 of the book, without sequences; it trains on made rows, and
 its program is printed line by line with the times of every line. Other models read text as bytes or by --tokenizer,
 files of tokens (.bin), or lines {"prompt": "2 + 3 = ", "answer": "5"} (.jsonl), and the last tenth of each file is held

@@ -1,7 +1,6 @@
 #include "kernels/experts/expert_product.h"
 
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -13,8 +12,6 @@
 
 namespace shardline::kernels {
 namespace {
-
-constexpr Index kAllRows = std::numeric_limits<Index>::max();
 
 /// Rows of an array [E, B, C, width] of places that are multiplied together.
 struct ExpertRows {
@@ -41,8 +38,8 @@ struct ExpertRows {
 
 /// The most rows of a product.
 struct MostRows {
-  Index of_one = kAllRows;  ///< of one sequence
-  Index of_all = kAllRows;  ///< of several sequences
+  Index of_one = 0;  ///< of one sequence
+  Index of_all = 0;  ///< of several sequences
 };
 
 /// The rows of the taken places of one expert, in blocks. Those of a sequence are cut into equal parts.
@@ -69,12 +66,20 @@ Index filled_rows(Index rows) {
   return (rows + kMultiple - 1) / kMultiple * kMultiple;
 }
 
-/// Where oneDNN keeps the weights of an expert in a form of its own, products of few rows are fast, and a sequence with
-/// more has its own, without a copy. Else every product copies the weights, so an expert has one.
+/// As many packed rows of both sides as fit a bounded workspace: an expert may get all tokens of the rank.
 template <class T>
-MostRows most_rows(bool transposed) {
+MostRows rows_of_workspace(Index widths) {
+  constexpr Index kBytes = Index{16} << 20;
+  const Index rows = std::max<Index>(256, kBytes / std::max<Index>(1, widths * static_cast<Index>(sizeof(T))));
+  return {.of_one = rows, .of_all = rows};
+}
+
+/// Where oneDNN keeps the weights of an expert in a form of its own, products of few rows are fast, and a sequence with
+/// more has its own, without a copy. Else every product copies the weights, so it has as many rows as fit.
+template <class T>
+MostRows most_rows(bool transposed, Index widths) {
   const bool keeps = gemm_library(kDTypeOf<T>) == GemmLibrary::onednn && (transposed || std::is_same_v<T, BFloat16>);
-  return keeps ? MostRows{.of_one = 128, .of_all = 64} : MostRows{};
+  return keeps ? MostRows{.of_one = 128, .of_all = 64} : rows_of_workspace<T>(widths);
 }
 
 /// The products of one call of expert_product(): `in` and `out` are widths of rows.
@@ -113,6 +118,27 @@ struct RowProducts {
   }
 };
 
+/// The products of one call of expert_weight_grad().
+template <class T>
+struct RowGradients {
+  View<const T> x;
+  View<const T> dy;
+  Index in, out;
+
+  /// dw[in, out] = the sum over the rows of a block, or += it.
+  template <class R>
+  void add(const ExpertRows& block, bool accumulate, R* dw) const {
+    static Workspace<T> rows_x, rows_dy;
+    const Index rows = filled_rows(block.rows);
+    T* from_x = rows_x.room(rows * in);
+    T* from_dy = rows_dy.room(rows * out);
+    block.pack<T>(x, in, rows, from_x);
+    block.pack<T>(dy, out, rows, from_dy);
+    const GemmShape shape{.a = Transpose::yes, .m = in, .n = out, .k = rows, .lda = in, .ldb = out, .ldc = out};
+    gemm<T, R>(shape, from_x, from_dy, dw, {.accumulate = accumulate});
+  }
+};
+
 void check_places(const char* kernel, const Shape& x, View<const std::int32_t> taken_EB, Range places) {
   SHARDLINE_CHECK(x.size() == 4 && x[2] == places.size() && taken_EB.shape == Shape({x[0], x[1]}),
                   "{}: places of shape {}, taken of shape {}, places {} to {}", kernel, to_string(x),
@@ -130,7 +156,7 @@ void expert_product(View<const T> x, View<const T> w, bool transposed, View<cons
   const Index out = y.shape[3];
   check_elements("expert_product", "w", w.shape, x.shape[0] * in * out);
   const RowProducts<T> products{.x = x, .y = y, .in = in, .out = out, .transposed = transposed};
-  const MostRows most = most_rows<T>(transposed);
+  const MostRows most = most_rows<T>(transposed, in + out);
   for (Index e = 0; e < x.shape[0]; ++e) {
     const std::vector<ExpertRows> blocks = blocks_of_expert(taken_EB, places, e, most);
     KeptOperands kept;
@@ -148,17 +174,19 @@ void expert_weight_grad(View<const T> x, View<const T> dy, View<const std::int32
   const Index in = x.shape[3];
   const Index out = dy.shape[3];
   check_elements("expert_weight_grad", "dw", dw_EIJ.shape, x.shape[0] * in * out);
-  static Workspace<T> rows_x, rows_dy;
+  const RowGradients<T> gradients{.x = x, .dy = dy, .in = in, .out = out};
   for (Index e = 0; e < x.shape[0]; ++e) {
-    ExpertRows all;
-    for (ExpertRows& block : blocks_of_expert(taken_EB, places, e, {})) all = std::move(block);
-    const Index rows = filled_rows(all.rows);
-    T* from_x = rows_x.room(rows * in);
-    T* from_dy = rows_dy.room(rows * out);
-    all.pack<T>(x, in, rows, from_x);
-    all.pack<T>(dy, out, rows, from_dy);
-    gemm<T, T>({.a = Transpose::yes, .m = in, .n = out, .k = rows, .lda = in, .ldb = out, .ldc = out}, from_x, from_dy,
-               dw_EIJ.data + e * in * out);
+    T* dw = dw_EIJ.data + e * in * out;
+    std::vector<ExpertRows> blocks = blocks_of_expert(taken_EB, places, e, rows_of_workspace<T>(in + out));
+    if (blocks.empty()) blocks.emplace_back();  // the sum over no rows
+    if (blocks.size() == 1 || !std::is_same_v<T, BFloat16>) {
+      for (const ExpertRows& block : blocks) gradients.add(block, &block != &blocks[0], dw);
+      continue;
+    }
+    static Workspace<SumOf<T>> sums;  // of several blocks in f32, to round once
+    SumOf<T>* sum = sums.room(in * out);
+    for (const ExpertRows& block : blocks) gradients.add(block, &block != &blocks[0], sum);
+    std::transform(sum, sum + in * out, dw, [](SumOf<T> element) { return static_cast<T>(element); });
   }
 }
 

@@ -155,11 +155,13 @@ class Forward {
   /// alone. J choices a token, C places for each expert and sequence.
   void add_expert_sizes(const BatchShape& batch) {
     const Experts& experts = config_.experts;
-    const double even = static_cast<double>(batch.tokens * experts.chosen) / static_cast<double>(experts.count);
-    const auto places = static_cast<Index>(std::ceil(batch.capacity * even));
+    const auto tokens = static_cast<double>(batch.tokens);
+    const double even = tokens * static_cast<double>(experts.chosen) / static_cast<double>(experts.count);
+    constexpr double kRounding = 1e-12;  // 1.1 times 50 is no more than 55
+    const double places = std::min(tokens, std::ceil(batch.capacity * even * (1 - kRounding)));
     program().sizes["E"] = program().sizes["R"] = experts.count;
     program().sizes["J"] = experts.chosen;
-    program().sizes["C"] = batch.capacity > 0 ? std::min(batch.tokens, places) : batch.tokens;
+    program().sizes["C"] = batch.capacity > 0 ? static_cast<Index>(places) : batch.tokens;
   }
 
   /// A weight of every expert, stored as a tensor for each.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/parity/stand_in.h"
+#include "program/ops/expert_places.h"
 
 namespace shardline {
 namespace {
@@ -29,7 +30,7 @@ struct RoomOfRank : Right {
     const auto b = static_cast<std::size_t>(block.operation.index_named("B"));
     const auto share = static_cast<double>(block.ranges.at(b).size()) / static_cast<double>(block.operation.extents[b]);
     Operation fewer = block.operation;
-    double& places = fewer.constants.at("places");
+    double& places = fewer.constants.at(kPlaces);
     places = std::max(1.0, std::floor(places * share));
     right.run({block.program, fewer, block.phase, block.ranges, block.continues}, arrays);
   }

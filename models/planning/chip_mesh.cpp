@@ -123,13 +123,7 @@ AxisRole expert_role() {
       .at(0);
 }
 
-ChipMesh chip_mesh(const AbstractMesh& mesh) {
-  ChipMesh made{mesh, {}, searched_roles(mesh)};
-  for (auto& [axis, roles] : made.roles) {
-    std::erase_if(roles, [](const AxisRole& role) { return splits_experts(role.row()); });
-  }
-  return made;
-}
+ChipMesh chip_mesh(const AbstractMesh& mesh) { return {mesh, {}, searched_roles(mesh)}; }
 
 ChipMesh joined_pods(const ChipMesh& pod, Index pods) {
   std::vector<std::pair<Axis, Index>> axes{{kPodAxis, pods}};

@@ -37,9 +37,15 @@ const std::vector<RoleRow>& strategy_table() {
       {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
       {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
       {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
-      {"cp", {}, {}, {}, {"T"}, {"T"}, {{"expert_product", "C"}, "T", "C"}},
-      {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {{"expert_product", "C"}, "T", "C"}},
-      {"cp_heads", {}, {}, {}, {"T"}, {"T"}, {{"attention", "K"}, {"einsum", "T"}, {"expert_product", "C"}, "T", "C"}},
+      {"cp", {}, {}, {}, {"T"}, {"T"}, {{"dispatch", "E"}, {"combine", "E"}, "T", "E"}},
+      {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {{"dispatch", "E"}, {"combine", "E"}, "T", "E"}},
+      {"cp_heads",
+       {},
+       {},
+       {},
+       {"T"},
+       {"T"},
+       {{"attention", "K"}, {"einsum", "T"}, {"dispatch", "E"}, {"combine", "E"}, "T", "E"}},
       {"ep", {"E"}, {"E"}, {"E"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}},
       {"ep_fsdp", {"E", "D"}, {"E", "D"}, {"E", "D"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}},
       {"tp_ep",
@@ -61,6 +67,8 @@ bool splits_sequences(const RoleRow& row) {
 }
 
 bool shares_sequences(const RoleRow& row) { return has_dim(row.tokens, "T"); }
+
+bool shares_experts(const RoleRow& row) { return works_on(row, "E"); }
 
 bool splits_experts(const RoleRow& row) { return has_dim(row.parameters, "E"); }
 

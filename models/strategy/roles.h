@@ -32,7 +32,9 @@ bool splits_batch(const RoleRow& row);
 bool splits_sequences(const RoleRow& row);
 /// The ranks of the axis share out the tokens of every sequence, from the embedding to the loss (context parallelism).
 bool shares_sequences(const RoleRow& row);
-/// A rank of the axis has some of the experts of every layer.
+/// A rank of the axis computes some of the experts of every layer.
+bool shares_experts(const RoleRow& row);
+/// It also holds the weights of these alone.
 bool splits_experts(const RoleRow& row);
 /// A rank of the axis has some of the heads of attention.
 bool splits_heads(const RoleRow& row);

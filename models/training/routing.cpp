@@ -4,6 +4,8 @@
 #include <functional>
 #include <numeric>
 
+#include "collectives/all_reduce.h"
+
 namespace shardline {
 namespace {
 
@@ -69,14 +71,21 @@ void RoutingCount::add(const Executor& executor, const Model& model, Index rank)
   }
 }
 
-Routing RoutingCount::total(const mpi::Communicator& comm) const {
+Routing RoutingCount::total(collectives::Engine& engine) const {
+  const Axes& all = engine.mesh().axes().axes();
   Routing total = own_;
-  for (auto* counts : {&total.routed, &total.dropped}) {
-    for (std::vector<double>& layer : *counts) {
-      for (double& value : layer) value = comm.sum(value);
+  std::vector<double*> counts;
+  for (auto* layers : {&total.routed, &total.dropped}) {
+    for (std::vector<double>& layer : *layers) {
+      for (double& count : layer) counts.push_back(&count);
     }
   }
-  total.closest = comm.min(own_.closest);
+  Tensor sums(DType::f64, {static_cast<Index>(counts.size())});
+  const View<double> values = sums.view<double>();
+  for (std::size_t i = 0; i < counts.size(); ++i) values[static_cast<Index>(i)] = *counts[i];
+  if (!counts.empty()) collectives::all_reduce(engine, all, ReduceOp::sum, sums, sums);
+  for (std::size_t i = 0; i < counts.size(); ++i) *counts[i] = values[static_cast<Index>(i)];
+  total.closest = -collectives::max_over(engine, all, {-own_.closest})[0];
   return total;
 }
 

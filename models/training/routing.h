@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include "collectives/run/progress.h"
 #include "models/architecture/model.h"
 #include "program/run/execute.h"
-#include "runtime/mpi/communicator.h"
 
 namespace shardline {
 
@@ -28,8 +28,8 @@ class RoutingCount {
   /// program does not make count nothing: they are another stage's.
   void add(const Executor& executor, const Model& model, Index rank);
   void forget() { *this = {}; }
-  /// Collective over `comm`: that of all ranks.
-  Routing total(const mpi::Communicator& comm) const;
+  /// Collective over the mesh of `engine`: that of all ranks.
+  Routing total(collectives::Engine& engine) const;
 
  private:
   Routing own_;

@@ -185,7 +185,8 @@ double Trainer::evaluate(const SampleSource& data, Index most_batches, Index& re
   for (Index b = 0; b < batches; ++b) {
     set_samples(*evaluation_, data, {plan_.evaluation_model.samples, Series::held_out, b * sequences, read});
     evaluation_->run();
-    evaluated_.add(*evaluation_, plan_.evaluation_model, rank_in_stage());
+    const bool full = (b + 1) * sequences <= read;
+    if (full) evaluated_.add(*evaluation_, plan_.evaluation_model, rank_in_stage());
     sum += evaluation_->get_scalar(plan_.evaluation_model.loss);
   }
   evaluation_->forget_times();

@@ -56,10 +56,10 @@ class Trainer {
   /// batch, rows that are not needed count nothing.
   double evaluate(const SampleSource& data, Index most_batches, Index& read);
 
-  /// Collective over the mesh: which experts the tokens of all steps went to, or of the last evaluation. Without
-  /// experts it has no layers.
-  Routing routing_of_steps() const { return trained_.total(engine_.mesh().comm()); }
-  Routing routing_of_evaluation() const { return evaluated_.total(engine_.mesh().comm()); }
+  /// Collective over the mesh: which experts the tokens of all steps went to, or of the last evaluation, in its batches
+  /// that were full. Without experts it has no layers.
+  Routing routing_of_steps() const { return trained_.total(engine_); }
+  Routing routing_of_evaluation() const { return evaluated_.total(engine_); }
 
   /// Collective over the mesh: a parameter with a non-finite element, by its checkpoint name, and the element:
   /// "lm_head.weight holds NaN". Empty if there is none. The same on every rank.

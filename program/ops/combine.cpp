@@ -2,7 +2,6 @@
 
 #include "program/ops/dispatch.h"
 #include "program/ops/slots.h"
-#include "program/ops/top_k.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
@@ -70,11 +69,8 @@ void differentiate_combine(Gradients& gradients, const Operation& forward, Array
 }
 
 ArrayId sample_combine(Program& program) {
-  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
-  program.array(probs).dtype = sum_type(program.dtype);
   const ArrayId ys = program.add_input("ys", {"E", "B", "C", "D"}, Role::activation);
-  ExpertRouting routing = top_k(program, "gate", probs);
-  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
+  const ExpertRouting routing = sample_routing(program);
   return combine(program, "y", ys, routing);
 }
 

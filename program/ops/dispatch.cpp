@@ -1,7 +1,6 @@
 #include "program/ops/dispatch.h"
 
 #include "program/ops/slots.h"
-#include "program/ops/top_k.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
@@ -57,11 +56,8 @@ void differentiate_dispatch(Gradients& gradients, const Operation& forward, Arra
 }
 
 ArrayId sample_dispatch(Program& program) {
-  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
-  program.array(probs).dtype = sum_type(program.dtype);
   const ArrayId n = program.add_input("n", {"B", "T", "D"}, Role::activation);
-  ExpertRouting routing = top_k(program, "gate", probs);
-  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
+  const ExpertRouting routing = sample_routing(program);
   return dispatch(program, "xs", n, routing);
 }
 

@@ -3,7 +3,6 @@
 #include "program/ops/expert_places.h"
 #include "program/ops/silu_gate.h"
 #include "program/ops/slots.h"
-#include "program/ops/top_k.h"
 
 namespace shardline {
 namespace {
@@ -76,12 +75,9 @@ void differentiate_expert_gate(Gradients& gradients, const Operation& forward, A
 }
 
 ArrayId sample_expert_gate(Program& program) {
-  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
-  program.array(probs).dtype = sum_type(program.dtype);
   const ArrayId g = program.add_input("g", {"E", "B", "C", "F"}, Role::activation);
   const ArrayId u = program.add_input("u", {"E", "B", "C", "F"}, Role::activation);
-  ExpertRouting routing = top_k(program, "gate", probs);
-  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
+  const ExpertRouting routing = sample_routing(program);
   return expert_gate(program, "y", g, u, routing.taken);
 }
 

@@ -2,13 +2,10 @@
 
 #include "kernels/experts/routing.h"
 #include "program/ops/slots.h"
-#include "program/ops/top_k.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
 namespace {
-
-constexpr const char* kPlaces = "places";
 
 constexpr Kernel kExpertLoad{
     .name = "expert_load",
@@ -22,10 +19,7 @@ constexpr Kernel kExpertLoad{
 };
 
 ArrayId sample_expert_load(Program& program) {
-  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
-  program.array(probs).dtype = sum_type(program.dtype);
-  ExpertRouting routing = top_k(program, "gate", probs);
-  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
+  const ExpertRouting routing = sample_routing(program);
   return expert_load(program, "routed", routing).routed;
 }
 

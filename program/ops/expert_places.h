@@ -26,6 +26,9 @@ ArrayId add_integers(Program& program, const std::string& name, const Dims& dims
 /// often. Costs count so many.
 inline constexpr const char* kTakenShare = "taken_share";
 
+/// The constant of operations that give places or count them: C.
+inline constexpr const char* kPlaces = "places";
+
 /// That share for T tokens with J choices each, by the sizes of the program.
 double taken_share(const Program& program);
 

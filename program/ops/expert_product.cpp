@@ -3,7 +3,6 @@
 #include "kernels/experts/expert_product.h"
 #include "program/ops/expert_places.h"
 #include "program/ops/slots.h"
-#include "program/ops/top_k.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
@@ -72,12 +71,9 @@ void differentiate_expert_product(Gradients& gradients, const Operation& forward
 }
 
 ArrayId sample_expert_product(Program& program) {
-  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
-  program.array(probs).dtype = sum_type(program.dtype);
   const ArrayId xs = program.add_input("xs", {"E", "B", "C", "D"}, Role::activation);
   const ArrayId w = program.add_input("W", {"E", "D", "F"}, Role::parameter);
-  ExpertRouting routing = top_k(program, "gate", probs);
-  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
+  const ExpertRouting routing = sample_routing(program);
   return expert_product(program, "y", xs, w, routing.taken);
 }
 

@@ -6,8 +6,6 @@
 namespace shardline {
 namespace {
 
-constexpr const char* kPlaces = "places";
-
 constexpr Kernel kSlots{
     .name = "slots",
     .run =
@@ -23,13 +21,7 @@ constexpr Kernel kSlots{
     .types = KernelTypes::any,
 };
 
-ArrayId sample_slots(Program& program) {
-  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
-  program.array(probs).dtype = sum_type(program.dtype);
-  ExpertRouting routing = top_k(program, "gate", probs);
-  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
-  return routing.gate;
-}
+ArrayId sample_slots(Program& program) { return sample_routing(program).gate; }
 
 }  // namespace
 
@@ -44,6 +36,14 @@ void slots(Program& program, const std::string& name, ExpertRouting& routing, Ar
       .whole({"T", "J", "E", "R"})
       .constants({{kPlaces, static_cast<double>(program.sizes.at("C"))}})
       .append(operands, results);
+}
+
+ExpertRouting sample_routing(Program& program) {
+  const ArrayId probs = program.add_input("probs", {"B", "T", "R"}, Role::activation);
+  program.array(probs).dtype = sum_type(program.dtype);
+  ExpertRouting routing = top_k(program, "gate", probs);
+  slots(program, "slot", routing, program.add_input("positions", {"T"}, Role::positions));
+  return routing;
 }
 
 OperationKind slots_kind() {

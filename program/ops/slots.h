@@ -9,6 +9,9 @@ namespace shardline {
 /// load of `routing`, which has the choices. No axis splits T, so who is dropped depends on no mesh.
 void slots(Program& program, const std::string& name, ExpertRouting& routing, ArrayId positions);
 
+/// For samples: the routing by an input probs[B, T, R].
+ExpertRouting sample_routing(Program& program);
+
 /// The row of this operation in operation_kinds().
 OperationKind slots_kind();
 

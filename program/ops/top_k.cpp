@@ -1,5 +1,7 @@
 #include "program/ops/top_k.h"
 
+#include <algorithm>
+
 #include "kernels/experts/routing.h"
 #include "program/ops/typed_call.h"
 

@@ -156,17 +156,17 @@ void put_staged(PlanQuestion& question, const PlanOptions& options) {
                 [&](const ChipMesh& each) { return options.stages && each.mesh.size(axis) != *options.stages; });
 }
 
-/// The ranks over which --strategy splits experts.
-Index ranks_of_experts(const PlanQuestion& question, const PlanOptions& options) {
+/// Refuses a --strategy that splits experts of a model without any.
+void require_experts(const PlanQuestion& question, const PlanOptions& options) {
+  if (question.run.config.experts.count > 0 || options.strategy.empty()) return;
   const AbstractMesh& mesh = question.meshes[0].mesh;
-  return ranks_with(splits_experts, mesh, parse_strategy(options.strategy, mesh));
+  require(ranks_with(splits_experts, mesh, parse_strategy(options.strategy, mesh)) == 1,
+          "--strategy {}: the model has no experts to split", options.strategy);
 }
 
 /// Meshes with an axis for experts, and the roles that split experts.
 void put_experts(PlanQuestion& question, const PlanOptions& options) {
   const Index experts = question.run.config.experts.count;
-  require(experts > 0 || options.strategy.empty() || ranks_of_experts(question, options) == 1,
-          "--strategy {}: the model has no experts to split", options.strategy);
   require(experts > 0 || !options.capacity, "--capacity {}: the model has no experts", options.capacity.value_or(0));
   question.run.capacity = options.capacity.value_or(kUsualCapacity);
   if (experts < 2) return;
@@ -329,6 +329,7 @@ PlanQuestion question_of(const PlanOptions& options) {
   keep_known_axes(question);
   question.closed.pods = options.pods;
   add_pods(question, options.pods);
+  require_experts(question, options);
   put_closed_form(question, options);
   add_remarks(question);
   return question;

@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "program/ops/einsum.h"
+#include "program/ops/expert_gate.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 #include "tools/output/text.h"
+#include "tools/report/operation_row.h"
 
 namespace shardline::tools {
 namespace {
@@ -40,16 +43,23 @@ ExpertRecord expert_record(const Trainer& trainer) {
   record.places = program.sizes.at("C");
   const auto size = [&](const char* dim) { return static_cast<double>(program.sizes.at(dim)); };
   record.share_with_room = std::min(1.0, size("E") * size("C") / (size("T") * size("J")));
-  for (const auto& [axis, role] : trainer.run().strategy) {
-    const bool splits = splits_experts(role.row());
-    if (splits && trainer.engine().mesh().axes().has(axis)) record.ranks *= trainer.engine().mesh().axes().size(axis);
+  const AbstractMesh& mesh = trainer.engine().mesh().axes();
+  Axes axes;
+  for (const Axis& axis : mesh.axes()) {
+    for (const auto& [given, role] : trainer.run().strategy) {
+      if (given == axis && shares_experts(role.row())) axes.push_back(axis);
+    }
   }
+  record.blocks = nested_blocks(record.experts.count, axes, mesh);
   record.training = trainer.routing_of_steps();
   record.evaluation = trainer.routing_of_evaluation();
   return record;
 }
 
 void require_experts(const TrainingRun& run) {
+  require(!run.options.pack || run.options.batch.capacity == 0,
+          "--pack, --capacity {}: the documents of a sequence would take places from each other; leave one out",
+          run.options.batch.capacity);
   if (experts_of(run.config).count > 0) return;
   require(run.options.batch.capacity == 0, "--capacity {}: the model has no experts", run.options.batch.capacity);
   for (const auto& [axis, role] : run.strategy) {
@@ -67,15 +77,16 @@ double places_over_even(const ExpertRecord& record) {
     const double all = std::accumulate(routed.begin(), routed.end(), 0.0);
     if (all <= 0) continue;  // a layer of another stage
     double busiest = 0;
-    for (Index rank = 0; rank < record.ranks; ++rank) {
+    for (const Range& experts : record.blocks) {
       double own = 0;
-      const Range experts = block(record.experts.count, record.ranks, rank);
       for (auto e = static_cast<std::size_t>(experts.begin); e < static_cast<std::size_t>(experts.end); ++e) {
         own += routed[e] - routing.dropped[layer][e];
       }
       busiest = std::max(busiest, own);
     }
-    sum += busiest * static_cast<double>(record.ranks) / (all * record.share_with_room);
+    // Prices count rank 0, which has the most experts.
+    const double share = static_cast<double>(record.blocks[0].size()) / static_cast<double>(record.experts.count);
+    sum += busiest / (all * record.share_with_room * share);
     ++layers;
   }
   return layers > 0 ? sum / layers : 1;
@@ -84,16 +95,18 @@ double places_over_even(const ExpertRecord& record) {
 Seconds predicted_as_routed(const ExpertRecord& record, const Comparison& comparison) {
   Seconds experts;
   for (const KindSummary& kind : comparison.kinds) {
-    if (kind.kind.starts_with("expert_")) experts += kind.predicted;
+    if (is_product(kind.kind) && kind.kind != einsum_kind().name) experts += kind.predicted;
+    if (kind.kind.starts_with(expert_gate_kind().name)) experts += kind.predicted;
   }
   return comparison.predicted + experts * ((places_over_even(record) - 1) / std::max(1, comparison.runs));
 }
 
 std::string routing_text(const ExpertRecord& record, const Comparison& comparison) {
   if (record.experts.count == 0) return "";
-  const std::string room =
-      record.capacity > 0 ? fmt::format("{} places a sequence and expert (capacity {})", record.places, record.capacity)
-                          : std::string("room for every choice");
+  const std::string room = record.capacity > 0
+                               ? fmt::format("{} place{} a sequence and expert (capacity {})", record.places,
+                                             record.places == 1 ? "" : "s", record.capacity)
+                               : std::string("room for every choice");
   std::string text = fmt::format(
       "experts: each token passes {} of {}; {}; {:.2f}% of the choices in training were dropped; in one layer the "
       "busiest expert had {:.2f} times the mean\n",
@@ -103,15 +116,16 @@ std::string routing_text(const ExpertRecord& record, const Comparison& compariso
     const Seconds routed = predicted_as_routed(record, comparison);
     text += fmt::format(
         "by what was routed the busiest rank computes {:.2f} times the places of even routing: {} a step predicted, "
-        "ratio "
-        "{:.2f}\n",
+        "ratio {:.2f}\n",
         places_over_even(record), to_string(routed), comparison.measured / routed);
   }
   if (!record.evaluation.routed.empty()) {
-    text += fmt::format(
-        "held-out text: {:.2f}% dropped, busiest {:.2f} times the mean; in the closest decision the probabilities of "
-        "two experts were {:.1e} apart\n",
-        100 * dropped_share(record.evaluation), most_over_mean(record.evaluation), record.evaluation.closest);
+    text += fmt::format("held-out text: {:.2f}% dropped, busiest {:.2f} times the mean",
+                        100 * dropped_share(record.evaluation), most_over_mean(record.evaluation));
+    const bool decides = record.experts.chosen < record.experts.count;
+    text += decides ? fmt::format("; in the closest decision the probabilities of two experts were {:.1e} apart\n",
+                                  record.evaluation.closest)
+                    : "\n";
   }
   return text;
 }
@@ -126,7 +140,8 @@ Json expert_json(const ExpertRecord& record, const Comparison& comparison) {
   }
   if (!record.evaluation.routed.empty()) {
     json["evaluation"] = routing_json(record.evaluation);
-    json["evaluation"]["closest"] = record.evaluation.closest;
+    const bool decides = record.experts.chosen < record.experts.count;
+    json["evaluation"]["closest"] = decides ? Json(record.evaluation.closest) : Json();
   }
   return json;
 }

@@ -15,7 +15,7 @@ struct ExpertRecord {
   Experts experts;
   double capacity = 0;         ///< see BatchShape::capacity
   Index places = 0;            ///< of an expert for a sequence
-  Index ranks = 1;             ///< that share the experts of a layer
+  std::vector<Range> blocks;   ///< the experts of a layer that each rank computes
   double share_with_room = 1;  ///< of the choices, if all experts are chosen alike: what prices count
   Routing training;            ///< of all steps of this run
   Routing evaluation;          ///< of the last evaluation

@@ -79,7 +79,9 @@ TransformerConfig resume(const TrainFlags& flags, const mpi::Communicator& world
   if (!flags.sequence) take("seq", options.run.options.batch.tokens);
   const auto capacity = opened.what.settings.find("capacity");
   if (!flags.capacity && capacity != opened.what.settings.end()) {
-    options.run.options.batch.capacity = decimal_number(capacity->second).value_or(0);
+    options.run.options.batch.capacity = decimal_number(capacity->second).value_or(-1);
+    require(options.run.options.batch.capacity > 0, "--resume {}: its capacity is \"{}\", no number above 0",
+            flags.checkpoints.resume, capacity->second);
   }
   return opened.what.config;
 }

@@ -248,5 +248,30 @@ TYPED_TEST(Routing, BalanceLossEqualsItsDefinition) {
   expect_close(dprobs, expected_grad);
 }
 
+TYPED_TEST(Routing, CountsWhatIsRoutedAndDropped) {
+  using T = TypeParam;
+  const Ids load = ids({2, 3}, {4, 0, 6, 1, 7, 2});
+  Array<T> routed = unwritten<T>({3}), dropped = unwritten<T>({3});
+  count_routed<T>(load.view(), 3, routed.view(), dropped.view());
+  EXPECT_EQ(routed.values, (std::vector<T>{5, 7, 8}));
+  EXPECT_EQ(dropped.values, (std::vector<T>{1, 4, 3}));
+  count_routed<T>(Ids({0, 3}).view(), 3, routed.view(), dropped.view());
+  EXPECT_EQ(routed.values, (std::vector<T>{0, 0, 0}));
+}
+
+/// Distances are powers of two, so they are exact.
+TYPED_TEST(Routing, TheClosestChoiceIsTheLeastDistance) {
+  using T = TypeParam;
+  Array<T> probs({2, 3});
+  probs.values = {T(0.5), T(0.375), T(0.125), T(0.25), T(0.25), T(0.5)};
+  Array<T> closest = unwritten<T>({});
+  closest_choice<T>(probs.view(), ids({2, 1}, {0, 2}).view(), closest.view());
+  EXPECT_EQ(closest[0], T(-0.125));
+  closest_choice<T>(probs.view(), ids({2, 2}, {0, 1, 2, 0}).view(), closest.view());
+  EXPECT_EQ(closest[0], T(0)) << "two experts are as good as equal";
+  closest_choice<T>(probs.view(), ids({2, 3}, {0, 1, 2, 2, 0, 1}).view(), closest.view());
+  EXPECT_EQ(closest[0], T(-1)) << "all are chosen";
+}
+
 }  // namespace
 }  // namespace shardline::kernels

@@ -54,7 +54,7 @@ TEST(RowsInUse, AreAllThatMovesBetweenExpertsAndSequences) {
   };
   for (const Case& each :
        {Case{"X=2", "ep=X", true, Remat::none}, Case{"X=3", "ep=X", false, Remat::block},
-        Case{"X=2,Y=2", "ep=X,cp=Y", true, Remat::none}, Case{"X=2,Y=2", "fsdp=X,ep_fsdp=Y", false, Remat::matmuls}}) {
+        Case{"X=2,Y=2", "cp=X,ep=Y", true, Remat::none}, Case{"X=2,Y=2", "fsdp=X,ep_fsdp=Y", false, Remat::matmuls}}) {
     const Program whole = step_with_experts(each.divides, each.remat).model.program;
     const RankProgram program = partitioned(whole, each.mesh, each.strategy);
     check(program);

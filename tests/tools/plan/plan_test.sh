@@ -70,7 +70,7 @@ grep -qE "gathered again +[0-9.]+ +16 x 4 " "$folder/out" || complain "regatheri
 "$check" "$record" || complain "the record is not right"
 
 for more in "--hardware v5e --chips 256" "--hardware h100 --chips 8" "--hardware cpu --chips 2" "--chips 1" \
-  "--torus 4x4x8" "--mesh X=16:2,Y=4:1 --strategy fsdp=X,tp=Y" "--chips 17920 --pods 2" "--mesh X=6,Y=3 --dtype f32" \
+  "--torus 4x4x8" "--mesh X=16:2,Y=4:1 --strategy fsdp=X,tp=Y" "--chips 17920 --pods 2" "--mesh X=16:2,Y=4:1 --pods 2 --strategy dp=pods,fsdp=X,tp=Y" "--mesh X=6,Y=3 --dtype f32" \
   "--mesh Z=4,X=2,Y=2" "--chips 64 --stages 4 --micro-batches 16 --timetable zb_h1 --remat stream"; do
   # shellcheck disable=SC2086  # several words
   alone plan --model llama3-8b --batch-tokens 1M $more --json "$record"

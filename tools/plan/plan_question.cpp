@@ -157,7 +157,7 @@ void put_staged(PlanQuestion& question, const PlanOptions& options) {
 }
 
 /// Refuses a --strategy that splits experts of a model without any.
-void require_experts(const PlanQuestion& question, const PlanOptions& options) {
+void refuse_roles_of_experts(const PlanQuestion& question, const PlanOptions& options) {
   if (question.run.config.experts.count > 0 || options.strategy.empty()) return;
   const AbstractMesh& mesh = question.meshes[0].mesh;
   require(ranks_with(splits_experts, mesh, parse_strategy(options.strategy, mesh)) == 1,
@@ -329,7 +329,7 @@ PlanQuestion question_of(const PlanOptions& options) {
   keep_known_axes(question);
   question.closed.pods = options.pods;
   add_pods(question, options.pods);
-  require_experts(question, options);
+  refuse_roles_of_experts(question, options);
   put_closed_form(question, options);
   add_remarks(question);
   return question;

@@ -64,6 +64,11 @@ double most_over_mean(const Routing& routing) {
 
 void RoutingCount::add(const Executor& executor, const Model& model, Index rank) {
   add_counts(executor, model.routed, rank, own_.routed);
+  stages_.resize(model.routed.size());
+  for (std::size_t layer = 0; layer < stages_.size(); ++layer) {
+    const bool here = final_layout(executor.compiled().program(), model.routed[layer]) != nullptr;
+    stages_[layer] = here && rank == 0 ? 1 : 0;
+  }
   add_counts(executor, model.dropped, rank, own_.dropped);
   for (const ArrayId closest : model.closest) {
     if (final_layout(executor.compiled().program(), closest) == nullptr) continue;
@@ -74,7 +79,9 @@ void RoutingCount::add(const Executor& executor, const Model& model, Index rank)
 Routing RoutingCount::total(collectives::Engine& engine) const {
   const Axes& all = engine.mesh().axes().axes();
   Routing total = own_;
+  std::vector<double> stages = stages_;
   std::vector<double*> counts;
+  for (double& stage : stages) counts.push_back(&stage);
   for (auto* layers : {&total.routed, &total.dropped}) {
     for (std::vector<double>& layer : *layers) {
       for (double& count : layer) counts.push_back(&count);
@@ -85,6 +92,11 @@ Routing RoutingCount::total(collectives::Engine& engine) const {
   for (std::size_t i = 0; i < counts.size(); ++i) values[static_cast<Index>(i)] = *counts[i];
   if (!counts.empty()) collectives::all_reduce(engine, all, ReduceOp::sum, sums, sums);
   for (std::size_t i = 0; i < counts.size(); ++i) *counts[i] = values[static_cast<Index>(i)];
+  for (auto* layers : {&total.routed, &total.dropped}) {
+    for (std::size_t layer = 0; layer < layers->size(); ++layer) {
+      for (double& count : (*layers)[layer]) count /= std::max(1.0, stages[layer]);
+    }
+  }
   total.closest = -collectives::max_over(engine, all, {-own_.closest})[0];
   return total;
 }

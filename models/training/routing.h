@@ -25,7 +25,7 @@ double most_over_mean(const Routing& routing);
 class RoutingCount {
  public:
   /// Adds the last run of `executor`, which ran a program of `model` as rank `rank` of its mesh. Arrays that the
-  /// program does not make count nothing: they are another stage's.
+  /// program does not have count nothing: they are another stage's. Sums over micro-batches are on every stage.
   void add(const Executor& executor, const Model& model, Index rank);
   void forget() { *this = {}; }
   /// Collective over the mesh of `engine`: that of all ranks.
@@ -33,6 +33,7 @@ class RoutingCount {
 
  private:
   Routing own_;
+  std::vector<double> stages_;  ///< by layer: 1 on the first rank of each stage that has its counts, else 0
 };
 
 }  // namespace shardline

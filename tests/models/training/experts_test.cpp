@@ -93,7 +93,8 @@ TEST_F(ExpertTraining, ExtremeRoutingIsTheSameOnEveryMesh) {
     for (const Layout& layout :
          {Layout{"X=2", "ep=X"}, Layout{"X=3", "tp_ep=X", {.micro_batches = 3}}, Layout{"X=2,Y=2", "ep_fsdp=X,ep=Y"},
           Layout{"X=5", "ep_fsdp=X"}, Layout{"X=3,Y=2", "cp=X,ep=Y", {.micro_batches = 3, .remat = Remat::block}},
-          Layout{"X=7", "ep=X"}, Layout{"X=8", "tp_ep=X"}, Layout{"X=4,Y=2", "ep=X,tp=Y"}}) {
+          Layout{"Z=2", "pp=Z", {.micro_batches = 3}}, Layout{"Z=2,X=3", "pp=Z,ep=X"}, Layout{"X=7", "ep=X"},
+          Layout{"X=8", "tp_ep=X"}, Layout{"X=4,Y=2", "ep=X,tp=Y"}}) {
       const Index ranks = AbstractMesh::parse(layout.mesh).ranks();
       if (ranks > world_.size()) continue;
       const bool joins = world_.rank() < ranks;

@@ -79,7 +79,14 @@ bool expert_gradient_scaled(RankProgram& program) {
   return stand_in<ScaledGradient>(program, phases_of(program, "expert_weight_grad", "E"));
 }
 
-bool drop_by_rank(RankProgram& program) { return stand_in<RoomOfRank>(program, phases_of(program, "slots", "B")); }
+bool drop_by_rank(RankProgram& program) {
+  std::set<PhaseNumber> phases = phases_of(program, "slots", "B");
+  std::erase_if(phases, [&](const PhaseNumber& phase) {  // the rank of the only sequence has all of them
+    const Operation& op = program.program.operations.at(static_cast<std::size_t>(phase.first));
+    return op.extents.at(static_cast<std::size_t>(op.index_named("B"))) < 2;
+  });
+  return stand_in<RoomOfRank>(program, phases);
+}
 
 bool wrong_expert(RankProgram& program) { return stand_in<NextExpert>(program, phases_of(program, "top_k")); }
 

@@ -16,12 +16,6 @@ namespace {
 constexpr std::string_view kAttentionName = "attention";
 constexpr std::string_view kAttentionGradName = "attention_grad";
 
-template <class Wrong>
-void plant(Phase& phase) {
-  const bool gradient = phase.kernel->name == kAttentionGradName;
-  phase.kernel = gradient ? StandIn<Wrong, true>::of(*phase.kernel) : StandIn<Wrong, false>::of(*phase.kernel);
-}
-
 /// The number of the operand that holds positions. In attention they are those of queries; those of keys come next,
 /// then the starts of documents if there are any.
 std::size_t positions_of(const KernelArrays& arrays) {
@@ -98,15 +92,6 @@ struct MisplacedKeys : Right {
   }
 };
 
-template <class Wrong>
-bool plant_in(RankProgram& program, const std::set<PhaseNumber>& phases) {
-  for (const auto& [operation, phase] : phases) {
-    plant<Wrong>(
-        program.program.operations.at(static_cast<std::size_t>(operation)).phases.at(static_cast<std::size_t>(phase)));
-  }
-  return !phases.empty();
-}
-
 /// The phases that run as rings.
 std::set<PhaseNumber> ring_phases(const RankProgram& program, const ProgramSchedule& schedule) {
   std::set<PhaseNumber> phases;
@@ -120,13 +105,13 @@ std::set<PhaseNumber> ring_phases(const RankProgram& program, const ProgramSched
 }  // namespace
 
 bool position_offset(RankProgram& program) {
-  return plant_in<OffsetRope>(program, phases_where(program, [&](const Step& step) {
+  return stand_in<OffsetRope>(program, phases_where(program, [&](const Step& step) {
                                 return program.phase_of(step).kernel->name == "rope" && is_split(program, step, "T");
                               }));
 }
 
 bool document_leak(RankProgram& program) {
-  return plant_in<LeakyAttention>(
+  return stand_in<LeakyAttention>(
       program, phases_where(program, [&](const Step& step) {
         const Phase& phase = program.phase_of(step);
         if (phase.kernel->name != kAttentionName && phase.kernel->name != kAttentionGradName) return false;
@@ -140,11 +125,11 @@ bool ring_not_rescaled(RankProgram& program, const ProgramSchedule& schedule) {
   const std::set<PhaseNumber> forward =
       phases_where(program, [&](const Step& step) { return program.phase_of(step).kernel->name == kAttentionName; });
   std::erase_if(phases, [&](const PhaseNumber& phase) { return !forward.contains(phase); });
-  return plant_in<AddedStates>(program, phases);
+  return stand_in<AddedStates>(program, phases);
 }
 
 bool wrong_hop(RankProgram& program, const ProgramSchedule& schedule) {
-  return plant_in<MisplacedKeys>(program, ring_phases(program, schedule));
+  return stand_in<MisplacedKeys>(program, ring_phases(program, schedule));
 }
 
 }  // namespace shardline

@@ -22,7 +22,7 @@ struct Right {
 /// A kernel in the place of another. It has the same name, so it has the same prices and is printed alike. Kernels keep
 /// nothing between calls. So there is one such object for each fault, and one more for the gradient, and it keeps the
 /// kernel in whose place it is.
-template <class Wrong, bool gradient = false>
+template <class Wrong, bool gradient>
 class StandIn {
  public:
   static const Kernel* of(const Kernel& right) {
@@ -64,7 +64,8 @@ bool stand_in(RankProgram& program, const std::set<PhaseNumber>& phases) {
   for (const auto& [operation, number] : phases) {
     Operation& op = program.program.operations.at(static_cast<std::size_t>(operation));
     Phase& phase = op.phases.at(static_cast<std::size_t>(number));
-    phase.kernel = StandIn<Wrong>::of(*phase.kernel);
+    const bool gradient = phase.kernel->name.ends_with("_grad");
+    phase.kernel = gradient ? StandIn<Wrong, true>::of(*phase.kernel) : StandIn<Wrong, false>::of(*phase.kernel);
   }
   return !phases.empty();
 }

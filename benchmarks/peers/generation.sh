@@ -86,8 +86,8 @@ on_cores() {
 
 # ours MODEL BATCH DTYPE TOKENS RECORD [OPTION...]
 ours() {
-  on_cores "$shardline" generate --load "$folder/$1" --prompts "$folder/prompts-$2" --tokens "$4" --strategy tp=X \
-    --dtype "$3" --threads 1 --temperature 0 --ignore-eos --json "$5" "${@:6}"
+  on_cores "$shardline" generate --load "$folder/$1" --prompts "$folder/prompts-$2" --tokens "$4" --dtype "$3" \
+    --threads 1 --temperature 0 --ignore-eos --json "$5" "${@:6}"
 }
 
 # llama MODEL DTYPE JOB RECORD: as many threads as ranks.
@@ -118,7 +118,7 @@ for model in "${models[@]}"; do
     "$shardline" export --load "$folder/$model" --gguf "$folder/$model-$dtype.gguf" --dtype "$dtype" >&2
     # The ids that we add, judged by both.
     if [[ -n $can_generate ]]; then
-      ours "$model" 2 "$dtype" 16 "$folder/scores/$model-$dtype-ours.json" --logprobs
+      ours "$model" 2 "$dtype" 16 "$folder/scores/$model-$dtype-ours.json" --logprobs 1
       job 2 "$dtype" 16 1 "$folder/scores/$model-$dtype-ours.json"
       llama "$model" "$dtype" "$folder/job.json" "$folder/scores/$model-$dtype-llama.json"
     fi
@@ -138,7 +138,7 @@ run_way() {
   local model batch dtype side
   IFS=- read -r model batch dtype side <<<"$1"
   if [[ $side == llama ]]; then
-    job "$batch" "$dtype" "$tokens" 2
+    job "$batch" "$dtype" "$tokens" 1
     llama "$model" "$dtype" "$folder/job.json" "$2"
   elif [[ -n $can_generate ]]; then
     ours "$model" "$batch" "$dtype" "$tokens" "$2"

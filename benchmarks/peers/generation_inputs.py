@@ -6,7 +6,7 @@
     generation_inputs.py job JOB.json PROMPTS THREADS CACHE TOKENS RUNS [RECORD]    what generation_llama.mjs is to do
 
 The model reads bytes, so a prompt of 512 bytes has 512 tokens. Without a RECORD the job is to add TOKENS ids to each prompt. A
-RECORD is that of `shardline generate`, and the job is to judge the ids that it added. Needs NumPy alone.
+RECORD is that of `shardline generate`, and the job is to judge the ids that it added, with attention as precise as llama.cpp has it. Needs NumPy alone.
 """
 
 import json
@@ -73,10 +73,11 @@ def write_prompts(text, count, size, path):
 
 def write_job(path, prompts, threads, cache, tokens, runs, record=None):
     with open(prompts, encoding="utf-8") as file:
-        job = {"threads": threads, "cache": cache, "tokens": tokens, "runs": runs,
+        job = {"threads": threads, "cache": cache, "tokens": tokens, "runs": runs, "flash": "auto",
                "prompts": [list(line.rstrip("\n").encode()) for line in file]}
     if record:
         with open(record, encoding="utf-8") as file:
+            job["flash"] = False
             job["continuations"] = [output["tokens"] for output in json.load(file)["outputs"]]
     with open(path, "w", encoding="utf-8") as file:
         json.dump(job, file)

@@ -2,11 +2,12 @@
 //
 //   node generation_llama.mjs MODULES MODEL.gguf JOB.json RESULT.json
 //
-// MODULES is the folder node_modules. JOB has `threads`, `cache` (element type of keys and values: "f32" or "f16") and
-// `prompts`, lists of ids. With `continuations`, a list of ids for each prompt, RESULT has `logprobs`: for each of them the log
+// MODULES is the folder node_modules. JOB has `threads`, `cache` (element type of keys and values: "f32" or "f16"), `flash`
+// (attention in blocks: "auto" or false; in blocks llama.cpp computes in f16 whatever the cache is) and `prompts`, lists of ids. With `continuations`, a list of ids for each prompt, RESULT has `logprobs`: for each of them the log
 // probability that the model gives it, after the prompt and those before it. With `all` it has those of all ids of the
 // vocabulary. Otherwise `tokens` ids, the likeliest each time, are added to every prompt, all prompts together, and RESULT has
-// `outputs`, `prefill` and `decode` as the record of `shardline generate`. The first of `runs` is not timed.
+// `outputs`, `prefill`, `decode` and `busy_with_others` as the record of `shardline generate`. `runs` are timed, after one that is
+// not.
 
 import {readFile, writeFile} from "node:fs/promises";
 import path from "node:path";
@@ -33,7 +34,7 @@ async function openContext(model) {
     if (type === undefined) throw new Error(`cache ${job.cache}: llama.cpp has no such type`);
     const context = new bindings.AddonContext(model, {
         contextSize: longest * job.prompts.length, sequences: job.prompts.length, batchSize: UBATCH, threads: job.threads,
-        flashAttention: job.flash ?? "auto", kvCacheKeyType: type, kvCacheValueType: type
+        flashAttention: job.flash, kvCacheKeyType: type, kvCacheValueType: type
     });
     if (!await context.init()) throw new Error("llama.cpp makes no context");
     return context;
@@ -112,6 +113,38 @@ async function generate(model, sampler) {
     return {prefill, steps, outputs};
 }
 
+/// The numbers of the CPUs that this process may use, from text as "0-2,5".
+async function ownCpus() {
+    const [, list] = /^Cpus_allowed_list:\s*(\S+)$/m.exec(await readFile("/proc/self/status", "utf8"));
+    return new Set(list.split(",").flatMap((range) => {
+        const [first, last = first] = range.split("-").map(Number);
+        return Array.from({length: last - first + 1}, (_, i) => first + i);
+    }));
+}
+
+/// Seconds of these CPUs since the start of the machine: idle, stolen and in all; and since its start of this process.
+async function cpuTimes(cpus) {
+    const tick = 0.01; // of Linux, for programs
+    const times = {at: seconds(), own: (process.cpuUsage().user + process.cpuUsage().system) / 1e6, idle: 0, stolen: 0, all: 0};
+    for (const line of (await readFile("/proc/stat", "utf8")).split("\n")) {
+        const [name, ...counts] = line.split(/\s+/);
+        if (!/^cpu\d+$/.test(name) || !cpus.has(Number(name.slice(3)))) continue;
+        const spent = counts.slice(0, 8).map((count) => Number(count) * tick);
+        times.idle += spent[3] + spent[4];
+        times.stolen += spent[7];
+        times.all += spent.reduce((sum, each) => sum + each, 0);
+    }
+    return times;
+}
+
+/// The share of the CPUs' time that other work took, as our records have it; null if Linux does not count it.
+function shareOfOthers(before, after, count) {
+    const passed = Object.fromEntries(Object.keys(before).map((key) => [key, Math.max(0, after[key] - before[key])]));
+    const whole = passed.at * count;
+    if (passed.at < 0.2 || passed.all < 0.5 * whole) return null;
+    return Math.min(1, Math.max(0, whole - passed.idle - passed.own, passed.stolen) / whole);
+}
+
 /// Times in order as {min, median, max}.
 function summary(times) {
     const ordered = [...times].sort((a, b) => a - b);
@@ -119,17 +152,22 @@ function summary(times) {
     return {min: ordered[0], median: (ordered[Math.floor(middle)] + ordered[Math.ceil(middle)]) / 2, max: ordered.at(-1)};
 }
 
+/// `tokens` are those of one of the times.
 function phase(tokens, times) {
-    const time = summary(times);
-    return {tokens, time_s: time, tokens_per_s: tokens / time.median};
+    const all = tokens * times.length;
+    return {tokens: all, time_s: summary(times), tokens_per_s: all / times.reduce((sum, time) => sum + time, 0)};
 }
 
 async function measure(model) {
     const sampler = greedySampler(model);
-    const runs = [];
-    for (let run = 0; run < job.runs; ++run) runs.push(await generate(model, sampler));
-    const timed = runs.slice(1);
+    const cpus = await ownCpus();
+    await generate(model, sampler); // the first reads the weights from the disk
+    const before = await cpuTimes(cpus);
+    const timed = [];
+    for (let run = 0; run < job.runs; ++run) timed.push(await generate(model, sampler));
+    const busy = shareOfOthers(before, await cpuTimes(cpus), cpus.size);
     return {
+        busy_with_others: busy,
         outputs: timed[0].outputs.map((tokens) => ({tokens})),
         prefill: phase(job.prompts.reduce((sum, prompt) => sum + prompt.length, 0), timed.map((run) => run.prefill)),
         decode: phase(job.prompts.length, timed.flatMap((run) => run.steps))

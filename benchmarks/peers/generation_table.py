@@ -31,8 +31,9 @@ class Way:
         self.batch = int(batch)
 
     def rate(self, phase):
-        """The median over the rounds of the tokens in a second; None without records."""
-        rates = [record[phase]["tokens_per_s"] for record in self.records]
+        """Tokens in a second by the median time of all prompts, or of a step; the median over the rounds; None without records."""
+        rates = [(record[phase]["tokens"] if phase == "prefill" else self.batch) / record[phase]["time_s"]["median"]
+                 for record in self.records]
         return statistics.median(rates) if rates else None
 
     def busy(self):
@@ -80,7 +81,7 @@ def differences(folder):
         if not name.endswith("-llama.json") or not os.path.exists(f"{folder}/scores/{name[:-11]}-ours.json"):
             continue
         theirs = load(f"{folder}/scores/{name}")["logprobs"]
-        ours = [output["logprobs"] for output in load(f"{folder}/scores/{name[:-11]}-ours.json")["outputs"]]
+        ours = [[each["logprob"] for each in output["logprobs"]] for output in load(f"{folder}/scores/{name[:-11]}-ours.json")["outputs"]]
         pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
         found[name[:-11]] = max(abs(a - b) for a, b in pairs)
     return found

@@ -18,6 +18,7 @@
 #include "tools/calibrate.h"
 #include "tools/command.h"
 #include "tools/explain.h"
+#include "tools/generate.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
 #include "tools/options/arguments.h"
@@ -25,7 +26,6 @@
 #include "tools/output/text.h"
 #include "tools/parity.h"
 #include "tools/plan/plan.h"
-#include "tools/sample.h"
 #include "tools/tokens/tokenize.h"
 #include "tools/train.h"
 #include "tools/version.h"
@@ -38,7 +38,7 @@ std::string version_text() {
                      kernels::blas_description());
 }
 
-/// The names of the commands: "matmul, train and sample".
+/// The names of the commands: "matmul, train and generate".
 std::string command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
@@ -108,7 +108,7 @@ Request parse(int argc, char** argv) {
   add_explain(app, request.quiet);
   add_plan(app, request.quiet);
   add_train(app, request.run);
-  add_sample(app, request.run);
+  add_generate(app, request.run);
   add_tokenize(app, request.run);
   add_parity(app, request.run);
   add_bench(app, request.run);

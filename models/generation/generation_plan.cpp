@@ -37,6 +37,10 @@ Axes place_axes(const GenerationPhase& phase) {
   return program.version(program.inputs.at(phase.model.cached.caches.at(0))).sharding.dims[1];
 }
 
+Index chunk_of(const GenerationForm& form) {
+  return form.chunk > 0 ? std::min(form.chunk, form.longest) : usual_chunk(form.sequences, form.longest);
+}
+
 GenerationPhase phase_of(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
                          const Strategy& strategy, Index tokens, bool fresh) {
   const CacheForm cache{.places = form.context,
@@ -70,6 +74,18 @@ void lay(const std::vector<std::int32_t>& positions, const std::vector<Index>& s
 
 }  // namespace
 
+GenerationPhase decode_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
+                             const Strategy& strategy) {
+  GenerationForm own = form;
+  own.decode = strategy;
+  return phase_of(config, own, mesh, strategy, 1, false);
+}
+
+GenerationPhase first_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
+                            const Strategy& strategy) {
+  return phase_of(config, form, mesh, strategy, chunk_of(form), true);
+}
+
 Index usual_chunk(Index sequences, Index longest) {
   constexpr Index kRows = 2048;
   return std::min(longest, std::max<Index>(64, kRows / sequences));
@@ -83,14 +99,12 @@ std::vector<std::int32_t> striped_places(Index places, const std::vector<Index>&
 }
 
 GenerationPlan::GenerationPlan(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh)
-    : form_(form),
-      chunk_(form.chunk > 0 ? std::min(form.chunk, form.longest) : usual_chunk(form.sequences, form.longest)),
-      vocabulary_(config.vocab) {
+    : form_(form), chunk_(chunk_of(form)), vocabulary_(config.vocab) {
   check_form(form);
   const Strategy& of_prefill = form.prefill.value_or(form.decode);
-  first_ = phase_of(config, form, mesh, of_prefill, chunk_, true);
+  first_ = first_phase(config, form, mesh, of_prefill);
   if (form.longest > chunk_) later_ = phase_of(config, form, mesh, of_prefill, chunk_, false);
-  decode_ = phase_of(config, form, mesh, form.decode, 1, false);
+  decode_ = decode_phase(config, form, mesh, form.decode);
   std::vector<Index> sizes;
   for (const Axis& axis : place_axes(decode_)) sizes.push_back(mesh.size(axis));
   where_ = striped_places(form.context, sizes);
@@ -101,6 +115,12 @@ std::vector<const Compiled*> GenerationPlan::programs() const {
   if (later_) all.push_back(later_->compiled.get());
   all.push_back(decode_.compiled.get());
   return all;
+}
+
+void GenerationPlan::predict_by(const roofline::Hardware& predictions) {
+  first_.compiled->predict_by(predictions);
+  if (later_) later_->compiled->predict_by(predictions);
+  decode_.compiled->predict_by(predictions);
 }
 
 Bytes GenerationPlan::memory(Index rank) const {

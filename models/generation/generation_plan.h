@@ -32,6 +32,13 @@ struct GenerationPhase {
   std::shared_ptr<Compiled> compiled = nullptr;
 };
 
+/// Decode as `strategy` splits it, parameters and caches too.
+GenerationPhase decode_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
+                             const Strategy& strategy);
+/// The first chunk of prefill as `strategy` splits its work; parameters and caches rest as GenerationForm::decode says.
+GenerationPhase first_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
+                            const Strategy& strategy);
+
 /// Prefill and decode as sharded programs over one state of parameters and caches (book sections 7.1 to 7.3), compiled
 /// for the ranks of a mesh. Pure; does not allocate the arrays.
 class GenerationPlan {
@@ -52,6 +59,8 @@ class GenerationPlan {
   /// that every rank has an equal share of each sequence.
   const std::vector<std::int32_t>& where() const { return where_; }
   std::vector<const Compiled*> programs() const;
+  /// Prices for the expected times of the programs. Throws Error if there are some already.
+  void predict_by(const roofline::Hardware& predictions);
   /// The most bytes of arrays on `rank` while it loads weights from a checkpoint or runs.
   Bytes memory(Index rank) const;
   /// Bytes of the caches on `rank`.

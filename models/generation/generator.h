@@ -32,6 +32,7 @@ class Generator {
   const Tensor& decode(const std::vector<std::int32_t>& tokens);
 
   const GenerationPlan& plan() const { return plan_; }
+  collectives::Engine& engine() { return engine_; }
   /// Tokens of each sequence so far.
   const std::vector<Index>& lengths() const { return lengths_; }
   /// Those of the programs of the plan: first and later chunks of prefill, decode.

@@ -170,6 +170,10 @@ const std::vector<Case> kCases = {
     {"Y=2,Z=3", "tp_rep=Y,rep_s=Z", "tp_seq=Y,cp_s=Z"},
     {"Y=2,Z=4", "tp_rep=Y,rep_b=Z", "tp_seq=Y,dp=Z"},
     {"Y=2,Z=2", "tp=Y,ws=Z", "tp_seq=Y,fsdp=Z"},
+    {"X=3", "tp_rep=X", "dp=X"},
+    {"X=3", "rep_s=X", "fsdp=X"},
+    {"X=4", "dp=X", "tp_rep=X"},
+    {"Y=2,Z=2", "rep_b=Y,rep_s=Z", "ws=Y,dp=Z"},
 };
 
 TEST_F(Generation, DecodesWhatTheWholeSequenceGives) { expect_equal(small_config(), kCases, {7, 3, 1, 5}, 0); }

@@ -83,19 +83,29 @@ inline constexpr Index kSums = bytes == 64 ? 16 : 8;
 /// The largest power of two that is at most `value`.
 constexpr Index power_below(Index value) { return value < 2 ? 1 : 2 * power_below(value / 2); }
 
+/// A vector from any address.
+template <class Vector, class T>
+[[gnu::always_inline]] inline Vector load_vector(const T* from) {
+  // An alias declaration cannot carry the attributes.
+  typedef Vector Anywhere __attribute__((aligned(alignof(T)), may_alias));  // NOLINT(modernize-use-using)
+  Vector vector = *reinterpret_cast<const Anywhere*>(from);
+#if defined(__x86_64__)
+  asm("" : "+v"(vector));  // now it is in a register; GCC else reads it from memory again for each of its uses
+#endif
+  return vector;
+}
+
 /// Two vectors of neighbouring elements, in the order of packed blocks.
 template <Index bytes, class S, class Vector>
 [[gnu::always_inline]] inline void load_pair(const S* from, Vector& first, Vector& second) {
   if constexpr (std::is_same_v<S, BFloat16>) {
     using Words = typename VectorOf<std::uint32_t, bytes>::Type;
-    Words words;
-    std::memcpy(&words, from, bytes);
-    const Words even = words << 16U, odd = words & 0xFFFF0000U;
-    std::memcpy(&first, &even, bytes);
-    std::memcpy(&second, &odd, bytes);
+    const Words words = load_vector<Words>(from);
+    first = reinterpret_cast<Vector>(words << 16U);
+    second = reinterpret_cast<Vector>(words & 0xFFFF0000U);
   } else {
-    std::memcpy(&first, from, bytes);
-    std::memcpy(&second, from + VectorOf<S, bytes>::kLanes, bytes);
+    first = load_vector<Vector>(from);
+    second = load_vector<Vector>(from + VectorOf<S, bytes>::kLanes);
   }
 }
 
@@ -118,28 +128,25 @@ template <class S>
   for (Index i = 0; i < elements; i += kLine) __builtin_prefetch(from + i, 0, 2);
 }
 
-/// A vector of the first halves of two others, element by element; or of their second halves.
-template <Index bytes, Index half, class Vector, Index... lanes>
-[[gnu::always_inline]] inline void interleave(const Vector& a, const Vector& b, Vector& result,
+/// For two vectors cut into blocks of `size` lanes: the even blocks become the sums of a's pairs of neighbouring
+/// blocks, and the odd ones those of b's pairs.
+template <Index size, class Vector, Index... lanes>
+[[gnu::always_inline]] inline void add_blocks(Vector& a, const Vector& b,
                                               std::integer_sequence<Index, lanes...> /*lanes*/) {
   constexpr Index kWidth = sizeof...(lanes);
-  result = __builtin_shufflevector(a, b, (lanes % 2 * kWidth + half * kWidth / 2 + lanes / 2)...);
+  const Vector kept = __builtin_shufflevector(a, b, ((lanes & size) == 0 ? lanes : kWidth + lanes)...);
+  const Vector crossed = __builtin_shufflevector(a, b, ((lanes & size) == 0 ? lanes + size : kWidth + lanes - size)...);
+  a = kept + crossed;
 }
 
-/// Lane i of all[0] becomes the sum of the lanes of all[i].
-template <Index bytes, class Vector, std::size_t width>
+/// Lane i of all[0] becomes the sum of the lanes of all[i], if `half` is half of the lanes.
+template <Index half, class Vector, std::size_t width>
 [[gnu::always_inline]] inline void sum_each(Vector (&all)[width]) {
-  using Lanes = std::make_integer_sequence<Index, static_cast<Index>(width)>;
-#pragma GCC unroll 4
-  for (std::size_t half = width / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < half; ++i) {
-      Vector low, high;
-      interleave<bytes, 0>(all[i], all[i + half], low, Lanes());
-      interleave<bytes, 1>(all[i], all[i + half], high, Lanes());
-      all[i] = low + high;
-    }
+  for (Index i = 0; i < half; ++i) {
+    add_blocks<half>(all[i], all[i + half], std::make_integer_sequence<Index, static_cast<Index>(width)>());
   }
+  if constexpr (half > 1) sum_each<half / 2>(all);
 }
 
 /// The products of `group` packed rows with some rows from memory.
@@ -148,28 +155,48 @@ struct DotTile {
   using Sum = SumOf<S>;
   using Vector = typename VectorOf<Sum, bytes>::Type;
   using Places = PairPlaces<bytes, S>;
-  static constexpr Index kRows = power_below(kSums<bytes> / group), kLanes = Places::kLanes;
+  static constexpr Index kRows = std::min<Index>(8, power_below(kSums<bytes> / group)), kLanes = Places::kLanes;
   static constexpr Index kCount = group * kRows, kPadded = (kCount + kLanes - 1) / kLanes * kLanes;
 
   [[gnu::always_inline]] static inline void add_block(Vector (&sum)[kPadded], const Sum* x, Index x_row,
                                                       const S* const (&rows)[kRows], Index at) {
 #pragma GCC unroll 8
     for (Index pair = 0; pair < Places::kInBlock; ++pair) {
-      const Sum* const even = x + Places::first(pair);
-      Vector first[group], second[group];
+      const Sum* const part = x + Places::first(pair);
+      if constexpr (group < kRows) {
+        Vector first[group], second[group];
 #pragma GCC unroll 16
-      for (Index i = 0; i < group; ++i) {
-        std::memcpy(&first[i], even + i * x_row, bytes);
-        std::memcpy(&second[i], even + i * x_row + Places::kSecond, bytes);
-      }
+        for (Index i = 0; i < group; ++i) {
+          first[i] = load_vector<Vector>(part + i * x_row);
+          second[i] = load_vector<Vector>(part + i * x_row + Places::kSecond);
+        }
 #pragma GCC unroll 16
-      for (Index r = 0; r < kRows; ++r) {
-        Vector a, b;
-        load_pair<bytes>(rows[r] + at + pair * Places::kElements, a, b);
+        for (Index r = 0; r < kRows; ++r) {
+          Vector a, b;
+          load_pair<bytes>(rows[r] + at + pair * Places::kElements, a, b);
 #pragma GCC unroll 16
-        for (Index i = 0; i < group; ++i) sum[i * kRows + r] += first[i] * a;
+          for (Index i = 0; i < group; ++i) sum[i * kRows + r] += a * first[i];
 #pragma GCC unroll 16
-        for (Index i = 0; i < group; ++i) sum[i * kRows + r] += second[i] * b;
+          for (Index i = 0; i < group; ++i) sum[i * kRows + r] += b * second[i];
+        }
+      } else {
+        Vector first[kRows], second[kRows];
+#pragma GCC unroll 16
+        for (Index r = 0; r < kRows; ++r) {
+          load_pair<bytes>(rows[r] + at + pair * Places::kElements, first[r], second[r]);
+        }
+#pragma GCC unroll 16
+        for (Index i = 0; i < group; ++i) {
+          const Vector a = load_vector<Vector>(part + i * x_row);
+#pragma GCC unroll 16
+          for (Index r = 0; r < kRows; ++r) sum[i * kRows + r] += a * first[r];
+        }
+#pragma GCC unroll 16
+        for (Index i = 0; i < group; ++i) {
+          const Vector b = load_vector<Vector>(part + i * x_row + Places::kSecond);
+#pragma GCC unroll 16
+          for (Index r = 0; r < kRows; ++r) sum[i * kRows + r] += b * second[r];
+        }
       }
     }
   }
@@ -214,7 +241,7 @@ struct DotTile {
       Vector some[kLanes];
 #pragma GCC unroll 16
       for (Index j = 0; j < kLanes; ++j) some[j] = sum[i + j];
-      sum_each<bytes>(some);
+      sum_each<kLanes / 2>(some);
       std::memcpy(sums + i, &some[0], bytes);
     }
 #pragma GCC unroll 16
@@ -304,20 +331,26 @@ struct WeightedTile {
   }
 };
 
+/// Columns from `at` to `end`, in tiles of `pairs` and then in smaller ones. They lie in `rows` from `shift` elements
+/// before where they lie in `c`.
+template <Index bytes, Index group, Index pairs, class S>
+[[gnu::always_inline]] inline void run_columns(const WeightedRows<S>& p, Index from, const S* const* rows, Index at,
+                                               Index end, Index shift, Index ahead) {
+  constexpr Index kElements = PairPlaces<bytes, S>::kElements;
+  for (; at + pairs * kElements <= end; at += pairs * kElements) {
+    WeightedTile<bytes, group, pairs, S>::run(p, from, rows, at - shift, at / kElements, ahead);
+  }
+  if constexpr (pairs > 1) run_columns<bytes, group, pairs / 2>(p, from, rows, at, end, shift, ahead);
+}
+
 template <Index bytes, Index group, class S>
 [[gnu::always_inline]] inline void run_weighted_tiles(const WeightedRows<S>& p, Index from, Index count) {
   if constexpr (group > 1) {
     if (count < group) return run_weighted_tiles<bytes, group - 1>(p, from, count);
   }
-  constexpr Index kPairs = power_below(kSums<bytes> / 2 / group), kElements = PairPlaces<bytes, S>::kElements;
-  const Index whole = p.length / kPackedBlock * kPackedBlock, ahead = from == 0 ? p.ahead : 0;
-  Index at = 0;
-  for (; at + kPairs * kElements <= whole; at += kPairs * kElements) {
-    WeightedTile<bytes, group, kPairs, S>::run(p, from, p.rows, at, at / kElements, ahead);
-  }
-  for (; at < whole; at += kElements) {
-    WeightedTile<bytes, group, 1, S>::run(p, from, p.rows, at, at / kElements, ahead);
-  }
+  constexpr Index kPairs = power_below(kSums<bytes> / 2 / group);
+  const Index whole = p.length / kPackedBlock * kPackedBlock;
+  run_columns<bytes, group, kPairs>(p, from, p.rows, 0, whole, 0, from == 0 ? p.ahead : 0);
   if (whole == p.length) return;
   S ends[kRowsAtOnce][kPackedBlock] = {};
   const S* tails[kRowsAtOnce];
@@ -325,9 +358,7 @@ template <Index bytes, Index group, class S>
     std::copy_n(p.rows[r] + whole, p.length - whole, ends[r]);
     tails[r] = ends[r];
   }
-  for (Index of_tail = 0; of_tail < kPackedBlock; of_tail += kElements) {
-    WeightedTile<bytes, group, 1, S>::run(p, from, tails, of_tail, (whole + of_tail) / kElements, 0);
-  }
+  run_columns<bytes, group, 1>(p, from, tails, whole, whole + kPackedBlock, whole, 0);
 }
 
 template <class S>

@@ -1,11 +1,21 @@
 #include "program/ops/write_at.h"
 
+#include <algorithm>
+
 #include "kernels/write_at.h"
 #include "program/ops/builder.h"
 #include "program/ops/typed_call.h"
 
 namespace shardline {
 namespace {
+
+/// The share of the places, and so of the tokens, that this block has.
+double share_held(const PhaseBlock& block) {
+  const std::vector<std::string>& indices = block.operation.indices;
+  const auto places = std::find(indices.begin(), indices.end(), "S") - indices.begin();
+  const auto all = static_cast<double>(block.operation.extents.at(static_cast<std::size_t>(places)));
+  return static_cast<double>(block.range("S").size()) / all;
+}
 
 constexpr Kernel kWriteAt{
     .name = "write_at",
@@ -15,7 +25,7 @@ constexpr Kernel kWriteAt{
             kernels::write_at(call.out(0), call.in(1), {.at_BT = call.ids(2), .where_S = call.ids(3)});
           });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::write_at_cost(block.elements(1), block.element_size()); },
+    .cost = [](const PhaseBlock& block) { return kernels::write_at_cost(block.shape(1), share_held(block), block.element_size()); },
     .types = KernelTypes::stored,
     .in_place = {0, -1, -1},
     .only_in_place = true,

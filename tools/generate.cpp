@@ -10,8 +10,8 @@
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/end_tokens.h"
-#include "models/generation/generation_search.h"
 #include "models/generation/prompts.h"
+#include "models/planning/generation_search.h"
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
 #include "tools/generation/generate_options.h"
@@ -150,7 +150,7 @@ void require_memory(const Job& job, const TransformerConfig& config, const Gener
       form.sequences = (least + most) / 2;
       (fits(need_of(GenerationPlan(config, form, job.mesh().axes()), rank)) ? least : most) = form.sequences;
     }
-    const double caches = plan.cache_bytes(rank).value;
+    const double caches = cache_bytes(plan.decode(), rank).value;
     const std::string size = fmt::format("the caches of {} sequences of {} tokens take {} of it", plan.form().sequences,
                                          plan.form().context, to_string(Bytes(caches)));
     if (least == 0) return size + "; a strategy that shards more, a shorter --context or bf16 would need less";

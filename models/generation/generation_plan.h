@@ -5,39 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "models/architecture/transformer.h"
-#include "models/strategy/strategies.h"
-#include "program/plan/compiled.h"
+#include "models/planning/generation_phase.h"
 
 namespace shardline {
-
-/// What is generated, and how it lies on a mesh.
-struct GenerationForm {
-  Index sequences = 1;  ///< B
-  Index context = 0;    ///< S: the most tokens of a sequence, with those of its prompt
-  Index longest = 1;    ///< tokens of the longest prompt
-  Index chunk = 0;      ///< the most tokens of each sequence in a run of prefill; 0: usual_chunk()
-  DType dtype = DType::f32;
-  Strategy decode;                       ///< by it parameters and caches rest
-  std::optional<Strategy> prefill = {};  ///< how the work of prefill is split; none: as that of decode
-  double seen = 1;                       ///< the expected share of the places that a query of decode sees, for prices
-};
-
-/// Tokens of each of `sequences` in a run of prefill: enough rows for products, and a bounded memory of activations.
-Index usual_chunk(Index sequences, Index longest);
-
-/// A run of one of the two phases.
-struct GenerationPhase {
-  Model model;
-  std::shared_ptr<Compiled> compiled = nullptr;
-};
-
-/// Decode as `strategy` splits it, parameters and caches too.
-GenerationPhase decode_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
-                             const Strategy& strategy);
-/// The first chunk of prefill as `strategy` splits its work; parameters and caches rest as GenerationForm::decode says.
-GenerationPhase first_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
-                            const Strategy& strategy);
 
 /// Prefill and decode as sharded programs over one state of parameters and caches (book sections 7.1 to 7.3), compiled
 /// for the ranks of a mesh. Pure; does not allocate the arrays.
@@ -63,8 +33,6 @@ class GenerationPlan {
   void predict_by(const roofline::Hardware& predictions);
   /// The most bytes of arrays on `rank` while it loads weights from a checkpoint or runs.
   Bytes memory(Index rank) const;
-  /// Bytes of the caches on `rank`.
-  Bytes cache_bytes(Index rank) const;
 
  private:
   GenerationForm form_;
@@ -75,9 +43,5 @@ class GenerationPlan {
   GenerationPhase decode_;
   std::vector<std::int32_t> where_;
 };
-
-/// Positions by place, if S is split over axes of these sizes, major first: a position belongs to the coordinate
-/// q mod p of the first axis, (q div p) mod p' of the next. Blocks have the sizes of the nested block rule.
-std::vector<std::int32_t> striped_places(Index places, const std::vector<Index>& axis_sizes);
 
 }  // namespace shardline

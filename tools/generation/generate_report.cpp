@@ -99,17 +99,17 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
   GenerateRecord record;
   record.sequences = plan.form().sequences;
   record.context = plan.form().context;
-  record.cache_bytes = plan.cache_bytes(0);
+  record.cache_bytes = cache_bytes(plan.decode(), 0);
   record.first_token = run.first_token;
   PhaseRecord& prefill = record.prefill;
   prefill.name = "prefill";
   prefill.tokens = prompt_tokens;
   prefill.times = {run.prefill};
   prefill.predicted = plan.first().compiled->time().total;
-  prefill.bound = bound_of(plan, plan.first(), 0, hardware);
+  prefill.bound = bound_of(plan.first(), 0, hardware);
   const auto chunks = static_cast<double>((plan.form().longest + plan.chunk() - 1) / plan.chunk());
   if (plan.later()) {
-    const PhaseBound later = bound_of(plan, *plan.later(), plan.form().seen / 2, hardware);
+    const PhaseBound later = bound_of(*plan.later(), plan.form().seen / 2, hardware);
     prefill.predicted += plan.later()->compiled->time().total * (chunks - 1);
     prefill.bound.memory += later.memory * (chunks - 1);
     prefill.bound.math += later.math * (chunks - 1);
@@ -120,7 +120,7 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
   decode.tokens = run.decoded;
   decode.times = run.steps;
   decode.predicted = plan.decode().compiled->time().total;
-  decode.bound = bound_of(plan, plan.decode(), plan.form().seen, hardware);
+  decode.bound = bound_of(plan.decode(), plan.form().seen, hardware);
   join(generator, generator.decoder(), decode);
   record.alone = job.mesh().ranks() > 1 ? predicted_alone(plan, config, hardware) : decode.predicted;
   return record;

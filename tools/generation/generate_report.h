@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/generation/phase_bound.h"
+#include "models/planning/phase_bound.h"
 #include "program/run/measure.h"
 #include "tools/generation/text_run.h"
 #include "tools/job.h"

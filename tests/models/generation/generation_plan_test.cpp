@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/generation/generation_search.h"
-#include "models/generation/phase_bound.h"
+#include "models/planning/generation_search.h"
+#include "models/planning/phase_bound.h"
 #include "program/ir/print.h"
 #include "program/ops/cache_attention.h"
 #include "program/ops/write_at.h"
@@ -41,7 +41,7 @@ TEST(GenerationPlan, MemoryIsThatOfItsPartAndABlockOfAParameter) {
   }
   const auto places = static_cast<double>(3 * 32 * 2 * config.layers * config.kv_heads * config.head_dim);
   for (const Index rank : {0, 1}) {
-    EXPECT_EQ(made.cache_bytes(rank), Bytes(4 * places / 2));
+    EXPECT_EQ(cache_bytes(made.decode(), rank), Bytes(4 * places / 2));
     const double least = 4 * (whole + places) / 2 + (2 * 4 + 3 * 8) * largest / 2;
     EXPECT_GT(made.memory(rank), Bytes(least));
     EXPECT_LT(made.memory(rank), Bytes(1.1 * least));
@@ -142,14 +142,14 @@ TEST(PhaseBound, ReadsEachParameterAndEachSeenPlaceOnce) {
   const GenerationPlan plan(config, form_of("tp_rep=X"), kMesh);
   roofline::Hardware hardware{"test", FlopsPerSecond(1e12), BytesPerSecond(1e9), Seconds(1e-6), {}};
   hardware.links["X"] = {Seconds(1e-6), BytesPerSecond(1e9)};
-  double bytes = plan.cache_bytes(0).value / 4;
+  double bytes = cache_bytes(plan.decode(), 0).value / 4;
   for (const ModelParameter& parameter : plan.decode().model.parameters) {
     const Array& array = plan.decode().model.program.array(parameter.array);
     const bool table = array.name == "E" && !config.tied;
     const double ranks = array.dims.size() == 1 ? 1 : 2;
     if (!table) bytes += 4 * static_cast<double>(element_count(array.shape)) / ranks;
   }
-  const PhaseBound bound = bound_of(plan, plan.decode(), 0.25, hardware);
+  const PhaseBound bound = bound_of(plan.decode(), 0.25, hardware);
   EXPECT_NEAR(bound.memory.value, bytes / 1e9, 1e-12);
   EXPECT_EQ(bound.limiter(), roofline::Limiter::memory);
 }

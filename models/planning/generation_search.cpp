@@ -1,4 +1,4 @@
-#include "models/generation/generation_search.h"
+#include "models/planning/generation_search.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/generation/generation_plan.h"
+#include "models/planning/generation_phase.h"
 #include "roofline/price/hardware.h"
 
 namespace shardline {
@@ -19,7 +19,6 @@ struct PhaseBound {
 
 /// The bound of a run of `phase` in which a query sees `seen` of the places. Of experts only as many are read as tokens
 /// can choose. The embedding table counts where the output projection reads it.
-PhaseBound bound_of(const GenerationPlan& plan, const GenerationPhase& phase, double seen,
-                    const roofline::Hardware& hardware);
+PhaseBound bound_of(const GenerationPhase& phase, double seen, const roofline::Hardware& hardware);
 
 }  // namespace shardline

@@ -1,4 +1,4 @@
-#include "models/generation/phase_bound.h"
+#include "models/planning/phase_bound.h"
 
 #include <algorithm>
 #include <set>
@@ -28,12 +28,11 @@ std::set<ArrayId> looked_up(const Program& program) {
 
 }  // namespace
 
-PhaseBound bound_of(const GenerationPlan& plan, const GenerationPhase& phase, double seen,
-                    const roofline::Hardware& hardware) {
+PhaseBound bound_of(const GenerationPhase& phase, double seen, const roofline::Hardware& hardware) {
   const RankProgram& program = phase.compiled->program();
   const auto local = [&](ArrayId input) { return local_bytes(program, program.inputs.at(input), 0).value; };
   const std::set<ArrayId> tables = looked_up(program.program);
-  double bytes = plan.cache_bytes(0).value * seen;
+  double bytes = cache_bytes(phase, 0).value * seen;
   for (const ModelParameter& parameter : phase.model.parameters) {
     bytes += local(parameter.array) * share_read(program.program, parameter, tables);
   }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "models/generation/generation_plan.h"
+#include "models/planning/generation_phase.h"
 #include "roofline/price/hardware.h"
 
 namespace shardline {

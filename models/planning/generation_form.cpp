@@ -42,6 +42,8 @@ GenerationModel generation_model(const TransformerConfig& config, Bytes weight, 
   return model;
 }
 
+GenerationChip generation_chip(const roofline::Chip& chip) { return {chip.matmul, chip.memory, chip.capacity}; }
+
 Seconds DecodeStep::time() const { return std::max(caches, attention) + std::max(flops, parameters); }
 
 Bytes weights_read(const GenerationModel& model, double sequences) {

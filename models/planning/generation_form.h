@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/architecture/config.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/units.h"
 
@@ -32,6 +33,9 @@ struct GenerationChip {
   BytesPerSecond memory;
   Bytes capacity = {};  ///< of the memory; 0: not known
 };
+
+/// A chip of the catalogue, which multiplies in bf16.
+GenerationChip generation_chip(const roofline::Chip& chip);
 
 /// What generates together.
 struct GenerationLoad {

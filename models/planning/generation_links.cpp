@@ -44,6 +44,13 @@ Seconds beyond_heads_time(const DecodeLayer& layer, const GenerationLinks& links
 
 }  // namespace
 
+GenerationLinks generation_links(const roofline::Chip& chip) {
+  const bool rings = chip.torus_axes > 0;
+  return {.link = rings ? chip.link * 2 : chip.link,
+          .torus_axes = rings ? static_cast<double>(chip.torus_axes) : 1,
+          .rings = rings};
+}
+
 DecodeLayer decode_layer(const TransformerConfig& config) {
   const LatentAttention& latent = config.latent;
   const bool is_latent = latent.cached > 0;

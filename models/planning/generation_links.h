@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/architecture/config.h"
+#include "roofline/machine/catalogue.h"
 #include "runtime/base/units.h"
 
 namespace shardline {
@@ -16,12 +17,15 @@ namespace shardline {
 
 /// The links of a chip.
 struct GenerationLinks {
-  BytesPerSecond link;    ///< one torus axis, both ways together, or into a switch; 0: not known, nothing is priced
-  double torus_axes = 1;  ///< 1 for a switch
-  bool rings = true;      ///< else a switch joins the chips
-  Seconds hop{1e-6};      ///< the latency of one link
-  Bytes activation{2};    ///< bytes of an element that moves
+  BytesPerSecond link = {};  ///< one torus axis, both ways together, or into a switch; 0: not known, nothing is priced
+  double torus_axes = 1;     ///< 1 for a switch
+  bool rings = true;         ///< else a switch joins the chips
+  Seconds hop{1e-6};         ///< the latency of one link
+  Bytes activation{2};       ///< bytes of an element that moves
 };
+
+/// Those of a chip of the catalogue. A hop takes 1 us.
+GenerationLinks generation_links(const roofline::Chip& chip);
 
 /// The widths of a layer that say what moves.
 struct DecodeLayer {

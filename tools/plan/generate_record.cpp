@@ -8,8 +8,8 @@ namespace {
 
 Json frontier_point_json(const GenerateAnswer& answer, const FrontierPoint& point) {
   const double price = answer.options.price_per_hour;
-  Json json{{"chips", point.load.chips},
-            {"batch", point.load.sequences},
+  Json json{{"chips", static_cast<Index>(point.load.chips)},
+            {"batch", static_cast<Index>(point.load.sequences)},
             {"split", name_of(point.links.split)},
             {"split_chips", {{"X", point.links.x}, {"Y", point.links.y}, {"Z", point.links.z}}},
             {"parameters_s", point.step.parameters.value},
@@ -30,7 +30,7 @@ Json frontier_point_json(const GenerateAnswer& answer, const FrontierPoint& poin
 Json generation_decode_json(const GenerateAnswer& answer) {
   Json json = frontier_point_json(answer, answer.decode);
   json["critical_batch"] = answer.critical;
-  json["most_sequences"] = answer.most ? Json(*answer.most) : Json(nullptr);
+  json["most_sequences"] = answer.most ? Json(static_cast<Index>(*answer.most)) : Json(nullptr);
   json["least_chips"] = answer.most ? Json(answer.least_chips) : Json(nullptr);
   json["queries_per_s_chip"] = answer.queries_per_chip();
   json["evicted_tokens"] = answer.evicted();
@@ -87,8 +87,8 @@ Json generate_record(const GenerateAnswer& answer) {
   record["remarks"] = question.remarks;
   record["hardware"] = question.hardware.name;
   record["chips"] = question.chips;
-  record["parameters"] = answer.parameters;
-  record["active_parameters"] = model.parameters;
+  record["parameters"] = static_cast<Index>(answer.parameters);
+  record["active_parameters"] = static_cast<Index>(model.parameters);
   record["generate"] = {{"dtype", question.weights.name},
                         {"cache_dtype", question.caches.name},
                         {"products_dtype", question.products},

@@ -11,6 +11,9 @@ namespace {
 
 std::string of_chips_text(double chips) { return fmt::format("{} chip{}", chips, chips == 1 ? "" : "s"); }
 
+/// A rate with four digits, or three and a prefix: "228.4", "21.5 k".
+std::string rate_text(double rate) { return rate < 1e4 ? fmt::format("{:.4g}", rate) : short_count(rate); }
+
 std::string generation_introduction(const GenerateAnswer& answer) {
   const GenerateQuestion& question = answer.question;
   const FrontierQuery& query = question.frontier;
@@ -91,10 +94,10 @@ std::string generation_serving_text(const GenerateAnswer& answer) {
   const FrontierPoint& decode = answer.decode;
   const std::string server = of_chips_text(decode.load.chips);
   std::string text = fmt::format(
-      "throughput  {:.4g} tokens/s a chip, {:.4g} in all; {:.3g} queries/s a chip; {:.4g} tokens leave the caches a "
+      "throughput  {} tokens/s a chip, {} in all; {:.3g} queries/s a chip; {} tokens leave the caches a "
       "step\n",
-      decode.tokens_per_chip(), decode.tokens_per_chip() * decode.load.chips, answer.queries_per_chip(),
-      answer.evicted());
+      rate_text(decode.tokens_per_chip()), rate_text(decode.tokens_per_chip() * decode.load.chips),
+      answer.queries_per_chip(), rate_text(answer.evicted()));
   text +=
       fmt::format("prefill     {} a prompt on {} at {:.0f}% of the peak (section 8.1.2); {} with attention counted\n",
                   to_string(answer.prefill.without_attention()), server, 100 * answer.options.utilisation,
@@ -119,11 +122,10 @@ std::string generation_slices_text(const GenerateAnswer& answer) {
       answer.question.context, "type", "chips", "weights", "room", "sequences", "FLOPs from", "step", "tokens/s",
       "queries/s");
   for (const SliceAnswer& each : answer.slices) {
-    text +=
-        fmt::format("{:<6} {:>6} {:>10} {:>10} {:>10} {:>10.0f} {:>10} {:>9} {:>10}\n", each.type.name,
-                    each.point.load.chips, to_string(each.weights), to_string(each.room), each.point.load.sequences,
-                    std::ceil(each.critical), to_string(each.point.lower()),
-                    fmt::format("{:.4g}", each.point.tokens_per_chip()), fmt::format("{:.3g}", each.queries_per_chip));
+    text += fmt::format("{:<6} {:>6} {:>10} {:>10} {:>10} {:>10.0f} {:>10} {:>9} {:>10}\n", each.type.name,
+                        each.point.load.chips, to_string(each.weights), to_string(each.room), each.point.load.sequences,
+                        std::ceil(each.critical), to_string(each.point.lower()),
+                        rate_text(each.point.tokens_per_chip()), fmt::format("{:.3g}", each.queries_per_chip));
   }
   return text +
          "room: what the weights leave; FLOPs from: the batch from which on FLOPs bind; tokens and queries: of a "
@@ -136,7 +138,7 @@ std::string point_text(const GenerateAnswer& answer, const FrontierPoint& point)
       fmt::format("{:>6} {:>6} {:>9} {:>9} {:>10} {:>9} {:>9} {:>9}  {:<23} {:>10}", point.load.chips,
                   point.load.sequences, to_string(point.lower()), to_string(point.upper()), to_string(step.parameters),
                   to_string(std::max(step.caches, step.attention)), to_string(step.flops), to_string(point.links.time),
-                  name_of(point.links.split), fmt::format("{:.4g}", point.tokens_per_chip()));
+                  name_of(point.links.split), rate_text(point.tokens_per_chip()));
   const double price = answer.options.price_per_hour;
   if (price > 0) {
     const double cost = cost_per_million(price, point.load.chips, point.lower(), point.load.sequences);

@@ -80,7 +80,7 @@ std::string generation_decode_text(const GenerateAnswer& answer) {
                         to_string(step.attention), to_string(step.caches));
   }
   if (decode.links.time.value == 0) return text;
-  text += fmt::format("links       {} a step, {}: a step takes {} if they hide, {} if nothing overlaps\n",
+  text += fmt::format("links       {} a step, {}: a step takes {} if all overlaps, {} if nothing does\n",
                       to_string(decode.links.time), name_of(decode.links.split), to_string(decode.lower()),
                       to_string(decode.upper()));
   if (answer.least_chips_of_two_axes) {
@@ -165,7 +165,8 @@ std::string generation_frontier_text(const GenerateAnswer& answer) {
   std::string text = fmt::format(
       "\n(b) The frontier of latency and throughput (book section 8.2): of batches 1, 2, 4, ... and the largest on up "
       "to "
-      "{} chips\n    those that no other beats in both. lower: links hide; upper: nothing overlaps; tokens/s of a "
+      "{} chips\n    those that no other beats in both. lower: links and the rest overlap; upper: they do not; "
+      "tokens/s of a "
       "chip, "
       "by lower\n\n",
       answer.question.slices.back());

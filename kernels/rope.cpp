@@ -1,6 +1,7 @@
 #include "kernels/rope.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -16,23 +17,31 @@ void check_rope(const Shape& x, const RopeOptions& options) {
                   "rope: time_dim is {}, which is not before the last dim of {}", options.time_dim, to_string(x));
   SHARDLINE_CHECK(x.back() % 2 == 0, "rope: the last dim of {} is odd", to_string(x));
   const auto time_dim = x.begin() + options.time_dim;
-  SHARDLINE_CHECK(options.positions.shape == Shape{*time_dim}, "rope: dim {} of {} does not match the positions {}",
-                  options.time_dim, to_string(x), to_string(options.positions.shape));
-  SHARDLINE_CHECK(options.starts.shape.empty() ||
-                      (options.starts.shape.back() == *time_dim &&
-                       element_count(options.starts.shape) == element_count(Shape(x.begin(), time_dim + 1))),
+  const auto of_sequences = [&](const Shape& shape) {
+    return shape.back() == *time_dim && element_count(shape) == element_count(Shape(x.begin(), time_dim + 1));
+  };
+  const Shape& positions = options.positions.shape;
+  SHARDLINE_CHECK(positions == Shape{*time_dim} || (positions.size() > 1 && of_sequences(positions)),
+                  "rope: dim {} of {} does not match the positions {}", options.time_dim, to_string(x),
+                  to_string(positions));
+  SHARDLINE_CHECK(options.starts.shape.empty() || (positions.size() == 1 && of_sequences(options.starts.shape)),
                   "rope: starts of shape {} for x of shape {}", to_string(options.starts.shape), to_string(x));
   SHARDLINE_CHECK(options.sign == 1 || options.sign == -1, "rope: sign is {}; 1 and -1 are legal", options.sign);
 }
 
-/// By how much each token turns, one sequence after the other; of all sequences alike if there are no starts.
+/// True if every sequence has the same positions.
+bool alike(const RopeOptions& options) { return options.positions.shape.size() == 1 && options.starts.shape.empty(); }
+
+/// By how much each token turns, one sequence after the other; of all sequences together if they are alike.
 std::vector<Index> turns_of(const RopeOptions& options) {
   const Index tokens = options.positions.size();
-  const bool alike = options.starts.shape.empty();
-  std::vector<Index> turns(static_cast<std::size_t>(alike ? tokens : options.starts.size()));
+  const bool started = !options.starts.shape.empty(), own = options.positions.shape.size() > 1;
+  std::vector<Index> turns(static_cast<std::size_t>(started ? options.starts.size() : tokens));
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const auto place = static_cast<Index>(i);
-    const std::int32_t position = options.positions[place % tokens], start = alike ? 0 : options.starts[place];
+    std::int32_t position = options.positions[place % tokens];
+    if (own) position = std::max(position, 0);
+    const std::int32_t start = started ? options.starts[place] : 0;
     turns[i] = static_cast<Index>(position) - start;
     SHARDLINE_CHECK(turns[i] >= 0, "rope: a token at position {} in a document that begins at {}", position, start);
   }
@@ -73,10 +82,8 @@ class Turner {
   Turner(const RopeOptions& options, std::size_t half, const std::vector<Index>& turns)
       : sign_(options.sign), half_(half), strides_(strides_of(turns)), whole_(0, 0), rest_(0, 0) {
     const std::vector<double> frequencies = rope_frequencies(static_cast<Index>(half), options.theta, options.scaling);
-    std::vector<Index> rests(kStride);
-    for (Index i = 0; i < kStride; ++i) rests[static_cast<std::size_t>(i)] = i;
     whole_ = rotations_by_angle(frequencies, strides_);
-    rest_ = rotations_by_angle(frequencies, rests);
+    rest_ = rotations_by_angle(frequencies, rests_of(turns));
   }
 
   /// The rotations by `count` of the positions.
@@ -89,7 +96,7 @@ class Turner {
         found = static_cast<std::size_t>(std::lower_bound(strides_.begin(), strides_.end(), stride) - strides_.begin());
       }
       const std::size_t major = found * half_;
-      const std::size_t minor = static_cast<std::size_t>(turns[t] - stride) * half_;
+      const std::size_t minor = rest_of_[static_cast<std::size_t>(turns[t] - stride)] * half_;
       const double *c1 = whole_.cosine.data() + major, *s1 = whole_.sine.data() + major;
       const double *c2 = rest_.cosine.data() + minor, *s2 = rest_.sine.data() + minor;
       T *cosine = made.cosine.data() + t * half_, *sine = made.sine.data() + t * half_;
@@ -114,11 +121,24 @@ class Turner {
     return strides;
   }
 
+  /// What is left of the positions beyond their strides, each once. Notes where it stands.
+  std::vector<Index> rests_of(const std::vector<Index>& turns) {
+    std::vector<Index> rests;
+    for (const Index turn : turns) {
+      const Index rest = turn % kStride;
+      if (std::find(rests.begin(), rests.end(), rest) != rests.end()) continue;
+      rest_of_[static_cast<std::size_t>(rest)] = rests.size();
+      rests.push_back(rest);
+    }
+    return rests;
+  }
+
   int sign_;
   std::size_t half_;
   std::vector<Index> strides_;
+  std::array<std::size_t, kStride> rest_of_{};
   Rotations<double> whole_;  ///< by strides_
-  Rotations<double> rest_;   ///< by 0 to kStride - 1
+  Rotations<double> rest_;   ///< by rest_of_
 };
 
 /// `y` may be `x`. Vectors start at the first element of a head, so the result of a pair does not
@@ -180,8 +200,7 @@ void rope(View<const S> x, const RopeOptions& options, View<S> y) {
   Rotations<T> rotations = turner.rotations(turns.data(), tokens);
   Index row = 0;
   for (Index o = 0; o < outer; ++o) {
-    const bool own = o > 0 && !options.starts.shape.empty();
-    if (own) rotations = turner.rotations(turns.data() + o * *time_dim, tokens);
+    if (o > 0 && !alike(options)) rotations = turner.rotations(turns.data() + o * *time_dim, tokens);
     for (Index t = 0; t < *time_dim; ++t) {
       const T* cosine = rotations.cosine.data() + t * half;
       const T* sine = rotations.sine.data() + t * half;

@@ -28,9 +28,11 @@ struct RopeScaling {
 std::vector<double> rope_frequencies(Index half, double theta, const std::optional<RopeScaling>& scaling = {});
 
 struct RopeOptions {
-  Index time_dim = 1;                       ///< the dim of x that is T; not the last
-  View<const std::int32_t> positions = {};  ///< [T]: of each token; at least 0, in any order
-  /// [B, T], where B are the dims of x before T: the position at which the document of each token begins. A token turns
+  Index time_dim = 1;  ///< the dim of x that is T; not the last
+  /// [T], or [B, T] where B are the dims of x before T: of each token, in any order. Below 0 with dims B: there is no
+  /// token, and its elements stay.
+  View<const std::int32_t> positions = {};
+  /// [B, T], beside positions of [T]: the position at which the document of each token begins. A token turns
   /// by its position less this. Without dims: every document begins at 0.
   View<const std::int32_t> starts = {};
   double theta = 10000;  ///< base of the wavelengths

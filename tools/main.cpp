@@ -19,6 +19,7 @@
 #include "tools/command.h"
 #include "tools/explain.h"
 #include "tools/export.h"
+#include "tools/generate.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
 #include "tools/options/arguments.h"
@@ -26,7 +27,6 @@
 #include "tools/output/text.h"
 #include "tools/parity.h"
 #include "tools/plan/plan.h"
-#include "tools/sample.h"
 #include "tools/tokens/tokenize.h"
 #include "tools/train.h"
 #include "tools/version.h"
@@ -39,7 +39,7 @@ std::string version_text() {
                      kernels::blas_description());
 }
 
-/// The names of the commands: "matmul, train and sample".
+/// The names of the commands: "matmul, train and generate".
 std::string command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
@@ -109,7 +109,7 @@ Request parse(int argc, char** argv) {
   add_explain(app, request.quiet);
   add_plan(app, request.quiet);
   add_train(app, request.run);
-  add_sample(app, request.run);
+  add_generate(app, request.run);
   add_tokenize(app, request.run);
   add_export(app, request.run);
   add_parity(app, request.run);

@@ -2,12 +2,13 @@
 //
 //   node generation_llama.mjs MODULES MODEL.gguf JOB.json RESULT.json
 //
-// MODULES is the folder node_modules. JOB has `threads`, `cache` (element type of keys and values: "f32" or "f16"), `flash`
-// (attention in blocks: "auto" or false; in blocks llama.cpp computes in f16 whatever the cache is) and `prompts`, lists of ids. With `continuations`, a list of ids for each prompt, RESULT has `logprobs`: for each of them the log
+// MODULES is the folder node_modules. JOB has `threads`, `cache` (element type of keys and values: "f32" or "f16"), `flash` and
+// `prompts`, lists of ids. `flash` is attention in blocks: "auto" or false; in blocks llama.cpp casts keys and values to f16,
+// whatever the cache has. With `continuations`, a list of ids for each prompt, RESULT has `logprobs`: for each of them the log
 // probability that the model gives it, after the prompt and those before it. With `all` it has those of all ids of the
 // vocabulary. Otherwise `tokens` ids, the likeliest each time, are added to every prompt, all prompts together, and RESULT has
-// `outputs`, `prefill`, `decode` and `busy_with_others` as the record of `shardline generate`. `runs` are timed, after one that is
-// not.
+// `outputs`, `prefill`, `decode` and `busy_with_others` as the record of `shardline generate`. `runs` are timed, after one that
+// is not.
 
 import {readFile, writeFile} from "node:fs/promises";
 import path from "node:path";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/support/vectors.h"
 #include "runtime/base/shape.h"
 
 /// Products of small blocks that lie in the caches. The BLAS copies its operands before it
@@ -10,14 +11,6 @@
 /// tile of results stays in registers while its terms are added in order. So a result depends on
 /// its own row and column only. Only kernel sources include this header.
 namespace shardline::kernels {
-
-#if defined(__AVX512F__)
-inline constexpr Index kVectorBytes = 64;
-#elif defined(__AVX__)
-inline constexpr Index kVectorBytes = 32;
-#else
-inline constexpr Index kVectorBytes = 16;
-#endif
 
 /// A tile is kTileRows rows of two vectors. Its sums, two vectors of B and one of A fill 15 of 16
 /// registers, and 27 of the 32 of AVX-512. The more rows a tile has, the fewer numbers it loads for
@@ -53,13 +46,6 @@ struct TileProduct {
 };
 
 enum class TileResult : bool { set, add };
-
-template <class T, Index bytes>
-struct VectorOf {
-  // An alias template cannot carry the attribute.
-  typedef T Type __attribute__((vector_size(bytes)));  // NOLINT(modernize-use-using)
-  static constexpr Index kLanes = bytes / static_cast<Index>(sizeof(T));
-};
 
 /// The tile that starts at `column`, of `vectors` vectors of `bytes`.
 template <Index bytes, Index vectors, TileResult result, class T>
@@ -110,22 +96,19 @@ template <Index bytes, TileResult result, class T>
   if (column < product.columns) multiply_tile<bytes, 1, result>(product, column);
 }
 
-#if defined(__x86_64__) && !defined(__AVX__)
-/// For processors with more instructions than the build asks for. The BLAS detects them in the same
-/// way.
 template <TileResult result, class T>
-[[gnu::target("avx2,fma")]] void multiply_tiles_avx2(const TileProduct<T>& product) {
-  multiply_columns<32, result>(product);
-}
-#endif
+struct TileKernel {
+  const TileProduct<T>& product;
+
+  template <Index bytes>
+  [[gnu::always_inline]] inline void run() const {
+    multiply_columns<bytes, result>(product);
+  }
+};
 
 template <TileResult result, class T>
 void multiply_tiles(const TileProduct<T>& product) {
-#if defined(__x86_64__) && !defined(__AVX__)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-  if (has_avx2) return multiply_tiles_avx2<result>(product);
-#endif
-  multiply_columns<kVectorBytes, result>(product);
+  run_with_vectors(TileKernel<result, T>{product});
 }
 
 }  // namespace shardline::kernels

@@ -35,6 +35,15 @@ struct ModelParameter {
   bool decays = true;            ///< by weight decay: no norm, no bias and no embedding does
 };
 
+/// The arrays of a model that continues texts.
+struct CacheArrays {
+  ArrayId at = -1;     ///< input at[B,T]: where in its sequence each token stands; -1: there is no token
+  ArrayId where = -1;  ///< input where[S]: the position that each place of the caches holds
+  /// Input last[B,T], of more than one token: 1 at the token of each sequence whose logits are wanted, else 0.
+  ArrayId last = -1;
+  std::vector<ArrayId> caches = {};  ///< state Kc[B,S,K,H] and Vc[B,S,K,H] of each layer
+};
+
 /// A model as a logical program.
 struct Model {
   Program program;
@@ -44,9 +53,10 @@ struct Model {
   /// position at which its document begins.
   std::vector<ArrayId> samples;
   /// Input positions[T] of a Transformer: where in its sequence each token stands. One array serves every batch and
-  /// every run. -1 for an MLP.
+  /// every run. -1 for an MLP, and for a model with caches that does not read it.
   ArrayId positions = -1;
-  ArrayId result = -1;  ///< logits[B,T,V], or Out[B,D]
+  CacheArrays cached = {};  ///< of a model with caches
+  ArrayId result = -1;      ///< logits[B,T,V], or Out[B,D]; see make_generation()
   /// Mean over the batch; -1 for inference. A label below 0 adds nothing to the loss of a Transformer, and the mean is
   /// over all labels nevertheless.
   ArrayId loss = -1;

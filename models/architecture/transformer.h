@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/architecture/config.h"
+#include "models/architecture/forward.h"
 #include "models/architecture/training_step.h"
 
 namespace shardline {
@@ -11,6 +12,12 @@ namespace shardline {
 /// Forward pass to the logits, in elements of `dtype`. In bf16 the parameters are f32, see TrainingTypes::weights; the
 /// same holds for make_evaluation().
 Model make_inference(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);
+
+/// A run that continues texts (book section 7.1): prefill of the tokens of a prompt or of a chunk of it, or decode if
+/// the batch has one token a sequence. Writes their keys and values into the caches, see Model::cached, and gives the
+/// logits that follow the last token of each sequence, on every rank: [B, V], or with one token [B, 1, V]. They are in
+/// sum_type() of `dtype`; parameters and caches are in `dtype`.
+Model make_generation(const TransformerConfig& config, const BatchShape& batch, const CacheForm& cache, DType dtype);
 
 /// Forward pass to the loss, see Model::loss.
 Model make_evaluation(const TransformerConfig& config, const BatchShape& batch, DType dtype = DType::f32);

@@ -19,7 +19,6 @@ constexpr const char* kMachineKey = "shardline_machine";
 constexpr const char* kTextKey = "shardline_text";
 constexpr const char* kReadsBytes = "bytes";
 
-std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 std::string weights_path(const std::string& folder) { return folder + "/model.safetensors"; }
 
 /// Removes the tokenizer of another model, so that none stands beside weights that it does not fit. That with the text
@@ -65,6 +64,8 @@ std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string
   });
   return digests;
 }
+
+std::string config_path(const std::string& folder) { return folder + "/config.json"; }
 
 std::string tokenizer_path(const std::string& folder) { return folder + "/tokenizer.json"; }
 

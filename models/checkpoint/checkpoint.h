@@ -41,6 +41,9 @@ std::vector<std::uint64_t> save_checkpoint(const State& state, const std::string
                                            const TransformerConfig& config, const Model& model,
                                            const TrainingNotes& notes, const mpi::Communicator& comm);
 
+/// The configuration in the folder of a model.
+std::string config_path(const std::string& folder);
+
 /// The tokenizer in the folder of a model, if it has one.
 std::string tokenizer_path(const std::string& folder);
 

@@ -82,7 +82,7 @@ class Space {
  public:
   explicit Space(Index ranks) : meshes_(parity_meshes(ranks)) {
     sizes_.push_back(static_cast<int>(meshes_.size()));
-    for (std::size_t axis = 0; axis < kMostAxes; ++axis) sizes_.push_back(static_cast<int>(AxisRole::all().size()));
+    for (std::size_t axis = 0; axis < kMostAxes; ++axis) sizes_.push_back(static_cast<int>(training_roles().size()));
     for (const auto& choices : factors()) sizes_.push_back(static_cast<int>(choices.size()));
   }
 
@@ -96,7 +96,7 @@ class Space {
   /// True if value `a` of factor `f` and value `b` of factor `g` cannot stand together: only one axis makes stages.
   bool clash(std::size_t f, int a, std::size_t g, int b) const {
     const auto stages = [&](std::size_t factor, int value) {
-      return is_role(factor) && value >= 0 && makes_stages(AxisRole::all()[static_cast<std::size_t>(value)].row());
+      return is_role(factor) && value >= 0 && makes_stages(training_roles()[static_cast<std::size_t>(value)].row());
     };
     return f != g && stages(f, a) && stages(g, b);
   }
@@ -117,7 +117,7 @@ class Space {
     ParityLayout layout{.mesh = meshes_[static_cast<std::size_t>(made[0])], .strategy = {}};
     for (std::size_t axis = 0; axis < layout.mesh.axes().size(); ++axis) {
       const auto role = static_cast<std::size_t>(made[1 + axis]);
-      layout.strategy.emplace_back(layout.mesh.axes()[axis], AxisRole::all()[role]);
+      layout.strategy.emplace_back(layout.mesh.axes()[axis], training_roles()[role]);
     }
     for (std::size_t i = 0; i < shardline::factors().size(); ++i) {
       const Choice& choice = shardline::factors()[i][static_cast<std::size_t>(made[1 + kMostAxes + i])];

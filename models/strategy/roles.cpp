@@ -29,13 +29,13 @@ AxisRole first_with(bool (*fact)(const RoleRow&)) {
 
 const std::vector<RoleRow>& strategy_table() {
   static const std::vector<RoleRow> kTable = {
-      // role    parameters       gradients, state  sums             stream tokens work
-      {"dp", {}, {}, {}, {"B"}, {"B"}, {"B"}},
-      {"zero1", {}, {"D"}, {}, {"B"}, {"B"}, {"B"}},
-      {"zero2", {}, {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
-      {"fsdp", {"D"}, {"D"}, {"D"}, {"B"}, {"B"}, {"B"}},
-      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}},
-      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}},
+      // role    parameters       gradients, state  sums             stream tokens work                       caches
+      {"dp", {}, {}, {}, {"B"}, {"B"}, {"B"}, {"B"}},
+      {"zero1", {}, {"D"}, {}, {"B"}, {"B"}, {"B"}, {"B"}},
+      {"zero2", {}, {"D"}, {"D"}, {"B"}, {"B"}, {"B"}, {"B"}},
+      {"fsdp", {"D"}, {"D"}, {"D"}, {"B"}, {"B"}, {"B"}, {"B"}},
+      {"tp", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"D"}, {}, {"F", "K", "V", "D"}, {"K"}},
+      {"tp_seq", {"F", "K", "V"}, {"F", "K", "V"}, {"F", "K", "V"}, {"T"}, {}, {"F", "K", "V", "T"}, {"K"}},
       {"tp_g", {"F", "G", "V"}, {"F", "G", "V"}, {"F", "G", "V"}, {"T"}, {}, {"F", "G", "V", "T"}},
       {"cp", {}, {}, {}, {"T"}, {"T"}, {{"dispatch", "E"}, {"combine", "E"}, "T", "E"}},
       {"cp_fsdp", {"D"}, {"D"}, {"D"}, {"T"}, {"T"}, {{"dispatch", "E"}, {"combine", "E"}, "T", "E"}},
@@ -46,16 +46,67 @@ const std::vector<RoleRow>& strategy_table() {
        {"T"},
        {"T"},
        {{"attention", "K"}, {"einsum", "T"}, {"dispatch", "E"}, {"combine", "E"}, "T", "E"}},
-      {"ep", {"E"}, {"E"}, {"E"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}},
-      {"ep_fsdp", {"E", "D"}, {"E", "D"}, {"E", "D"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}},
+      {"ep", {"E"}, {"E"}, {"E"}, {"B"}, {"B"}, {{"dispatch", "B"}, {"combine", "B"}, "E", "B"}, {"B"}},
+      {"ep_fsdp",
+       {"E", "D"},
+       {"E", "D"},
+       {"E", "D"},
+       {"B"},
+       {"B"},
+       {{"dispatch", "B"}, {"combine", "B"}, "E", "B"},
+       {"B"}},
       {"tp_ep",
        {"E", "K", "V"},
        {"E", "K", "V"},
        {"E", "K", "V"},
        {"T"},
        {},
-       {{"dispatch", "E"}, {"combine", "E"}, "E", "K", "V", "T"}},
-      {"pp", {}, {}, {}, {}, {}, {}},  // splits the layers, and no array
+       {{"dispatch", "E"}, {"combine", "E"}, "E", "K", "V", "T"},
+       {"K"}},
+      // Splits the layers, and no array.
+      {"pp", {}, {}, {}, {}, {}, {}, {}, RoleUse::training},
+      // Rows of generation (book sections 7.3 and 7.6): few tokens pass, so the stream stays whole.
+      {"tp_rep", {"F", "K", "V"}, {}, {}, {}, {}, {"F", "K", "V"}, {"K"}, RoleUse::generation},
+      {"ep_rep",
+       {"E", "K", "V"},
+       {},
+       {},
+       {},
+       {},
+       {{"dispatch", "E"}, {"combine", "E"}, "E", "K", "V"},
+       {"K"},
+       RoleUse::generation},
+      // Beside one of these on K, where ranks are more than key-value heads: caches by sequence, or by place.
+      {"rep_b", {"F", "G", "V"}, {}, {}, {}, {}, {{"cache_attention", "B"}, "F", "G", "V"}, {"B"}, RoleUse::generation},
+      {"rep_s",
+       {"F", "G", "V"},
+       {},
+       {},
+       {},
+       {},
+       {{"cache_attention", "S"}, {"cache_divide", "G"}, "F", "G", "V"},
+       {"S"},
+       RoleUse::generation},
+      // Weights stay where they are, split in both dims together with tp or tp_rep on another axis.
+      {"ws",
+       {"D"},
+       {},
+       {},
+       {"D"},
+       {},
+       {{"silu_mul", "B"}, {"gelu_mul", "B"}, {"gelu", "B"}, "D"},
+       {"B"},
+       RoleUse::generation},
+      // Prefill: the tokens of a prompt are split.
+      {"cp_s",
+       {},
+       {},
+       {},
+       {"T"},
+       {"T"},
+       {{"cache_attention", "S"}, {"cache_divide", "T"}, {"dispatch", "E"}, {"combine", "E"}, "T", "E"},
+       {"S"},
+       RoleUse::generation},
   };
   return kTable;
 }
@@ -94,30 +145,42 @@ bool splits_products(const RoleRow& row) {
 
 bool makes_stages(const RoleRow& row) {
   return row.parameters.empty() && row.gradients.empty() && row.sums.empty() && row.stream.empty() &&
-         row.tokens.empty() && row.work.empty();
+         row.tokens.empty() && row.work.empty() && row.caches.empty();
 }
 
-AxisRole AxisRole::parse(const std::string& name) {
+bool splits_places(const RoleRow& row) { return has_dim(row.caches, "S"); }
+
+bool serves(const RoleRow& row, RoleUse use) { return row.use == RoleUse::both || row.use == use; }
+
+AxisRole AxisRole::parse(const std::string& name, RoleUse use) {
   std::vector<std::string> names;
-  for (const AxisRole& role : all()) {
+  for (const AxisRole& role : roles_for_use(use)) {
     if (role.name() == name) return role;
     names.push_back(role.name());
   }
+  const auto named = [&](const RoleRow& row) { return row.name == name; };
+  const bool known = std::any_of(strategy_table().begin(), strategy_table().end(), named);
+  const char* of_use = use == RoleUse::generation ? "generation" : "training";
+  if (known) usage_error("role \"{}\" is not for {}; its roles are {}", name, of_use, fmt::join(names, ", "));
   usage_error("unknown role \"{}\" in a strategy; roles are {}", name, fmt::join(names, ", "));
 }
 
-const std::vector<AxisRole>& AxisRole::all() {
-  static const std::vector<AxisRole> kRoles = [] {
-    std::vector<AxisRole> roles;
-    for (std::size_t number = 0; number < strategy_table().size(); ++number) roles.push_back(AxisRole(number));
-    return roles;
-  }();
+std::vector<AxisRole> roles_for_use(RoleUse use) {
+  std::vector<AxisRole> roles;
+  for (std::size_t number = 0; number < strategy_table().size(); ++number) {
+    if (serves(strategy_table()[number], use)) roles.push_back(AxisRole(number));
+  }
+  return roles;
+}
+
+const std::vector<AxisRole>& training_roles() {
+  static const std::vector<AxisRole> kRoles = roles_for_use(RoleUse::training);
   return kRoles;
 }
 
 std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&)) {
   std::vector<AxisRole> roles;
-  for (const AxisRole& role : AxisRole::all()) {
+  for (const AxisRole& role : training_roles()) {
     if (fact(role.row())) roles.push_back(role);
   }
   return roles;

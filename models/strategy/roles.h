@@ -2,12 +2,16 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "program/partition/assign.h"
 
 namespace shardline {
+
+/// What a role of the table can be used for: a strategy of a training run, of generation, or of both.
+enum class RoleUse : std::uint8_t { both, training, generation };
 
 /// One row of the strategy table. For each kind of array, it lists dims. A mesh axis of this role shards the
 /// first listed dim that the array has. `work` lists the indices that the axis splits, see WorkTable.
@@ -19,6 +23,8 @@ struct RoleRow {
   std::vector<std::string> stream;     ///< the residual stream, and every parameter of one dim
   std::vector<std::string> tokens;
   std::vector<WorkIndex> work;
+  std::vector<std::string> caches = {};  ///< of keys and values, when text is generated
+  RoleUse use = RoleUse::both;
 };
 
 /// The table. A strategy only assigns its rows to mesh axes. The algorithms of book section 5.1 follow from it.
@@ -52,14 +58,16 @@ bool same_without_sums(const RoleRow& a, const RoleRow& b);
 bool splits_products(const RoleRow& row);
 /// The ranks of the axis are stages of a pipeline: each has some of the layers, and the axis splits no array.
 bool makes_stages(const RoleRow& row);
+/// A rank of the axis holds some places of every cache, so that attention owes sums.
+bool splits_places(const RoleRow& row);
+/// The row can be used so; RoleUse::both: for training and for generation.
+bool serves(const RoleRow& row, RoleUse use);
 
 /// A row of the strategy table as a value. Roles have the order of their rows.
 class AxisRole {
  public:
-  /// The role of this name. Throws UsageError with the known names.
-  static AxisRole parse(const std::string& name);
-  /// The roles of the table, in its order.
-  static const std::vector<AxisRole>& all();
+  /// The role of this name. Throws UsageError with the names that serve `use` if there is none, or if it does not.
+  static AxisRole parse(const std::string& name, RoleUse use = RoleUse::training);
 
   const RoleRow& row() const { return strategy_table()[number_]; }
   const std::string& name() const { return row().name; }
@@ -67,12 +75,17 @@ class AxisRole {
   auto operator<=>(const AxisRole&) const = default;
 
  private:
+  friend std::vector<AxisRole> roles_for_use(RoleUse use);
   explicit AxisRole(std::size_t number) : number_(number) {}
 
   std::size_t number_;  ///< of the row
 };
 
-/// The roles whose rows have `fact`, in the order of the table.
+/// The roles that serve `use`, in the order of the table.
+std::vector<AxisRole> roles_for_use(RoleUse use);
+/// Those for training.
+const std::vector<AxisRole>& training_roles();
+/// The roles for training whose rows have `fact`, in the order of the table.
 std::vector<AxisRole> roles_with(bool (*fact)(const RoleRow&));
 
 /// The default role of an axis: the first that splits the batch and the weights.

@@ -12,24 +12,24 @@ namespace shardline {
 namespace {
 
 /// "fsdp+tp": each role on its usual axis.
-Strategy parse_short_form(const std::string& text, const AbstractMesh& mesh) {
+Strategy parse_short_form(const std::string& text, const AbstractMesh& mesh, RoleUse use) {
   Strategy strategy;
   const std::vector<std::string> roles = split(text, '+');
   for (const std::string& name : roles) {
     require(!name.empty(), "strategy \"{}\": a role is missing beside a +", text);
-    const AxisRole role = AxisRole::parse(name);
+    const AxisRole role = AxisRole::parse(name, use);
     const bool only = roles.size() == 1 && mesh.axes().size() == 1;
     strategy.emplace_back(only ? mesh.axes()[0] : usual_axis(role), role);
   }
   return strategy;
 }
 
-Strategy parse_items(const std::string& text) {
+Strategy parse_items(const std::string& text, RoleUse use) {
   Strategy strategy;
   for (const auto& [item, role, axis] : named_values(text)) {
     require(axis.has_value() && !axis->empty(), "strategy \"{}\": \"{}\" is not ROLE=AXIS, as in fsdp=X,tp=Y", text,
             item);
-    strategy.emplace_back(*axis, AxisRole::parse(role));
+    strategy.emplace_back(*axis, AxisRole::parse(role, use));
   }
   return strategy;
 }
@@ -71,6 +71,8 @@ const std::vector<std::string>* column(const RoleRow& row, const Program& progra
       return &row.stream;
     case Role::tokens:
       return &row.tokens;
+    case Role::cache:
+      return &row.caches;
     case Role::positions:
     case Role::whole:
     case Role::sum:
@@ -132,14 +134,14 @@ Axes owed_axes(ArrayId sum, const std::vector<std::pair<Axis, const RoleRow*>>& 
 
 }  // namespace
 
-Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh) {
+Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh, RoleUse use) {
   Strategy strategy;
   if (text.empty()) {
     require(mesh.axes().size() <= 1, "mesh {} has several axes: give --strategy, as in fsdp=X,tp=Y", mesh.to_string());
     for (const Axis& axis : mesh.axes()) strategy.emplace_back(axis, default_role());
     return strategy;
   }
-  strategy = text.find('=') == std::string::npos ? parse_short_form(text, mesh) : parse_items(text);
+  strategy = text.find('=') == std::string::npos ? parse_short_form(text, mesh, use) : parse_items(text, use);
   check_axes(text, strategy, mesh);
   return strategy;
 }
@@ -191,6 +193,13 @@ Declaration declare(const Program& program, const AbstractMesh& mesh, const Stra
     declaration.layouts[array_id].unreduced = owed_axes(array_id, rows, program, declaration);
   }
   return declaration;
+}
+
+void rest_as(Declaration& declaration, const Program& program, const AbstractMesh& mesh, const Strategy& resting) {
+  for (const auto& [array, layout] : declare(program, mesh, resting).layouts) {
+    const Role role = program.array(array).role;
+    if (role == Role::parameter || role == Role::cache) declaration.layouts[array] = layout;
+  }
 }
 
 }  // namespace shardline

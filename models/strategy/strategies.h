@@ -14,8 +14,8 @@ using Strategy = std::vector<std::pair<Axis, AxisRole>>;
 
 /// Parses "fsdp=X,tp=Y", a short form ("fsdp+tp", each role on usual_axis()), or "" for default_role() on the
 /// only axis. If the mesh has one axis, a short form of one role uses it. Throws UsageError on an unknown role
-/// or axis, an axis with two roles, and an axis of the mesh without a role.
-Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh);
+/// or axis, a role that does not serve `use`, an axis with two roles, and an axis of the mesh without a role.
+Strategy parse_strategy(const std::string& text, const AbstractMesh& mesh, RoleUse use = RoleUse::training);
 
 /// "fsdp=X,tp=Y"
 std::string to_string(const Strategy& strategy);
@@ -30,5 +30,8 @@ Strategy within_stage(const Strategy& strategy);
 /// order. A role that makes stages leaves every array whole.
 Declaration declare(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                     const Policy& policy = {});
+
+/// Lays the parameters and caches of `program` as `resting` does, for a program that shares them with another one.
+void rest_as(Declaration& declaration, const Program& program, const AbstractMesh& mesh, const Strategy& resting);
 
 }  // namespace shardline

@@ -26,7 +26,7 @@ const std::vector<AxisRole>& roles_of(const StrategySpace& space, const Axis& ax
 }  // namespace
 
 AxisRoles every_role(const AbstractMesh& mesh) {
-  std::vector<AxisRole> all = AxisRole::all();
+  std::vector<AxisRole> all = training_roles();
   std::erase_if(all, [](const AxisRole& role) { return makes_stages(role.row()); });
   AxisRoles roles;
   for (const Axis& axis : mesh.axes()) roles[axis] = all;

@@ -19,7 +19,7 @@ std::vector<AxisRole> usual_roles(const Axis& axis) {
   const bool usual = contains(usual_axes(), axis) || axis == usual_axis(stage_role());
   const Axis& like = usual ? axis : usual_axes().front();
   std::vector<AxisRole> roles;
-  for (const AxisRole& role : AxisRole::all()) {
+  for (const AxisRole& role : training_roles()) {
     if (usual_axis(role) == like) roles.push_back(role);
   }
   return roles;

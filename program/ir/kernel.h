@@ -109,6 +109,9 @@ struct Kernel {
   ArrayNumbers sum_results = {};
   /// For each result: the operand whose memory the result may take, or -1.
   std::array<int, 3> in_place{-1, -1, -1};
+  /// The first result must take that memory, and the call writes a part of it alone: a program in which it cannot is
+  /// refused, see check_in_place().
+  bool only_in_place = false;
   /// It may be called strip by strip over leading dims that its arrays share, with the same bits. A result without
   /// these dims is a sum over them, made row after row: with PhaseBlock::continues the call adds to it.
   bool strips = false;

@@ -43,6 +43,7 @@ ArrayId Program::add_input(const std::string& name, const std::vector<std::strin
 
 void prune(Program& program) {
   std::set<ArrayId> live(program.outputs.begin(), program.outputs.end());
+  for (const auto& [before, after] : program.updates) live.insert(after);
   std::vector<Operation> kept;
   for (auto op = program.operations.rbegin(); op != program.operations.rend(); ++op) {
     for (const ArrayId result : op->results) {

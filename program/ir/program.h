@@ -28,7 +28,8 @@ enum class Role : std::uint8_t {
   sum,         ///< over the micro-batches of a step: of parts of the gradient of Array::primal, or of the loss
   stream,      ///< the residual stream; between layers it has a declared sharding
   tokens,      ///< i32 of each token: ids, labels and the begins of documents
-  positions,   ///< i32 along T, which every rank holds whole: where in a sequence each of its tokens stands
+  positions,   ///< i32 that every rank holds whole: where tokens, or the places of a cache, stand in their sequence
+  cache,       ///< keys or values of the tokens so far; state that is written in place
   whole,       ///< scalars that every rank holds
   activation,  ///< anything else; its layout follows from the operation that makes it
 };
@@ -114,7 +115,7 @@ struct Program {
   ArrayId add_input(const std::string& name, const std::vector<std::string>& dims, Role role);
 };
 
-/// Removes operations whose results are not needed. An array that is needed needs its Array::rows.
+/// Removes operations whose results no output and no update needs. An array that is needed needs its Array::rows.
 void prune(Program& program);
 
 /// An array's name and dims without layout: "W_in[D, F]".

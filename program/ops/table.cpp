@@ -7,6 +7,7 @@
 #include "program/ops/add_bias.h"
 #include "program/ops/attention.h"
 #include "program/ops/balance_loss.h"
+#include "program/ops/cache_attention.h"
 #include "program/ops/cast.h"
 #include "program/ops/closest_choice.h"
 #include "program/ops/combine.h"
@@ -28,18 +29,28 @@
 #include "program/ops/squared_error.h"
 #include "program/ops/sum_squares.h"
 #include "program/ops/top_k.h"
+#include "program/ops/write_at.h"
 #include "runtime/base/check.h"
 
 namespace shardline {
 
 const std::vector<OperationKind>& operation_kinds() {
   static const std::vector<OperationKind> kinds{
-      einsum_kind(),         add_kind(),         add_bias_kind(), silu_mul_kind(),     gelu_kind(),
-      gelu_mul_kind(),       rms_norm_kind(),    rope_kind(),     attention_kind(),    embed_kind(),
-      cross_entropy_kind(),  sum_squares_kind(), adamw_kind(),    cast_kind(),         squared_error_kind(),
-      descent_kind(),        softmax_kind(),     top_k_kind(),    slots_kind(),        dispatch_kind(),
-      expert_product_kind(), expert_gate_kind(), combine_kind(),  balance_loss_kind(), expert_load_kind(),
-      closest_choice_kind(),
+      einsum_kind(),         add_kind(),
+      add_bias_kind(),       silu_mul_kind(),
+      gelu_kind(),           gelu_mul_kind(),
+      rms_norm_kind(),       rope_kind(),
+      attention_kind(),      embed_kind(),
+      cross_entropy_kind(),  sum_squares_kind(),
+      adamw_kind(),          cast_kind(),
+      squared_error_kind(),  descent_kind(),
+      softmax_kind(),        top_k_kind(),
+      slots_kind(),          dispatch_kind(),
+      expert_product_kind(), expert_gate_kind(),
+      combine_kind(),        balance_loss_kind(),
+      expert_load_kind(),    closest_choice_kind(),
+      write_at_kind(),       cache_attention_kind(),
+      cache_divide_kind(),
   };
   return kinds;
 }

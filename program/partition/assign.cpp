@@ -64,6 +64,16 @@ class AxisRule {
     return std::nullopt;
   }
 
+  /// True if the operation writes its first operand in place.
+  bool writes_in_place() const { return op_.phases[0].kernel->only_in_place; }
+
+  /// The index on which that operand is stored split by the axis.
+  std::optional<int> from_state() const {
+    const int dim = stored_split(op_.phases[0].operands[0]);
+    if (dim < 0) return std::nullopt;
+    return op_.phases[0].operand_subscripts[0][static_cast<std::size_t>(dim)];
+  }
+
   /// The index on which an operand is stored split by the axis.
   std::optional<int> from_storage() const {
     std::optional<int> result;
@@ -180,6 +190,11 @@ Assignment assign_by_table(const Operation& op, const Layouts& layouts, const Ra
   assignment.splits.resize(op.indices.size());
   for (const Axis& axis : program.mesh.axes_that_move()) {
     const AxisRule rule(op, layouts, program, axis);
+    if (rule.writes_in_place()) {
+      const std::optional<int> index = rule.from_state();
+      if (index) assignment.splits[static_cast<std::size_t>(*index)].push_back(axis);
+      continue;
+    }
     static const std::vector<WorkIndex> kNoRow;
     const auto found = table.find(axis);
     const std::vector<WorkIndex>& row = found == table.end() ? kNoRow : found->second;

@@ -25,12 +25,12 @@ struct WorkIndex {
 /// For each axis the indices that it splits, in order of preference: the last column of its row in the strategy table.
 using WorkTable = std::map<Axis, std::vector<WorkIndex>>;
 
-/// What every axis does in `op` under a named strategy, without prices. An axis does the first of
-/// these that applies. (a) It carries a debt: an operand of a linear group owes on it, no operand is
-/// stored split by it, and its row names no index for operations of this kind. (b) It splits the
-/// first index of its row that is named for this kind, or on which an operand is stored split by it,
-/// or a result is wanted so. (c) It splits the index on which an operand is stored split by it. (d)
-/// Nothing.
+/// What every axis does in `op` under a named strategy, without prices. In an operation that writes state in place
+/// (Kernel::only_in_place) an axis splits the index on which the state is stored split by it, or nothing: state never
+/// moves. In any other an axis does the first of these that applies. (a) It carries a debt: an operand of a linear
+/// group owes on it, no operand is stored split by it, and its row names no index for operations of this kind. (b) It
+/// splits the first index of its row that is named for this kind, or on which an operand is stored split by it, or a
+/// result is wanted so. (c) It splits the index on which an operand is stored split by it. (d) Nothing.
 Assignment assign_by_table(const Operation& op, const Layouts& layouts, const RankProgram& program,
                            const WorkTable& table);
 

@@ -49,17 +49,22 @@ Tensor ids(const Array& array, Index limit) {
   return values;
 }
 
-/// Positions 0, 1, 2, ...
-Tensor in_order(Index tokens) {
-  Tensor values(DType::i32, {tokens});
-  for (Index t = 0; t < tokens; ++t) values.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
+/// Positions 0, 1, 2, ... of an array of one dim; of each sequence the last positions of a cache with `places`.
+Tensor in_order(const Shape& shape, Index places) {
+  const Index tokens = shape.back(), first = shape.size() > 1 ? places - tokens : 0;
+  Tensor values(DType::i32, shape);
+  const View<std::int32_t> view = values.view<std::int32_t>();
+  for (Index i = 0; i < view.size(); ++i) view[i] = static_cast<std::int32_t>(first + i % tokens);
   return values;
 }
 
 /// The value of an input of a sample.
 Tensor value_of(const Program& program, ArrayId input) {
   const Array& array = program.array(input);
-  if (array.role == Role::positions) return in_order(array.shape.at(0));
+  if (array.role == Role::positions) {
+    const auto places = program.sizes.find("S");
+    return in_order(array.shape, places == program.sizes.end() ? array.shape.back() : places->second);
+  }
   return array.role == Role::tokens ? ids(array, program.sizes.at("V")) : numbers(array);
 }
 

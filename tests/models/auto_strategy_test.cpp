@@ -19,7 +19,7 @@ TEST(AutoStrategy, IsNeverDearerThanANamedStrategy) {
     const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
     const roofline::Hardware hardware = roofline::hardware_named("cpu", mesh, DType::f64);
     const std::vector<PricedStrategy> priced = price_strategies(program, mesh, {}, hardware);
-    const std::size_t roles = strategy_table().size() - 5;  // none of stages or experts; zero2 is zero1 here
+    const std::size_t roles = training_roles().size() - 5;  // none of stages or experts; zero2 is zero1 here
     const std::size_t ways = mesh.axes().size() == 1 ? roles : roles * (roles + 1) / 2;  // X and Y are alike
     EXPECT_EQ(priced.size(), ways) << mesh_text;
     for (std::size_t i = 0; i < priced.size(); ++i) {

@@ -174,7 +174,7 @@ AbstractMesh random_mesh(Dice& dice) {
 
 Strategy random_strategy(Dice& dice, const AbstractMesh& mesh) {
   Strategy strategy;
-  for (const Axis& axis : mesh.axes()) strategy.emplace_back(axis, dice.one_of(AxisRole::all()));
+  for (const Axis& axis : mesh.axes()) strategy.emplace_back(axis, dice.one_of(training_roles()));
   return strategy;
 }
 

@@ -59,7 +59,7 @@ const std::vector<Part>& house() {
       {{"models/checkpoint", "models/training", "models/generation"}, true},
       {{"models/gguf"}, true},
       {{"models/parity"}, true},
-      {{"tools", "tools/bench", "tools/book", "tools/options", "tools/output", "tools/plan", "tools/product",
+      {{"tools", "tools/bench", "tools/book", "tools/generation", "tools/options", "tools/output", "tools/plan", "tools/product",
         "tools/report", "tools/tokens", "tools/trace", "tools/training"},
        true}};
   return parts;

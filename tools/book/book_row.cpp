@@ -112,8 +112,9 @@ std::string_view name_of(Verdict verdict) {
 
 UnitScale scale_of(const std::string& unit) {
   static const std::map<std::string, UnitScale> scales = {
-      {"us", {1e-6, "s"}}, {"ms", {1e-3, "s"}}, {"days", {kDay, "s"}}, {"years", {kYear, "s"}}, {"kB", {1e3, "B"}},
-      {"GB", {1e9, "B"}},  {"TB", {1e12, "B"}}, {"KiB", {1024, "B"}},  {"MiB", {1048576, "B"}}, {"%", {0.01, ""}},
+      {"us", {1e-6, "s"}},  {"ms", {1e-3, "s"}},     {"days", {kDay, "s"}}, {"years", {kYear, "s"}},
+      {"kB", {1e3, "B"}},   {"MB", {1e6, "B"}},      {"GB", {1e9, "B"}},    {"TB", {1e12, "B"}},
+      {"KiB", {1024, "B"}}, {"MiB", {1048576, "B"}}, {"%", {0.01, ""}},
   };
   const auto found = scales.find(unit);
   return found == scales.end() ? UnitScale{1, unit} : found->second;

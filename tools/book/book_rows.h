@@ -26,6 +26,10 @@ std::vector<BookRow> deepseek_rows();  ///< exercises 4.7 and 4.8
 /// Exercises 7.5 and 7.6, of the model of section 7.5, which has no experts.
 std::vector<BookRow> expert_exercises(const TransformerConfig& dense);
 
+/// Of section 8.
+std::vector<BookRow> throughput_rows();    ///< 8.1.1
+std::vector<BookRow> serving_exercises();  ///< exercises 8.1 to 8.3
+
 /// All of them.
 std::vector<BookRow> book_rows();
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <string_view>
+
+#include "runtime/base/units.h"
 
 namespace shardline::tools {
 
@@ -30,6 +33,13 @@ std::string plain_number(double number) {
   if (whole) return fmt::format("{:.0f}", number);
   constexpr double kFirstWithExponent = 1e-4;
   return std::abs(number) < kFirstWithExponent ? fmt::format("{:.9f}", number) : fmt::format("{:.5g}", number);
+}
+
+std::string short_count(double number) {
+  constexpr double kFirstPrefix = 1000;
+  if (number < kFirstPrefix) return fmt::format("{:.0f}", number);
+  const std::string text = to_string(Flops(number));  // "70.6 GFLOP"
+  return text.substr(0, text.size() - std::string_view("FLOP").size());
 }
 
 }  // namespace shardline::tools

@@ -15,4 +15,7 @@ std::string sentence(std::string text);
 /// "1048.6". Below 0.0001: nine decimal places.
 std::string plain_number(double number);
 
+/// A count with three digits: "70.6 G". Below 1000 it is whole.
+std::string short_count(double number);
+
 }  // namespace shardline::tools

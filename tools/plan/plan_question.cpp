@@ -262,10 +262,8 @@ void put_closed_form(PlanQuestion& question, const PlanOptions& options) {
 /// Remarks on unexpected prices, one sentence each.
 void add_remarks(PlanQuestion& question) {
   if (question.chip == nullptr) return;
-  if (question.chips > question.chip->most_chips) {
-    question.remarks.push_back(fmt::format("{} joins at most {} chips in a pod; {} are priced as though it joined them",
-                                           question.hardware_name, question.chip->most_chips, question.chips));
-  }
+  const std::string of_pod = NamedHardware{question.hardware_name, question.chip, {}}.remark_on_pod(question.chips);
+  if (!of_pod.empty()) question.remarks.push_back(of_pod);
   if (question.run.dtype != DType::bf16) {
     question.remarks.push_back(fmt::format("products in {} are priced at the rate of bf16, the only one known of {}",
                                            name_of(question.run.dtype), question.hardware_name));
@@ -279,6 +277,26 @@ DType dtype_for(const PlanOptions& options, bool is_chip) {
 }
 
 }  // namespace
+
+std::string NamedHardware::remark_on_pod(Index chips) const {
+  if (chip == nullptr || chips <= chip->most_chips) return "";
+  return fmt::format("{} joins at most {} chips in a pod; {} are priced as though it joined them", name,
+                     chip->most_chips, chips);
+}
+
+NamedHardware named_hardware(const PlanOptions& options) {
+  const MachineFlags& flags = options.common.machine;
+  NamedHardware hardware;
+  if (!flags.file.empty()) {
+    hardware.given = given_machine(flags, read_description(flags.file), host_name());
+    hardware.name = hardware.given->machine.name;
+  } else {
+    hardware.name = options.hardware;
+    hardware.chip = roofline::find_chip(options.hardware);
+    roofline::hardware_named(options.hardware, AbstractMesh(), DType::f32);  // refuses unknown names
+  }
+  return hardware;
+}
 
 PlanSpace PlanQuestion::space(const PlanOptions& options) const {
   PlanSpace space{.meshes = meshes,
@@ -311,15 +329,10 @@ PlanQuestion question_of(const PlanOptions& options) {
   check_machine(options);
   PlanQuestion question;
   question.run.config = sizes_of_model(options.model, &question.remarks);
-  const MachineFlags& flags = options.common.machine;
-  if (!flags.file.empty()) {
-    question.given = given_machine(flags, read_description(flags.file), host_name());
-    question.hardware_name = question.given->machine.name;
-  } else {
-    question.hardware_name = options.hardware;
-    question.chip = roofline::find_chip(options.hardware);
-    roofline::hardware_named(options.hardware, AbstractMesh(), DType::f32);  // refuses unknown names
-  }
+  const NamedHardware hardware = named_hardware(options);
+  question.hardware_name = hardware.name;
+  question.chip = hardware.chip;
+  question.given = hardware.given;
   question.run.dtype = dtype_for(options, question.chip != nullptr);
   if (question.run.dtype == DType::f64) question.run.optimizer = DType::f64;
   put_batch(question, options);

@@ -15,6 +15,18 @@ namespace shardline::tools {
 
 constexpr Index kMostChips = Index{1} << 24;
 
+/// The options of `plan --generate` as typed.
+struct GenerateOptions {
+  bool asked = false;
+  Index prompt_tokens = 8192;
+  Index new_tokens = 512;
+  std::optional<Index> context;      ///< tokens in each cache; default: prompt and new tokens
+  std::optional<Index> batch;        ///< default: all sequences that fit
+  std::string cache_dtype;           ///< empty: bf16 beside bf16, int8 beside int8 and int4
+  std::optional<double> step_limit;  ///< seconds
+  std::string plot;
+};
+
 /// The options as typed.
 struct PlanOptions {
   CommonOptions common;
@@ -36,14 +48,28 @@ struct PlanOptions {
   std::string remat;                   ///< empty: what repeats least and fits
   std::optional<double> capacity;      ///< of experts, see BatchShape; default 1.25
   std::string report;
+  GenerateOptions generate;
 };
+
+/// What --hardware or --machine names.
+struct NamedHardware {
+  std::string name;                      ///< of a catalogue, a file or "cpu"
+  const roofline::Chip* chip = nullptr;  ///< of the catalogue
+  std::optional<GivenMachine> given;     ///< of a file
+
+  /// A remark if these are more chips than a pod joins; empty if they are not.
+  std::string remark_on_pod(Index chips) const;
+};
+
+/// Throws UsageError for unknown names and unreadable files.
+NamedHardware named_hardware(const PlanOptions& options);
 
 /// The question, with all names looked up and all numbers checked.
 struct PlanQuestion {
   PlannedRun run;
   Index chips = 0;  ///< of a pod
   ClosedFormQuery closed;
-  std::string hardware_name;  ///< of a catalogue, a file or "cpu"
+  std::string hardware_name;  ///< of NamedHardware, as the next two
   const roofline::Chip* chip = nullptr;
   std::optional<GivenMachine> given;
   std::vector<ChipMesh> meshes;       ///< to search, pods included

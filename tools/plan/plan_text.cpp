@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::size_t kListedCandidates = 5;
 
-/// "70.6 G": a count with three digits.
-std::string count(double n) {
-  if (n < 1000) return fmt::format("{:.0f}", n);
-  const std::string text = to_string(Flops(n));  // "70.6 GFLOP"
-  return text.substr(0, text.size() - 4);
-}
-
 std::string days(Seconds time) {
   const double days = time.value / 86400;
   return days < 0.01   ? to_string(time)
@@ -81,16 +74,16 @@ std::string introduction(const PlanAnswer& answer) {
 
 std::string parameters_text(const PlanAnswer& answer) {
   const ParameterParts& parts = answer.parameters;
-  std::string text = "\nparameters  " + count(static_cast<double>(parts.total()));
+  std::string text = "\nparameters  " + short_count(static_cast<double>(parts.total()));
   if (answer.experts)
-    text += fmt::format(", {} that a token passes", count(static_cast<double>(answer.active.total())));
+    text += fmt::format(", {} that a token passes", short_count(static_cast<double>(answer.active.total())));
   const char* before = ": ";
   for (const auto& [name, weights] :
        {std::pair{"feed-forward", parts.feed_forward}, std::pair{"experts", parts.experts},
         std::pair{"router", parts.router}, std::pair{"attention", parts.attention},
         std::pair{"vocabulary", parts.vocabulary}, std::pair{"norms", parts.norms}}) {
     if (weights == 0) continue;
-    text += fmt::format("{}{} {}", before, name, count(static_cast<double>(weights)));
+    text += fmt::format("{}{} {}", before, name, short_count(static_cast<double>(weights)));
     before = ", ";
   }
   return text + "\n";
@@ -119,7 +112,7 @@ std::string counts_text(const PlanAnswer& answer) {
         answer.equal.computed, answer.equal.unmasked, 8 * answer.question.run.config.d_model);
   const Seconds time = answer.training_time(false);
   text += fmt::format("training    {} tokens: {:.3g} FLOPs, {} at {:.0f}% of the peak; {} with attention counted",
-                      count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
+                      short_count(answer.options.tokens), token.products.value * answer.options.tokens, days(time),
                       100 * answer.options.utilisation, days(answer.training_time(true)));
   if (answer.options.price_per_hour > 0) {
     text += fmt::format("; at {} an hour and chip that costs {}", plain_number(answer.options.price_per_hour),
@@ -310,7 +303,7 @@ std::string priced_text(const PlanAnswer& answer) {
   const Index chips = best.step.mesh.ranks();
   text += fmt::format(
       "At {} a step {} tokens take {}: {:.1f}% of the peak of {} chip{} by the model's work on each.\n",
-      to_string(best.step.scheduled), count(answer.options.tokens),
+      to_string(best.step.scheduled), short_count(answer.options.tokens),
       days(best.step.scheduled * (answer.options.tokens / static_cast<double>(answer.question.run.tokens))),
       100 * ((best.step.flops - best.step.repeated) / answer.question.closed.rates.compute / best.step.scheduled),
       chips, chips == 1 ? "" : "s");

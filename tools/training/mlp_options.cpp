@@ -98,7 +98,7 @@ void give_mlp(const TrainFlags& flags, TrainingRun& run) {
 
 void check_strategy_of_mlp(const Strategy& strategy) {
   std::vector<std::string> legal;
-  for (const AxisRole& role : AxisRole::all()) {
+  for (const AxisRole& role : training_roles()) {
     if (!splits_sequences(role.row()) && !splits_experts(role.row())) legal.push_back(role.name());
   }
   for (const auto& [axis, role] : strategy) {

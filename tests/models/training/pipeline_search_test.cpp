@@ -93,7 +93,7 @@ TEST(PipelinePrices, AreNearWhatTrainingPredicts) {
     EXPECT_NEAR(each.peak / peak_of(fastest), 1, 0.15);
   }
   EXPECT_TRUE(strategies.contains("pp=Z,fsdp=X"));
-  const std::size_t roles = strategy_table().size() - 4;
+  const std::size_t roles = training_roles().size() - 4;
   EXPECT_EQ(strategies.size(), roles) << "the model has no experts, and the axes are alike: the first makes the stages";
 }
 

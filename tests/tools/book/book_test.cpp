@@ -63,20 +63,33 @@ const std::vector<std::pair<std::string, std::vector<double>>> kExpected = {
      {56.37e9, 2.10e9, 12.08e9, 70.55e9, 4.2e11, 6.3e24, 435 * kYear, 44.3 * kDay, 140e9, 560e9, 20.97e12, 225,
       2.41e9}},
     {"6.3", {468.1, 1024, 2, 453.6, 1643, 285, 1928, 2048, 4}},
+    {"7.1.3", {240.2, 120.1, 240.2}},
     {"7.1.5", {2.57e-3, 21.05e-3}},
-    {"7.1.7",
-     {4.98e-3, 12.13e-3, 20.30e-3, 36.65e-3, 69.33e-3, 249.09e-3, 4.17e-3, 5.60e-3, 7.23e-3, 10.50e-3, 17.04e-3,
-      52.99e-3}},
+    {"7.1.6", {6.71e9}},
+    {"7.1.7", {15,      4.98e-3,  12.13e-3, 20.30e-3, 36.65e-3, 69.33e-3, 249.09e-3, 4.17e-3, 5.60e-3,
+               7.23e-3, 10.50e-3, 17.04e-3, 52.99e-3, 200.61,   659.30,   787.99,    873.21,  923.13,
+               963.53,  239.94,   1429.19,  2212.48,  3047.62,  3756.62,  4529.34}},
     {"7.1ex", {18.39e9, 262144}},
+    // 16 chips of 16 GB less 18.39 GB, by 2.147 GB; with one head 0.94e9 parameters fewer, by 0.268 GB.
+    {"7.2ex", {110, 888}},
+    {"7.3ex", {1.419e-3}},
+    {"7.4ex", {14.97, 19.65e-3}},
     // 64 layers of 16 MLPs of 3 * 4096 * 16384 weights, 83.9e6 for attention; 0.13e9 for the vocabulary. Forward, a
     // token takes 2 FLOPs for each of 31.3e9. A chip has 1.61 GB of experts and an eighth of the other 5.5 GB.
     {"7.5ex", {211.66e9, 960, 262144, 62.6e9}},
     {"7.6ex", {2.84e-3, 13.7e9, 16}},
+    {"7.3.2", {56.9}},
     {"7.6.3", {360e3}},
     {"7.7ex", {72}},
-    {"8.1", {163840, 112.9e9, 17.3e-3, 1882}},
-    {"8.1.1", {11.7e-6, 18.1e-6, 4.8e-6, 0.276, 0.668, 1.722}},
-    {"8.1.2", {0.910, 2.99}},
+    {"8.1", {3.3e17, 3.93e17, 5.91e17, 163840, 5.369e9, 84.9, 112.9e9, 7.06, 17.3e-3, 8.64e-3, 1882, 235.3, 26.2}},
+    {"8.1.1", {11.7e-6, 18.1e-6, 4.8e-6, 49.8,    8.75,  16,    116e9, 43,    4.375, 8,     58e9,  43,   2.1875,
+               4,       29e9,    43,     19.5e-3, 0.276, 0.668, 1.722, 372e9, 138,   0.517, 1.034, 2.069}},
+    {"8.1.2", {0.910, 96, 2.99}},
+    // 5.34 ms for weights or FLOPs and 3.07 ms for caches, of 16 chips.
+    {"8.2", {892}},
+    {"8.1ex", {8.117e11, 4.12e-3, 1.002}},
+    {"8.2ex", {8.03e9, 128.8e9, 13.76e6, 16}},
+    {"8.3ex", {64, 122, 148.6, 1.957e-3}},
     {"9.2.4", {95.6e-3, 1.12e-3}},
     {"10.1.2", {311.0 / 224, 244.0 / 224, 67.0 / 87}},
     {"S",
@@ -93,6 +106,16 @@ const std::map<std::pair<std::string, std::size_t>, Verdict> kOtherVerdicts = {
     {{"3.10ex", 2}, Verdict::exercise}, {{"4.1ex", 0}, Verdict::rounding},  {{"4.3", 1}, Verdict::rounding},
     {{"5.1.4", 0}, Verdict::slip},      {{"5.1.6", 0}, Verdict::rounding},  {{"5.2", 8}, Verdict::slip},
     {{"5.2", 9}, Verdict::exercise},    {{"7.1ex", 1}, Verdict::exercise},  {{"7.7ex", 0}, Verdict::slip},
+    {{"7.1.7", 0}, Verdict::slip},      {{"7.2ex", 0}, Verdict::exercise},  {{"7.2ex", 1}, Verdict::exercise},
+    {{"7.3ex", 0}, Verdict::exercise},  {{"7.4ex", 0}, Verdict::exercise},  {{"7.4ex", 1}, Verdict::exercise},
+    {{"7.3.2", 0}, Verdict::rounding},  {{"8.1", 2}, Verdict::slip},        {{"8.1", 5}, Verdict::rounding},
+    {{"8.1", 9}, Verdict::rounding},    {{"8.1", 12}, Verdict::slip},       {{"8.1.1", 3}, Verdict::rounding},
+    {{"8.1.1", 10}, Verdict::slip},     {{"8.1.1", 11}, Verdict::slip},     {{"8.1.1", 12}, Verdict::slip},
+    {{"8.1.1", 14}, Verdict::slip},     {{"8.1.1", 15}, Verdict::slip},     {{"8.1.1", 20}, Verdict::slip},
+    {{"8.1.1", 21}, Verdict::slip},     {{"8.1ex", 0}, Verdict::exercise},  {{"8.1ex", 1}, Verdict::exercise},
+    {{"8.1ex", 2}, Verdict::exercise},  {{"8.2ex", 0}, Verdict::exercise},  {{"8.2ex", 1}, Verdict::exercise},
+    {{"8.2ex", 2}, Verdict::exercise},  {{"8.2ex", 3}, Verdict::exercise},  {{"8.3ex", 0}, Verdict::exercise},
+    {{"8.3ex", 1}, Verdict::exercise},  {{"8.3ex", 2}, Verdict::exercise},  {{"8.3ex", 3}, Verdict::exercise},
     {{"10.1.2", 0}, Verdict::exercise}, {{"10.1.2", 1}, Verdict::exercise}, {{"10.1.2", 2}, Verdict::exercise},
     {{"S", 11}, Verdict::exercise},     {{"S", 12}, Verdict::exercise},     {{"S", 13}, Verdict::exercise},
 };
@@ -248,7 +271,7 @@ TEST(BookText, FitsAndNamesEveryRow) {
   EXPECT_NE(text.find("\nexercise 2.4\n"), std::string::npos);
   EXPECT_NE(text.find("\nsection 5.1.4\n"), std::string::npos);
   EXPECT_NE(text.find("\nlecture slides\n"), std::string::npos);
-  EXPECT_NE(text.find("162 figures: 135 agrees, 18 exercise, 6 rounding and 3 slip\n"), std::string::npos);
+  EXPECT_NE(text.find("226 figures: 169 agrees, 34 exercise, 10 rounding and 13 slip\n"), std::string::npos);
 }
 
 TEST(BookRecord, HasTheKeysOfEveryRow) {

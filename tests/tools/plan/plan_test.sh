@@ -186,6 +186,12 @@ alone plan --model "$folder/own.json" --machine "$folder/machine.json" --mesh "X
   --batch-tokens 192 --seq 32 --micro-batches 6 --timetable 1f1b --json "$record"
 expect_code 0
 "$check" --train "$record" "$folder/train.json" >"$folder/check" 2>&1 || complain "$(cat "$folder/check")"
+# Generation on the calibrated machine: its memory, its rates, and its links if there is more than one rank.
+alone plan --generate --model "$folder/own.json" --machine "$folder/machine.json" --chips "$ranks" --batch 2 --dtype int8
+expect_code 0
+expect_lines out 1 "of products in f32; "
+expect_lines out 1 "batch 2 on $ranks chip"
+if ((ranks > 1)); then expect_lines out 1 "links       "; fi
 sed 's/"X"/"A"/' "$folder/machine.json" >"$folder/other_axis.json"
 refused_alone 'no link for axis X or Y' --model tiny --machine "$folder/other_axis.json" --chips 2
 

@@ -181,6 +181,19 @@ void check_plan(const std::string& page, const Json& record) {
   }
 }
 
+/// For a plan of generation: a marker for each point of the frontier.
+void check_generation(const std::string& page, const Json& record) {
+  const std::string section = between(page, "<h2>Latency and throughput</h2>", "</section>");
+  const std::string figure = between(section, "<figure", "</figure>");
+  expect(occurrences(section, "<figure") == 2, "not two figures of generation");
+  const Json& points = record["generate"]["frontier"];
+  expect(static_cast<std::size_t>(occurrences(figure, "<title>")) == points.size(),
+         fmt::format("not {} markers", points.size()));
+  for (const char* name : {"reading parameters", "reading caches", "FLOPs", "links"}) {
+    expect(section.find(name) != std::string::npos, fmt::format("no curve of {}", name));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -189,8 +202,11 @@ int main(int argc, char** argv) {
   const Json record = Json::parse(read(argv[2]));
   const std::string command = record["command"].get<std::string>();
   if (command != "plan") check_facts(page, record);
-  expect(occurrences(page, "<g class=\"bars\">") > 0, "no bars");
-  if (command == "plan") {
+  const bool generates = record.contains("generate");
+  expect(generates || occurrences(page, "<g class=\"bars\">") > 0, "no bars");
+  if (generates) {
+    check_generation(page, record);
+  } else if (command == "plan") {
     check_plan(page, record);
     check_timeline(page, 1);
   } else if (command == "bench") {

@@ -79,6 +79,7 @@ reports bench.html "${few[@]}" --plot "$folder/plot.svg"
 reports "a \"quoted\" <name>'s.html" matmul "In[B, D_X] * W[D_X, F] -> Out[B, F]" --size B=5,D=7,F=3 --dtype f64
 if ((ranks == 1)); then
   reports plan.html plan --model llama3-70b --chips 8960 --batch-tokens 4M
+  reports generate.html plan --generate --model llama3-70b --hardware v5e --dtype int8 --chips 16 --price-per-hour 1.2
 fi
 if ((ranks > 1)); then
   reports many.html "${product[@]}" --threads "$(nproc)"  # more threads than cores

@@ -3,7 +3,8 @@
 //   hugging_face_logits TEXT TOKENS FOLDER...
 //
 // Writes FOLDER/logits.f64: for each of the first TOKENS bytes of the file TEXT all logits of the byte that follows, in
-// f64. The weights are split over all ranks by tensor parallelism.
+// f64. The weights are split over all ranks by tensor parallelism. The first byte is a prompt, and the others are added
+// one by one, so that all but the first logits come from caches.
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "models/generation/inference.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/generation/generator.h"
 #include "runtime/host/files.h"
 #include "runtime/mpi/environment.h"
 
@@ -22,16 +24,17 @@ void write_logits(collectives::Engine& engine, const std::string& folder, const 
   const mpi::Communicator& comm = engine.mesh().comm();
   const Checkpoint checkpoint = open_checkpoint(comm, folder);
   const AbstractMesh& mesh = engine.mesh().axes();
-  Inference inference(
-      engine,
-      InferencePlan(checkpoint.config, parse_strategy("tp=X", mesh), mesh, static_cast<Index>(text.size()), DType::f64),
-      checkpoint);
-  std::vector<std::int32_t> ids;
+  const GenerationForm form{.context = static_cast<Index>(text.size()) + 1,
+                            .dtype = DType::f64,
+                            .decode = parse_strategy("tp_rep=X", mesh, RoleUse::generation)};
+  Generator generator(engine, GenerationPlan(checkpoint.config, form, mesh),
+                      [&](State& state, const Model& model) { load_parameters(checkpoint, state, model, comm); });
   std::vector<double> all;
-  for (const char byte : text) {
-    ids.push_back(static_cast<unsigned char>(byte));
-    const std::vector<double> logits = inference.logits_after(ids);
-    all.insert(all.end(), logits.begin(), logits.end());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::int32_t id = static_cast<unsigned char>(text[i]);
+    const Tensor& logits = i == 0 ? generator.prefill({{id}}) : generator.decode({id});
+    const View<const double> values = logits.view<double>();
+    all.insert(all.end(), values.begin(), values.end());
   }
   mpi::on_root(comm, 0, [&] {
     WholeFile file(folder + "/logits.f64");

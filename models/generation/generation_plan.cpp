@@ -1,0 +1,65 @@
+#include "models/generation/generation_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/checkpoint/file_arrays.h"
+#include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
+
+namespace shardline {
+namespace {
+
+void check_form(const GenerationForm& form) {
+  SHARDLINE_CHECK(form.sequences >= 1, "generation of {} sequences", form.sequences);
+  require(form.longest >= 1 && form.longest < form.context,
+          "the longest prompt has {} tokens, and a context of {} has room for it and at least one more only up to {}",
+          form.longest, form.context, form.context - 1);
+}
+
+/// The axes that split the places of the caches, in the order in which they do.
+Axes place_axes(const GenerationPhase& phase) {
+  const RankProgram& program = phase.compiled->program();
+  return program.version(program.inputs.at(phase.model.cached.caches.at(0))).sharding.dims[1];
+}
+
+}  // namespace
+
+GenerationPlan::GenerationPlan(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh)
+    : form_(form), chunk_(chunk_of(form)), vocabulary_(config.vocab) {
+  check_form(form);
+  const Strategy& of_prefill = form.prefill.value_or(form.decode);
+  first_ = first_phase(config, form, mesh, of_prefill);
+  if (form.longest > chunk_) later_ = later_phase(config, form, mesh, of_prefill);
+  decode_ = decode_phase(config, form, mesh, form.decode);
+  std::vector<Index> sizes;
+  for (const Axis& axis : place_axes(decode_)) sizes.push_back(mesh.size(axis));
+  where_ = striped_places(form.context, sizes);
+}
+
+std::vector<const Compiled*> GenerationPlan::programs() const {
+  std::vector<const Compiled*> all{first_.compiled.get()};
+  if (later_) all.push_back(later_->compiled.get());
+  all.push_back(decode_.compiled.get());
+  return all;
+}
+
+void GenerationPlan::predict_by(const roofline::Hardware& predictions) {
+  first_.compiled->predict_by(predictions);
+  if (later_) later_->compiled->predict_by(predictions);
+  decode_.compiled->predict_by(predictions);
+}
+
+Bytes GenerationPlan::memory(Index rank) const {
+  double running = 0;
+  for (const Compiled* program : programs()) running = std::max(running, program->liveness().peak(rank).value);
+  double loading = 0;  // for a block; rank 0 holds the largest
+  for (const ModelParameter& parameter : decode_.model.parameters) {
+    const RankProgram& program = decode_.compiled->program();
+    const Shape block = local_shape(program, program.inputs.at(parameter.array), 0);
+    loading = std::max(loading, loading_memory(block, parameter, static_cast<double>(size_of(form_.dtype))));
+  }
+  return Bytes(running + loading);
+}
+
+}  // namespace shardline

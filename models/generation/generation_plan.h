@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/planning/generation_phase.h"
+
+namespace shardline {
+
+/// Prefill and decode as sharded programs over one state of parameters and caches (book sections 7.1 to 7.3), compiled
+/// for the ranks of a mesh. Pure; does not allocate the arrays.
+class GenerationPlan {
+ public:
+  /// Throws UsageError if a strategy does not fit the mesh or makes stages, or if the longest prompt does not fit the
+  /// context. Throws Error if a cache could not be written in place, see check_in_place().
+  GenerationPlan(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh);
+
+  const GenerationForm& form() const { return form_; }
+  /// Prefill while the caches hold nothing; of later chunks, if prompts have some; decode.
+  const GenerationPhase& first() const { return first_; }
+  const std::optional<GenerationPhase>& later() const { return later_; }
+  const GenerationPhase& decode() const { return decode_; }
+  /// Tokens of each sequence in a run of prefill.
+  Index chunk() const { return chunk_; }
+  Index vocabulary() const { return vocabulary_; }
+  /// The position that each place of the caches holds. Where axes split the places, positions go round their ranks, so
+  /// that every rank has an equal share of each sequence.
+  const std::vector<std::int32_t>& where() const { return where_; }
+  std::vector<const Compiled*> programs() const;
+  /// Prices for the expected times of the programs. Throws Error if there are some already.
+  void predict_by(const roofline::Hardware& predictions);
+  /// The most bytes of arrays on `rank` while it loads weights from a checkpoint or runs.
+  Bytes memory(Index rank) const;
+
+ private:
+  GenerationForm form_;
+  Index chunk_;
+  Index vocabulary_;
+  GenerationPhase first_;
+  std::optional<GenerationPhase> later_;
+  GenerationPhase decode_;
+  std::vector<std::int32_t> where_;
+};
+
+}  // namespace shardline

@@ -1,0 +1,137 @@
+#include "models/generation/generator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/result_error.h"
+#include "runtime/layout/blocks.h"
+#include "runtime/layout/finite.h"
+
+namespace shardline {
+namespace {
+
+Tensor integers(Shape shape, std::int32_t value) {
+  Tensor made(DType::i32, std::move(shape));
+  const View<std::int32_t> view = made.view<std::int32_t>();
+  std::fill(view.begin(), view.end(), value);
+  return made;
+}
+
+void check_token(std::int32_t token, Index vocabulary) {
+  SHARDLINE_CHECK(token >= 0 && token < vocabulary, "token {} for a vocabulary of {}", token, vocabulary);
+}
+
+}  // namespace
+
+Generator::Generator(collectives::Engine& engine, GenerationPlan plan, const Weights& weights)
+    : engine_(engine),
+      plan_(std::move(plan)),
+      state_(engine, plan_state(plan_.programs())),
+      first_(plan_.first().compiled, state_),
+      decoder_(plan_.decode().compiled, state_),
+      lengths_(static_cast<std::size_t>(plan_.form().sequences), 0),
+      logits_(sum_type(plan_.form().dtype), {plan_.form().sequences, plan_.vocabulary()}) {
+  if (plan_.later()) later_.emplace(plan_.later()->compiled, state_);
+  weights(state_, plan_.decode().model);
+  const Program& program = plan_.decode().model.program;
+  for (const ArrayId cache : plan_.decode().model.cached.caches) state_.fill_zeros(program.array(cache).name);
+  Tensor where = integers({plan_.form().context}, 0);
+  std::copy(plan_.where().begin(), plan_.where().end(), where.view<std::int32_t>().begin());
+  const auto prepare = [&](Executor& executor, const GenerationPhase& phase) {
+    executor.set(phase.model.cached.where, where);
+    if (phase.model.positions < 0) return;
+    Tensor positions = integers(phase.model.program.array(phase.model.positions).shape, 0);
+    for (Index t = 0; t < positions.size(); ++t) positions.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
+    executor.set(phase.model.positions, positions);
+  };
+  prepare(first_, plan_.first());
+  if (later_) prepare(*later_, *plan_.later());
+  prepare(decoder_, plan_.decode());
+}
+
+/// Gives an input, of which every rank knows the whole, its block.
+void Generator::give(Executor& executor, ArrayId input, const Tensor& whole) {
+  const RankProgram& program = executor.compiled().program();
+  const Sharding& sharding = program.version(program.inputs.at(input)).sharding;
+  executor.set(input, whole.slice(box(whole.shape(), sharding, engine_.mesh().axes(), engine_.mesh().rank())));
+}
+
+const Tensor& Generator::prefill(const std::vector<std::vector<std::int32_t>>& prompts) {
+  SHARDLINE_CHECK(prompts.size() == lengths_.size(), "{} prompts for {} sequences", prompts.size(), lengths_.size());
+  for (std::size_t b = 0; b < prompts.size(); ++b) {
+    const auto length = static_cast<Index>(prompts[b].size());
+    SHARDLINE_CHECK(length >= 1 && length <= plan_.form().longest, "prompt {} has {} tokens; 1 to {} are legal", b,
+                    length, plan_.form().longest);
+    for (const std::int32_t token : prompts[b]) check_token(token, plan_.vocabulary());
+    lengths_[b] = length;
+  }
+  const Index longest = *std::max_element(lengths_.begin(), lengths_.end());
+  for (Index begin = 0; begin < longest; begin += plan_.chunk()) run_chunk(prompts, begin);
+  return logits_;
+}
+
+void Generator::run_chunk(const std::vector<std::vector<std::int32_t>>& prompts, Index begin) {
+  Executor& executor = begin == 0 ? first_ : *later_;
+  const GenerationPhase& phase = begin == 0 ? plan_.first() : *plan_.later();
+  const Index chunk = plan_.chunk();
+  const Shape shape{plan_.form().sequences, chunk};
+  Tensor ids = integers(shape, 0), at = integers(shape, -1), last = Tensor::zeros(DType::f32, shape);
+  std::vector<bool> wanted(lengths_.size(), false);
+  for (std::size_t b = 0; b < prompts.size(); ++b) {
+    const Index end = std::min(begin + chunk, lengths_[b]);
+    for (Index position = begin; position < end; ++position) {
+      const Index place = static_cast<Index>(b) * chunk + position - begin;
+      ids.view<std::int32_t>()[place] = prompts[b][static_cast<std::size_t>(position)];
+      at.view<std::int32_t>()[place] = static_cast<std::int32_t>(position);
+      if (position + 1 == lengths_[b]) last.view<float>()[place] = 1, wanted[b] = true;
+    }
+  }
+  give(executor, phase.model.samples[0], ids);
+  give(executor, phase.model.cached.at, at);
+  if (phase.model.cached.last >= 0) give(executor, phase.model.cached.last, last.as(plan_.form().dtype));
+  executor.run();
+  keep_logits(executor, phase, wanted);
+}
+
+const Tensor& Generator::decode(const std::vector<std::int32_t>& tokens) {
+  SHARDLINE_CHECK(tokens.size() == lengths_.size(), "{} tokens for {} sequences", tokens.size(), lengths_.size());
+  const Shape shape{plan_.form().sequences, 1};
+  Tensor ids = integers(shape, 0), at = integers(shape, -1);
+  std::vector<bool> wanted(lengths_.size(), false);
+  for (std::size_t b = 0; b < tokens.size(); ++b) {
+    if (tokens[b] < 0) continue;
+    check_token(tokens[b], plan_.vocabulary());
+    SHARDLINE_CHECK(lengths_[b] < plan_.form().context, "sequence {} has {} tokens, and no room for another one", b,
+                    lengths_[b]);
+    ids.view<std::int32_t>()[static_cast<Index>(b)] = tokens[b];
+    at.view<std::int32_t>()[static_cast<Index>(b)] = static_cast<std::int32_t>(lengths_[b]++);
+    wanted[b] = true;
+  }
+  const GenerationPhase& phase = plan_.decode();
+  give(decoder_, phase.model.samples[0], ids);
+  give(decoder_, phase.model.cached.at, at);
+  decoder_.run();
+  keep_logits(decoder_, phase, wanted);
+  return logits_;
+}
+
+/// Copies the logits of the sequences that are wanted.
+void Generator::keep_logits(const Executor& executor, const GenerationPhase& phase, const std::vector<bool>& wanted) {
+  const Tensor made = executor.get(phase.model.result).reshaped(logits_.shape());
+  for (std::size_t b = 0; b < wanted.size(); ++b) {
+    if (!wanted[b]) continue;
+    const auto row = static_cast<Index>(b);
+    const Tensor logits = made.rows({row, row + 1});
+    if (const std::string_view found = non_finite(logits); !found.empty()) {
+      const DType dtype = plan_.form().dtype;
+      throw ResultError(fmt::format("the logits of sequence {} after {} tokens hold {}: sums overflow in {}{}", row + 1,
+                                    lengths_[b], found, name_of(dtype),
+                                    dtype == DType::f64 ? "" : "; --dtype f64 may help"));
+    }
+    logits_.assign({{row, row + 1}, {0, logits.extent(1)}}, logits);
+  }
+}
+
+}  // namespace shardline

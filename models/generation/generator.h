@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "collectives/run/progress.h"
+#include "models/generation/generation_plan.h"
+#include "program/run/execute.h"
+#include "program/run/state.h"
+
+namespace shardline {
+
+/// A model on a mesh that continues texts. Parameters and caches are its state; the caches are written in place.
+class Generator {
+ public:
+  /// Sets every parameter of a state of this model; called on every rank.
+  using Weights = std::function<void(State&, const Model&)>;
+
+  /// Collective over the mesh of `engine`, which must outlive it.
+  Generator(collectives::Engine& engine, GenerationPlan plan, const Weights& weights);
+
+  /// Collective over the mesh: forgets all sequences, and reads a prompt for each of the plan's. Returns on every rank
+  /// the logits [B, V] of the token that follows each prompt, in sum_type() of the plan's type. Throws ResultError if
+  /// one is not finite, and Error if there are not B prompts, one is empty or longer than the plan's longest, or a
+  /// token is not in the vocabulary.
+  const Tensor& prefill(const std::vector<std::vector<std::int32_t>>& prompts);
+
+  /// Collective over the mesh: adds a token to every sequence. A sequence with a token below 0 stays as it is, and its
+  /// logits mean nothing. Otherwise as prefill(). Throws Error if a sequence has no room left.
+  const Tensor& decode(const std::vector<std::int32_t>& tokens);
+
+  const GenerationPlan& plan() const { return plan_; }
+  collectives::Engine& engine() { return engine_; }
+  /// Tokens of each sequence so far.
+  const std::vector<Index>& lengths() const { return lengths_; }
+  /// Those of the programs of the plan: first and later chunks of prefill, decode.
+  Executor& first() { return first_; }
+  Executor* later() { return later_ ? &*later_ : nullptr; }
+  Executor& decoder() { return decoder_; }
+
+ private:
+  void give(Executor& executor, ArrayId input, const Tensor& whole);
+  void run_chunk(const std::vector<std::vector<std::int32_t>>& prompts, Index begin);
+  void keep_logits(const Executor& executor, const GenerationPhase& phase, const std::vector<bool>& wanted);
+
+  collectives::Engine& engine_;
+  GenerationPlan plan_;
+  State state_;
+  Executor first_;
+  std::optional<Executor> later_;
+  Executor decoder_;
+  std::vector<Index> lengths_;
+  Tensor logits_;  ///< [B, V]
+};
+
+}  // namespace shardline

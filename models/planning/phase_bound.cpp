@@ -1,0 +1,44 @@
+#include "models/planning/phase_bound.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shardline {
+namespace {
+
+/// The share of a parameter that a run reads. Of experts: no more than tokens choose. Of a table that only looks up
+/// rows: nothing.
+double share_read(const Program& program, const ModelParameter& parameter, const std::set<ArrayId>& looked_up) {
+  if (looked_up.contains(parameter.array)) return 0;
+  if (!parameter.by_expert) return 1;
+  const auto size = [&](const char* dim) { return static_cast<double>(program.sizes.at(dim)); };
+  return std::min(1.0, size("B") * size("T") * size("J") / size("E"));
+}
+
+/// The tables of which no product reads the whole.
+std::set<ArrayId> looked_up(const Program& program) {
+  std::set<ArrayId> found, multiplied;
+  for (const Operation& op : program.operations) {
+    if (op.kind == "embed") found.insert(op.operands[0]);
+    if (op.kind != "embed") multiplied.insert(op.operands.begin(), op.operands.end());
+  }
+  for (const ArrayId array : multiplied) found.erase(array);
+  return found;
+}
+
+}  // namespace
+
+PhaseBound bound_of(const GenerationPhase& phase, double seen, const roofline::Hardware& hardware) {
+  const RankProgram& program = phase.compiled->program();
+  const auto local = [&](ArrayId input) { return local_bytes(program, program.inputs.at(input), 0).value; };
+  const std::set<ArrayId> tables = looked_up(program.program);
+  double bytes = cache_bytes(phase, 0).value * seen;
+  for (const ModelParameter& parameter : phase.model.parameters) {
+    bytes += local(parameter.array) * share_read(program.program, parameter, tables);
+  }
+  Flops flops;
+  for (const StepEstimate& step : estimate(program, hardware)) flops = flops + step.flops;
+  return {.memory = Bytes(bytes) / hardware.memory, .math = flops / hardware.matmul};
+}
+
+}  // namespace shardline

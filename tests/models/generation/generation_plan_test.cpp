@@ -1,0 +1,186 @@
+// What a plan of generation takes, refuses and prints. The logits are tested in generator_test.
+
+#include "models/generation/generation_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "models/planning/generation_search.h"
+#include "models/planning/phase_bound.h"
+#include "program/ir/print.h"
+#include "program/ops/cache_attention.h"
+#include "program/ops/write_at.h"
+#include "program/partition/partition.h"
+#include "program/plan/in_place.h"
+#include "roofline/machine/catalogue.h"
+#include "runtime/base/check.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline {
+namespace {
+
+const AbstractMesh kMesh = AbstractMesh::parse("X=2");
+
+GenerationForm form_of(const std::string& strategy, const AbstractMesh& mesh = kMesh) {
+  return {.sequences = 3,
+          .context = 32,
+          .longest = 8,
+          .dtype = DType::f32,
+          .decode = parse_strategy(strategy, mesh, RoleUse::generation)};
+}
+
+/// Weights and caches are sharded by half. Loading makes a block of one beside them, and copies a part of it. The rest
+/// is small.
+TEST(GenerationPlan, MemoryIsThatOfItsPartAndABlockOfAParameter) {
+  const TransformerConfig config = tiny_config();
+  const GenerationPlan made(config, form_of("tp_rep=X"), kMesh);
+  double whole = 0, largest = 0;
+  for (const ModelParameter& parameter : made.decode().model.parameters) {
+    const auto elements = static_cast<double>(element_count(made.decode().model.program.array(parameter.array).shape));
+    whole += elements;
+    largest = std::max(largest, elements);
+  }
+  const auto places = static_cast<double>(3 * 32 * 2 * config.layers * config.kv_heads * config.head_dim);
+  for (const Index rank : {0, 1}) {
+    EXPECT_EQ(cache_bytes(made.decode(), rank), Bytes(4 * places / 2));
+    const double least = 4 * (whole + places) / 2 + (2 * 4 + 3 * 8) * largest / 2;
+    EXPECT_GT(made.memory(rank), Bytes(least));
+    EXPECT_LT(made.memory(rank), Bytes(1.1 * least));
+  }
+}
+
+TEST(GenerationPlan, RefusesRolesOfTrainingAndPromptsThatDoNotFit) {
+  EXPECT_EQ(usage_message([] { form_of("pp=X"); }),
+            "role \"pp\" is not for generation; its roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, "
+            "cp_heads, ep, ep_fsdp, tp_ep, tp_rep, ep_rep, rep_b, rep_s, ws, cp_s");
+  EXPECT_EQ(usage_message([] { parse_strategy("tp_rep=X", kMesh); }),
+            "role \"tp_rep\" is not for training; its roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, "
+            "cp_heads, ep, ep_fsdp, tp_ep, pp");
+  GenerationForm form = form_of("tp_rep=X");
+  form.longest = 32;
+  EXPECT_EQ(
+      usage_message([&] { GenerationPlan(tiny_config(), form, kMesh); }),
+      "the longest prompt has 32 tokens, and a context of 32 has room for it and at least one more only up to 31");
+}
+
+/// Collectives of one layer of decode, as lines of the printed program.
+std::vector<std::string> collectives(const std::string& strategy, const std::string& mesh_text) {
+  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+  const GenerationPlan plan(tiny_config(), form_of(strategy, mesh), mesh);
+  const RankProgram& program = plan.decode().compiled->program();
+  std::vector<std::string> lines;
+  for (const Step& step : program.steps) {
+    if (step.region.layer == 2 && communicates(step.kind)) lines.push_back(to_string(program, step));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+/// The table of the book's section 7.3: what follows from the rows, layer by layer.
+TEST(GenerationPlan, CollectivesOfALayerFollowFromTheRows) {
+  EXPECT_EQ(collectives("tp_rep=X", "X=2"),
+            (Lines{"h2[B, T, D] = AllReduce_X(h2[B, T, D]{U_X})", "x2[B, T, D] = AllReduce_X(x2[B, T, D]{U_X})"}));
+  EXPECT_EQ(collectives("dp=X", "X=2"), Lines{});
+  EXPECT_EQ(collectives("rep_b=X", "X=2"),
+            (Lines{"qr2[B_X, T, K, G, H] = AllToAll_X(qr2[B, T, K, G_X, H])",
+                   "o2[B, T, K, G_X, H] = AllToAll_X(o2[B_X, T, K, G, H])",
+                   "h2[B, T, D] = AllReduce_X(h2[B, T, D]{U_X})", "x2[B, T, D] = AllReduce_X(x2[B, T, D]{U_X})"}));
+  EXPECT_EQ(collectives("rep_s=X", "X=2"),
+            (Lines{"qr2[B, T, K, G, H] = AllGather_X(qr2[B, T, K, G_X, H])",
+                   "o2.max[B, T, K, G] = AllReduceMax_X(o2.max[B, T, K, G]{Max_X})",
+                   "o2.weighted[B, T, K, G_X, H] = ReduceScatter_X(o2.weighted[B, T, K, G, H]{U_X})",
+                   "o2.sum[B, T, K, G_X] = ReduceScatter_X(o2.sum[B, T, K, G]{U_X})",
+                   "h2[B, T, D] = AllReduce_X(h2[B, T, D]{U_X})", "x2[B, T, D] = AllReduce_X(x2[B, T, D]{U_X})"}));
+}
+
+/// A small program with a cache that attention reads; `late`: it reads the cache from before the write.
+/// `rests`: the axes that split the places of what is written.
+RankProgram program_with_cache(bool late, const Axes& rests) {
+  Program p;
+  p.sizes = {{"B", 2}, {"T", 1}, {"S", 8}, {"K", 2}, {"G", 1}, {"H", 4}};
+  const ArrayId q = p.add_input("q", {"B", "T", "K", "G", "H"}, Role::activation);
+  const ArrayId k = p.add_input("k", {"B", "T", "K", "H"}, Role::activation);
+  const ArrayId cache = p.add_input("Kc", {"B", "S", "K", "H"}, Role::cache);
+  const ArrayId at = p.add_input("at", {"B", "T"}, Role::positions);
+  const ArrayId where = p.add_input("where", {"S"}, Role::positions);
+  const ArrayId written = write_at(p, "Kc'", cache, k, at, where);
+  const ArrayId read = late ? cache : written;
+  p.outputs = {cache_attention(p, "o", q, read, read, at, where, {})};
+  Declaration declaration;
+  for (const ArrayId input : p.inputs) {
+    declaration.layouts[input] = Sharding::replicated(p.array(input).dims.size());
+  }
+  declaration.layouts[cache].dims = {{}, {"X"}, {}, {}};
+  declaration.layouts[written] = {.dims = {{}, rests, {}, {}}, .unreduced = {}};
+  return partition(p, kMesh, declaration);
+}
+
+std::string fault_of(RankProgram program) {
+  const auto compiled = compile(std::move(program), {});
+  try {
+    check_in_place(*compiled);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckInPlace, RefusesWhatCannotBeInPlace) {
+  EXPECT_NE(
+      fault_of(program_with_cache(true, {"X"})).find("Kc must be written in place, but it is read after the write"),
+      std::string::npos);
+  EXPECT_EQ(fault_of(program_with_cache(false, {"X"})), "");
+  const std::string moved = fault_of(program_with_cache(false, {}));
+  EXPECT_NE(moved.find("Kc must be written in place, but it is converted before the write or after it"),
+            std::string::npos)
+      << moved;
+}
+
+/// Reading weights and caches once at the bandwidth of memory, by hand.
+TEST(PhaseBound, ReadsEachParameterAndEachSeenPlaceOnce) {
+  const TransformerConfig config = tiny_config();
+  const GenerationPlan plan(config, form_of("tp_rep=X"), kMesh);
+  roofline::Hardware hardware{"test", FlopsPerSecond(1e12), BytesPerSecond(1e9), Seconds(1e-6), {}};
+  hardware.links["X"] = {Seconds(1e-6), BytesPerSecond(1e9)};
+  double bytes = cache_bytes(plan.decode(), 0).value / 4;
+  for (const ModelParameter& parameter : plan.decode().model.parameters) {
+    const Array& array = plan.decode().model.program.array(parameter.array);
+    const bool table = array.name == "E" && !config.tied;
+    const double ranks = array.dims.size() == 1 ? 1 : 2;
+    if (!table) bytes += 4 * static_cast<double>(element_count(array.shape)) / ranks;
+  }
+  const PhaseBound bound = bound_of(plan.decode(), 0.25, hardware);
+  EXPECT_NEAR(bound.memory.value, bytes / 1e9, 1e-12);
+  EXPECT_EQ(bound.limiter(), roofline::Limiter::memory);
+}
+
+/// On links as slow as memory every strategy that gathers weights in each step loses.
+TEST(PriceGeneration, PicksDecodeFirstAndPrefillBesideIt) {
+  TransformerConfig config = tiny_config();
+  config.d_model = 1024;
+  config.d_ff = 4096;
+  config.heads = 8;
+  config.kv_heads = 4;
+  config.head_dim = 128;
+  const AbstractMesh mesh = AbstractMesh::parse("X=4");
+  const roofline::Hardware hardware = roofline::hardware_named("v5e", mesh, DType::bf16);
+  GenerationForm form = form_of("tp_rep=X", mesh);
+  form.dtype = DType::bf16;
+  const PricedGeneration priced = price_generation(config, form, mesh, hardware);
+  const auto time_of = [&](const std::string& name) {
+    for (const PricedPhase& each : priced.decode) {
+      if (to_string(each.strategy) == name) return each.time;
+    }
+    throw Error("no " + name);
+  };
+  EXPECT_EQ(to_string(priced.decode.front().strategy), "tp_rep=X");
+  EXPECT_GT(time_of("fsdp=X"), time_of("tp_rep=X") * 2);
+  EXPECT_GT(time_of("dp=X"), time_of("tp_rep=X") * 1.5);
+  EXPECT_FALSE(priced.prefill.empty());
+  for (std::size_t i = 1; i < priced.prefill.size(); ++i) {
+    EXPECT_FALSE(priced.prefill[i].time < priced.prefill[i - 1].time);
+  }
+}
+
+}  // namespace
+}  // namespace shardline

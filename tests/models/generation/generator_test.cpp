@@ -1,0 +1,237 @@
+// Prefill and decode against a Transformer of plain loops that computes the whole sequence at once. In one job of eight
+// ranks, the first ranks form each mesh in turn. Sequences differ in length, and the model in heads, experts and ties.
+
+#include "models/generation/generator.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "runtime/base/counter_rng.h"
+#include "runtime/layout/blocks.h"
+#include "tests/models/generation/plain_transformer.h"
+#include "tests/models/small_training.h"
+#include "tests/runtime/message_of.h"
+
+namespace shardline {
+namespace {
+
+constexpr Index kNewTokens = 4;
+
+TransformerConfig small_config() {
+  return {.vocab = 11, .d_model = 6, .layers = 2, .heads = 6, .kv_heads = 2, .head_dim = 4, .d_ff = 10};
+}
+
+TransformerConfig with_experts() {
+  TransformerConfig config = small_config();
+  config.experts = {.count = 4, .chosen = 2};
+  return config;
+}
+
+/// The same element of a parameter on every mesh.
+double weight(const std::string& name, Index i) {
+  const double normal = CounterRng(3, name).normal(i);
+  return name[0] == 'w' ? 1 + 0.1 * normal : 0.4 * normal;
+}
+
+void fill_weights(State& state, const Model& model) {
+  for (const ModelParameter& parameter : model.parameters) {
+    const std::string& name = model.program.array(parameter.array).name;
+    state.fill(name, [&](Index i) { return weight(name, i); });
+  }
+}
+
+using Prompts = std::vector<std::vector<std::int32_t>>;
+
+/// Prompts of these lengths.
+Prompts prompts_of(const std::vector<Index>& lengths, Index vocabulary) {
+  Prompts prompts;
+  const CounterRng rng(4, "prompts");
+  Index drawn = 0;
+  for (const Index length : lengths) {
+    auto& prompt = prompts.emplace_back();
+    for (Index t = 0; t < length; ++t) prompt.push_back(static_cast<std::int32_t>(rng.below(drawn++, vocabulary)));
+  }
+  return prompts;
+}
+
+std::int32_t likeliest(const std::vector<double>& logits) {
+  return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+/// Of each sequence: what follows it greedily, and the logits of every step.
+struct Continued {
+  Prompts texts;
+  std::vector<std::vector<std::vector<double>>> logits;
+};
+
+Continued continued_by_loops(const TransformerConfig& config, const Prompts& prompts) {
+  const PlainTransformer plain(config, weight);
+  Continued made{prompts, {}};
+  for (auto& text : made.texts) {
+    auto& logits = made.logits.emplace_back();
+    for (Index i = 0; i < kNewTokens; ++i) {
+      logits.push_back(plain.logits(text).back());
+      text.push_back(likeliest(logits.back()));
+    }
+  }
+  return made;
+}
+
+std::vector<double> row_of(const Tensor& logits, std::size_t b) {
+  const auto row = static_cast<Index>(b);
+  const Tensor one = logits.rows({row, row + 1}).as(DType::f64);
+  const View<const double> values = one.view<double>();
+  return {values.begin(), values.end()};
+}
+
+/// The largest difference of logits, over their largest magnitude. Fails if a text differs.
+double difference(Generator& generator, const Prompts& prompts, const Continued& expected) {
+  double worst = 0;
+  const Tensor* logits = &generator.prefill(prompts);
+  for (std::size_t step = 0; step < static_cast<std::size_t>(kNewTokens); ++step) {
+    std::vector<std::int32_t> next;
+    for (std::size_t b = 0; b < prompts.size(); ++b) {
+      const std::vector<double> ours = row_of(*logits, b), &theirs = expected.logits[b][step];
+      double most = 0, gap = 0;
+      for (std::size_t v = 0; v < ours.size(); ++v) {
+        most = std::max(most, std::abs(theirs[v]));
+        gap = std::max(gap, std::abs(ours[v] - theirs[v]));
+      }
+      worst = std::max(worst, gap / most);
+      next.push_back(expected.texts[b][prompts[b].size() + step]);
+    }
+    if (step + 1 < static_cast<std::size_t>(kNewTokens)) logits = &generator.decode(next);
+  }
+  return worst;
+}
+
+struct Case {
+  std::string mesh;
+  std::string decode;
+  std::string prefill = {};  ///< empty: as decode
+};
+
+class Generation : public testing::Test {
+ protected:
+  /// Collective over all ranks: every case on a mesh of at most `ranks` ranks, with prompts of these lengths.
+  void expect_equal(const TransformerConfig& config, const std::vector<Case>& cases, const std::vector<Index>& lengths,
+                    Index chunk, DType dtype = DType::f64, double tolerance = 1e-10) {
+    const Prompts prompts = prompts_of(lengths, config.vocab);
+    const Continued expected = continued_by_loops(config, prompts);
+    const Index longest = *std::max_element(lengths.begin(), lengths.end());
+    for (const Case& each : cases) {
+      const AbstractMesh mesh = AbstractMesh::parse(each.mesh);
+      if (mesh.ranks() > world_.size()) continue;
+      SCOPED_TRACE(each.mesh + " " + each.decode + " " + each.prefill);
+      on_first(world_, static_cast<int>(mesh.ranks()), [&](const mpi::Communicator& part) {
+        GenerationForm form{.sequences = static_cast<Index>(prompts.size()),
+                            .context = longest + kNewTokens + 3,
+                            .longest = longest,
+                            .chunk = chunk,
+                            .dtype = dtype,
+                            .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
+        if (!each.prefill.empty()) form.prefill = parse_strategy(each.prefill, mesh, RoleUse::generation);
+        const Mesh ranks(mesh, part);
+        collectives::Engine engine(ranks);
+        Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+        EXPECT_LE(difference(generator, prompts, expected), tolerance);
+        EXPECT_LE(difference(generator, prompts, expected), tolerance) << "the second time, over what the first left";
+      });
+    }
+  }
+
+  mpi::Communicator world_ = mpi::Communicator::world();
+};
+
+const std::vector<Case> kCases = {
+    {"X=1", "dp=X"},
+    {"X=2", "dp=X"},
+    {"X=3", "fsdp=X"},
+    {"X=2", "tp_rep=X"},
+    {"X=3", "tp_rep=X"},
+    {"X=2", "tp=X"},
+    {"X=3", "tp_seq=X"},
+    {"X=4", "rep_b=X"},
+    {"X=4", "rep_s=X"},
+    {"X=3", "rep_s=X"},
+    {"X=3", "ws=X"},
+    {"X=2,Y=2", "fsdp=X,tp=Y"},
+    {"X=2,Y=2", "ws=X,tp=Y"},
+    {"X=2,Y=3", "ws=X,tp_rep=Y"},
+    {"Y=2,Z=3", "tp_rep=Y,rep_b=Z"},
+    {"Y=2,Z=2", "tp_rep=Y,rep_s=Z"},
+    {"Y=2,Z=4", "tp_rep=Y,rep_s=Z"},
+    {"X=2,Y=2,Z=2", "ws=X,tp_rep=Y,rep_s=Z"},
+    {"X=2,Y=2,Z=2", "rep_s=X,tp_rep=Y,rep_s=Z"},
+    {"X=8", "cp_s=X"},
+    {"Y=2,Z=2", "tp_rep=Y,rep_s=Z", "tp_rep=Y,cp_s=Z"},
+    {"Y=2,Z=3", "tp_rep=Y,rep_s=Z", "tp_seq=Y,cp_s=Z"},
+    {"Y=2,Z=4", "tp_rep=Y,rep_b=Z", "tp_seq=Y,dp=Z"},
+    {"Y=2,Z=2", "tp=Y,ws=Z", "tp_seq=Y,fsdp=Z"},
+    {"X=3", "tp_rep=X", "dp=X"},
+    {"X=3", "rep_s=X", "fsdp=X"},
+    {"X=4", "dp=X", "tp_rep=X"},
+    {"Y=2,Z=2", "rep_b=Y,rep_s=Z", "ws=Y,dp=Z"},
+};
+
+TEST_F(Generation, DecodesWhatTheWholeSequenceGives) { expect_equal(small_config(), kCases, {7, 3, 1, 5}, 0); }
+
+TEST_F(Generation, InChunksThatDoNotDivideThePrompts) { expect_equal(small_config(), kCases, {9, 8, 1}, 4); }
+
+TEST_F(Generation, OfOneSequenceOnManyRanks) { expect_equal(small_config(), kCases, {5}, 0); }
+
+TEST_F(Generation, OfPromptsOfOneToken) { expect_equal(small_config(), kCases, {1, 1}, 0); }
+
+TEST_F(Generation, WithTiedWeightsAndBiases) {
+  TransformerConfig config = small_config();
+  config.tied = true;
+  config.qkv_biases = true;
+  expect_equal(config, kCases, {4, 6}, 0);
+}
+
+TEST_F(Generation, WithExperts) {
+  std::vector<Case> cases = kCases;
+  for (const Case& each : std::vector<Case>{{"X=2", "ep_rep=X"},
+                                            {"X=3", "ep=X"},
+                                            {"Y=2,Z=2", "ep_rep=Y,rep_b=Z"},
+                                            {"Y=2,Z=3", "ep_rep=Y,rep_s=Z"},
+                                            {"X=4", "tp_ep=X"}}) {
+    cases.push_back(each);
+  }
+  expect_equal(with_experts(), cases, {4, 6, 2}, 3);
+}
+
+TEST_F(Generation, InSmallerTypes) {
+  expect_equal(small_config(), kCases, {7, 3}, 0, DType::f32, 1e-4);
+  expect_equal(small_config(), kCases, {7, 3}, 0, DType::bf16, 0.1);
+}
+
+/// Positions go round the ranks, so the fullest rank has at most one place more than the emptiest, at every length.
+TEST(StripedPlaces, AreBalancedAtEveryLength) {
+  for (const Index places : {1, 5, 12, 37}) {
+    for (const std::vector<Index>& sizes : std::vector<std::vector<Index>>{{}, {1}, {3}, {8}, {2, 2}, {3, 2, 2}}) {
+      const std::vector<std::int32_t> where = striped_places(places, sizes);
+      std::vector<bool> met(static_cast<std::size_t>(places), false);
+      for (const std::int32_t position : where) met.at(static_cast<std::size_t>(position)) = true;
+      EXPECT_EQ(std::count(met.begin(), met.end(), true), places);
+      std::vector<std::pair<Axis, Index>> axes;
+      for (std::size_t a = 0; a < sizes.size(); ++a) axes.emplace_back("A" + std::to_string(a), sizes[a]);
+      const AbstractMesh mesh(axes);
+      for (Index length = 1; length <= places; ++length) {
+        Index least = places, most = 0;
+        for (const Range& block : nested_blocks(places, mesh.axes(), mesh)) {
+          const auto begin = where.begin() + block.begin, end = where.begin() + block.end;
+          const Index held = std::count_if(begin, end, [&](std::int32_t position) { return position < length; });
+          least = std::min(least, held);
+          most = std::max(most, held);
+        }
+        EXPECT_LE(most - least, 1) << places << " places, length " << length;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardline

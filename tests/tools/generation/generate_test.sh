@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Texts by the command: the same on every mesh and in chunks of any size, alone and beside others; what ends a text, what
+# the record says, what is refused.
+#
+#   generate_test.sh MPIRUN_SH LAUNCHER RANKS SHARDLINE
+set -euo pipefail
+source "$(dirname "$0")/../command.sh" "$@"
+
+cat >"$folder/config.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 24, "intermediate_size": 20, "num_hidden_layers": 2, "num_attention_heads": 6,
+ "num_key_value_heads": 3, "head_dim": 4, "vocab_size": 256, "initializer_range": 0.3}
+JSON
+for ((i = 0; i < 900; ++i)); do echo "line $((i * i % 97));"; done >"$folder/text.txt"
+run train --model "$folder/config.json" --data "$folder/text.txt" --batch 4 --seq 13 --steps 12 --lr 0.01 --save "$folder/model"
+expect_code 0
+printf 'line 1\nthe second text is longer\r\n7' >"$folder/prompts.txt"
+
+record=$folder/record.json
+load=(generate --load "$folder/model" --dtype f64)
+three=("${load[@]}" --prompts "$folder/prompts.txt" --tokens 20 --json "$record")
+
+# texts NAME: the texts of the record, with their tokens.
+texts() { sed -n '/"outputs": \[/,/^  \],*$/p' "$record" >"$folder/$1"; }
+# expect_texts ARGS...: the texts of the first run.
+expect_texts() {
+  rm -f "$record"
+  run "$@"
+  expect_code 0
+  texts other
+  cmp -s "$folder/texts" "$folder/other" || complain "other texts: $(diff "$folder/texts" "$folder/other" | head -n 8)"
+}
+
+run "${three[@]}" --seed 3
+expect_code 0
+texts texts
+expect_lines out 1 "[2] the second text is longer"
+expect_lines out 1 "first token after "
+for key in prompt_tokens text tokens finish_reason; do
+  (($(grep -c "\"$key\": " "$folder/texts") == 3)) || complain "no \"$key\" for each text"
+done
+for key in prefill decode time_to_first_token_s program strategy prefill_strategy context cache_bytes; do
+  grep -q "^  \"$key\": " "$record" || complain "the record has no $key"
+done
+for key in time_s tokens_per_s predicted_s bound_s limiter operations; do
+  (($(grep -c "^    \"$key\": " "$record") == 2)) || complain "not both phases have $key"
+done
+
+if ((ranks > 1)); then
+  for strategy in dp fsdp tp tp_rep rep_b rep_s ws; do
+    expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy "$strategy=X"
+  done
+  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy rep_s=X --prefill-strategy cp_s=X --chunk 4
+fi
+expect_texts "${three[@]}" --seed 3 --chunk 1
+expect_texts "${three[@]}" --seed 3 --context 100
+run "${three[@]}" --seed 4
+texts other
+cmp -s "$folder/texts" "$folder/other" && complain "another seed gave the same texts"
+
+# A text does not depend on those beside it: the first one alone.
+first_tokens() { tr -d ' \n' <"$record" | grep -oE '"tokens":\[[0-9,]*\]' | head -n 1; }
+run "${three[@]}" --temperature 0 --strategy "rep_s=X" --mesh "X=$ranks"
+greedy=$(first_tokens)
+run "${load[@]}" --prompt "line 1" --tokens 20 --temperature 0 --json "$record"
+[[ $(first_tokens) == "$greedy" ]] || complain "the first text alone is another one"
+[[ $(head -c 6 "$folder/out") == "line 1" ]] || complain "the text does not begin with its prompt"
+
+# Few tokens; what ends a text; the likeliest tokens.
+run "${load[@]}" --prompt x --tokens 0 --json "$record"
+expect_code 0
+grep -q '"tokens": \[\]' "$record" || complain "tokens were added"
+run "${load[@]}" --prompt x --tokens 1 --json "$record"
+expect_code 0
+grep -q '"finish_reason": "length"' "$record" || complain "not ended by its length"
+run "${load[@]}" --prompt x --tokens 9 --top-k 1 --temperature 3 --json "$record"
+once=$(first_tokens)
+run "${load[@]}" --prompt x --tokens 9 --temperature 0 --logprobs 2 --json "$record"
+[[ $(first_tokens) == "$once" ]] || complain "the only candidate is not the likeliest token"
+(($(grep -c '"logprob": -' "$record") == 9)) || complain "not each token has its log probability"
+for stop in 0 1 2 3 4 5 6 7 8 9 ';' i; do stops+=(--stop "$stop"); done
+run "${load[@]}" --prompt x --tokens 60 "${stops[@]}" --json "$record"
+expect_code 0
+grep -q '"finish_reason": "stop"' "$record" || complain "not ended by a string"
+head -n 1 "$folder/out" | grep -aq '[0-9;i]' && complain "the text has the string that stopped it"
+echo '{"eos_token_id": [108, 105, 110, 101]}' >"$folder/model/generation_config.json"
+run "${load[@]}" --prompt x --tokens 60 --temperature 2 --seed 5 --json "$record"
+expect_code 0
+grep -q '"finish_reason": "end"' "$record" || complain "not ended by a token"
+run "${load[@]}" --prompt x --tokens 60 --temperature 2 --seed 5 --ignore-eos --json "$record"
+grep -q '"finish_reason": "length"' "$record" || complain "ended although end tokens are ignored"
+rm "$folder/model/generation_config.json"
+
+# f32 and bf16 run too.
+for dtype in f32 bf16; do
+  run generate --load "$folder/model" --prompts "$folder/prompts.txt" --tokens 5 --dtype $dtype --trace "$folder/trace.json"
+  expect_code 0
+  [[ -s $folder/trace.json ]] || complain "no trace"
+done
+
+refused "give --prompt TEXT, or --prompts FILE" "${load[@]}"
+refused "--prompt is empty" "${load[@]}" --prompt ""
+: >"$folder/none.txt"
+refused "none.txt" "${load[@]}" --prompts "$folder/none.txt"
+printf 'a\n\nb\n' >"$folder/gap.txt"
+refused "line 2" "${load[@]}" --prompts "$folder/gap.txt"
+refused "--context 6: the longest prompt has 6 tokens, and a text needs room for one more; 7 works" "${load[@]}" --prompt "line 1" --context 6
+refused "--top-p 0: a positive number, at most 1" "${load[@]}" --prompt x --top-p 0
+refused "min_p is 1; it must be at least 0 and below 1" "${load[@]}" --prompt x --min-p 1
+refused "--temperature -1" "${load[@]}" --prompt x --temperature -1
+refused "unknown role \"tp_x\"" "${load[@]}" --prompt x --strategy tp_x=X
+refused "role \"tp_rep\" is not for training" train --model "$folder/config.json" --data "$folder/text.txt" --strategy tp_rep
+for ((i = 0; i < 64; ++i)); do echo "text $i"; done >"$folder/many.txt"
+refused " sequences would fit" "${load[@]}" --prompts "$folder/many.txt" --context 4000000
+finish

@@ -1,0 +1,123 @@
+#include "tools/generation/text_run.h"
+
+#include <algorithm>
+
+#include "models/generation/stop_text.h"
+
+namespace shardline::tools {
+namespace {
+
+/// Runs whose times are kept, and after how many steps the others are forgotten.
+constexpr std::size_t kKeptRuns = 32;
+constexpr std::size_t kForgotten = 64;
+
+/// One text as it grows.
+struct Growing {
+  explicit Growing(const TextRequest& request, std::size_t number) : ids(request.ids[number]), watch(request.stops) {}
+
+  std::vector<std::int32_t> ids;  ///< with those of the prompt
+  StopText watch;
+  bool ended = false;
+};
+
+class Continuation {
+ public:
+  Continuation(Job& job, Generator& generator, const TextEncoder& encoder, const TextRequest& request)
+      : job_(job),
+        generator_(generator),
+        encoder_(encoder),
+        request_(request),
+        chooser_(request.choice, generator.plan().vocabulary(),
+                 [&encoder](std::int32_t id) { return encoder.has(id); }) {
+    for (std::size_t b = 0; b < request.ids.size(); ++b) growing_.emplace_back(request, b);
+    run_.texts.resize(request.ids.size());
+  }
+
+  TextRun run() {
+    if (shows()) job_.print(request_.prompts[0]);
+    const Seconds begin = now();
+    const Tensor* logits = &generator_.prefill(request_.ids);
+    run_.prefill = now() - begin;
+    std::vector<std::int32_t> next = choose(*logits);
+    run_.first_token = now() - begin;
+    while (std::any_of(next.begin(), next.end(), [](std::int32_t token) { return token >= 0; })) {
+      const Seconds start = now();
+      run_.decoded += std::count_if(next.begin(), next.end(), [](std::int32_t token) { return token >= 0; });
+      logits = &generator_.decode(next);
+      next = choose(*logits);
+      run_.steps.push_back(now() - start);
+      if (run_.steps.size() % kForgotten == 0) generator_.decoder().keep_times(kKeptRuns);
+    }
+    if (shows()) job_.print("\n");
+    return std::move(run_);
+  }
+
+ private:
+  bool shows() const { return request_.ids.size() == 1; }
+
+  /// The next token of each text; -1 for one that has ended.
+  std::vector<std::int32_t> choose(const Tensor& logits) {
+    std::vector<std::int32_t> next(growing_.size(), -1);
+    for (std::size_t b = 0; b < growing_.size(); ++b) {
+      if (!growing_[b].ended) next[b] = add_token(b, logits.rows({static_cast<Index>(b), static_cast<Index>(b) + 1}));
+    }
+    return next;
+  }
+
+  /// Adds a token to text `b`. Returns it, or -1 if the text has ended.
+  std::int32_t add_token(std::size_t b, const Tensor& logits) {
+    Growing& growing = growing_[b];
+    ContinuedText& text = run_.texts[b];
+    if (static_cast<Index>(text.tokens.size()) == request_.tokens) return end(b, "length");
+    const TokenChoice& choice = choice_of(growing, b, logits);
+    const std::int32_t token = choice.chosen.token;
+    if (std::find(request_.ends.begin(), request_.ends.end(), token) != request_.ends.end()) return end(b, "end");
+    growing.ids.push_back(token);
+    text.tokens.push_back(token);
+    if (request_.choice.likeliest > 0) text.choices.push_back(choice);
+    give_out(text, growing.watch.add(encoder_.decode({token})));
+    if (growing.watch.stopped_by()) return end(b, "stop");
+    const bool full = static_cast<Index>(growing.ids.size()) == generator_.plan().form().context;
+    if (full || static_cast<Index>(text.tokens.size()) == request_.tokens) return end(b, "length");
+    return token;
+  }
+
+  const TokenChoice& choice_of(const Growing& growing, std::size_t b, const Tensor& logits) {
+    const auto position = static_cast<Index>(growing.ids.size());
+    const double uniform = choice_uniform(job_.seed(), static_cast<Index>(b), position);
+    if (logits.dtype() == DType::f64) {
+      const View<const double> values = logits.view<double>();
+      return chooser_.choose(std::span(values.data, values.data + values.size()), growing.ids, uniform);
+    }
+    const View<const float> values = logits.view<float>();
+    return chooser_.choose(std::span(values.data, values.data + values.size()), growing.ids, uniform);
+  }
+
+  std::int32_t end(std::size_t b, const char* reason) {
+    give_out(run_.texts[b], growing_[b].watch.end());
+    run_.texts[b].finish_reason = reason;
+    growing_[b].ended = true;
+    return -1;
+  }
+
+  void give_out(ContinuedText& text, const std::string& bytes) {
+    text.text += bytes;
+    if (shows()) job_.print(bytes);
+  }
+
+  Job& job_;
+  Generator& generator_;
+  const TextEncoder& encoder_;
+  const TextRequest& request_;
+  TokenChooser chooser_;
+  std::vector<Growing> growing_;
+  TextRun run_;
+};
+
+}  // namespace
+
+TextRun continue_texts(Job& job, Generator& generator, const TextEncoder& encoder, const TextRequest& request) {
+  return Continuation(job, generator, encoder, request).run();
+}
+
+}  // namespace shardline::tools

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/checkpoint/checkpoint.h"
+#include "models/checkpoint/end_tokens.h"
 #include "models/gguf/gguf_tokens.h"
 #include "models/gguf/gguf_writer.h"
 #include "runtime/base/check.h"
@@ -65,18 +66,9 @@ Index longest_of(const ExportOptions& options, const Checkpoint& checkpoint) {
 
 /// Collective over all ranks: the tokens of the model, by --tokenizer or the tokenizer in its folder, or bytes.
 GgufTokens tokens_of(const Job& job, const ExportOptions& options, const Checkpoint& checkpoint) {
-  const Index vocab = checkpoint.config.vocab;
-  const std::string path = options.tokenizer.empty() ? tokenizer_in(job.world(), options.load) : options.tokenizer;
-  if (path.empty()) {
-    require_reads_bytes(checkpoint, options.load);
-    return gguf_tokens({}, path, vocab);
-  }
-  const TextEncoder encoder = read_tokenizer(job.world(), path);
-  require(encoder.vocabulary_size() <= vocab,
-          "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", path,
-          encoder.vocabulary_size(), vocab);
-  note_other_tokenizer(job, encoder, path, options.load);
-  return gguf_tokens(encoder, path, vocab);
+  const ModelTokens tokens = tokens_for(job, options.tokenizer, options.load, checkpoint);
+  return gguf_tokens(tokens.encoder, tokens.path, checkpoint.config.vocab,
+                     end_tokens_of(job.world(), options.load, tokens.encoder));
 }
 
 /// Collective over all ranks; rank 0 writes. Returns the time that it took.

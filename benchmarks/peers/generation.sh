@@ -96,11 +96,9 @@ llama() {
     2>"$folder/err" || { cat "$folder/err" >&2; return 1; }
 }
 
-# job BATCH DTYPE TOKENS RUNS [RECORD]: keys and values are f32 beside weights in f32, else f16, llama.cpp's default.
+# job BATCH TOKENS [RECORD]
 job() {
-  local cache=f16
-  if [[ $2 == f32 ]]; then cache=f32; fi
-  $python "$peers/generation_inputs.py" job "$folder/job.json" "$folder/prompts-$1" "$ranks" "$cache" "$3" "$4" "${@:5}"
+  $python "$peers/generation_inputs.py" job "$folder/job.json" "$folder/prompts-$1" "$ranks" "${@:2}"
 }
 
 IFS=, read -ra models <<<"$models"
@@ -119,7 +117,7 @@ for model in "${models[@]}"; do
     # The ids that we add, judged by both.
     if [[ -n $can_generate ]]; then
       ours "$model" 2 "$dtype" 16 "$folder/scores/$model-$dtype-ours.json" --logprobs 1
-      job 2 "$dtype" 16 1 "$folder/scores/$model-$dtype-ours.json"
+      job 2 16 "$folder/scores/$model-$dtype-ours.json"
       llama "$model" "$dtype" "$folder/job.json" "$folder/scores/$model-$dtype-llama.json"
     fi
   done
@@ -138,7 +136,7 @@ run_way() {
   local model batch dtype side
   IFS=- read -r model batch dtype side <<<"$1"
   if [[ $side == llama ]]; then
-    job "$batch" "$dtype" "$tokens" 1
+    job "$batch" "$tokens"
     llama "$model" "$dtype" "$folder/job.json" "$2"
   elif [[ -n $can_generate ]]; then
     ours "$model" "$batch" "$dtype" "$tokens" "$2"

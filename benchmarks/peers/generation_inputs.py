@@ -3,10 +3,11 @@
 
     generation_inputs.py model PARAMETERS FOLDER    a LLaMA model, `100m` or `800m`, as config.json and model.safetensors
     generation_inputs.py prompts TEXT COUNT BYTES FILE    lines of the text, each of so many bytes
-    generation_inputs.py job JOB.json PROMPTS THREADS CACHE TOKENS RUNS [RECORD]    what generation_llama.mjs is to do
+    generation_inputs.py job JOB.json PROMPTS THREADS TOKENS [RECORD]    what generation_llama.mjs is to do
 
-The model reads bytes, so a prompt of 512 bytes has 512 tokens. Without a RECORD the job is to add TOKENS ids to each prompt. A
-RECORD is that of `shardline generate`, and the job is to judge the ids that it added, with attention as precise as llama.cpp has it. Needs NumPy alone.
+The model reads bytes, so a prompt of 512 bytes has 512 tokens. Without a RECORD the job is to add TOKENS ids to each prompt, with
+caches of f16 and attention in blocks: llama.cpp's defaults, and its fastest way here. A RECORD is that of `shardline generate`, and the
+job is to judge the ids that it added, with caches of f32 and without blocks: its most precise way. Needs NumPy alone.
 """
 
 import json
@@ -71,14 +72,14 @@ def write_prompts(text, count, size, path):
             file.write(plain[i * size:(i + 1) * size] + "\n")
 
 
-def write_job(path, prompts, threads, cache, tokens, runs, record=None):
+def write_job(path, prompts, threads, tokens, record=None):
     with open(prompts, encoding="utf-8") as file:
-        job = {"threads": threads, "cache": cache, "tokens": tokens, "runs": runs, "flash": "auto",
+        job = {"threads": threads, "tokens": tokens, "runs": 1, "cache": "f16", "flash": "auto",
                "prompts": [list(line.rstrip("\n").encode()) for line in file]}
     if record:
         with open(record, encoding="utf-8") as file:
-            job["flash"] = False
-            job["continuations"] = [output["tokens"] for output in json.load(file)["outputs"]]
+            continuations = [output["tokens"] for output in json.load(file)["outputs"]]
+        job.update(cache="f32", flash=False, continuations=continuations)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(job, file)
 
@@ -90,7 +91,7 @@ def main():
     elif what == "prompts":
         write_prompts(rest[0], int(rest[1]), int(rest[2]), rest[3])
     else:
-        write_job(rest[0], rest[1], int(rest[2]), rest[3], int(rest[4]), int(rest[5]), *rest[6:])
+        write_job(rest[0], rest[1], int(rest[2]), int(rest[3]), *rest[4:])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ MODEL-DTYPE-ours.json and -llama.json with log probabilities of the same ids. Ex
 """
 
 import argparse
+import math
 import os
 import statistics
 import sys
@@ -83,7 +84,7 @@ def differences(folder):
         theirs = load(f"{folder}/scores/{name}")["logprobs"]
         ours = [[each["logprob"] for each in output["logprobs"]] for output in load(f"{folder}/scores/{name[:-11]}-ours.json")["outputs"]]
         pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
-        found[name[:-11]] = max(abs(a - b) for a, b in pairs)
+        found[name[:-11]] = max(math.inf if math.isnan(a - b) else abs(a - b) for a, b in pairs)
     return found
 
 

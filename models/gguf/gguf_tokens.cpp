@@ -1,7 +1,5 @@
 #include "models/gguf/gguf_tokens.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -141,14 +139,15 @@ std::vector<std::string> differences_of(const TokenizerFile& file, const std::st
 
 }  // namespace
 
-GgufTokens gguf_tokens(const TextEncoder& encoder, const std::string& path, Index rows) {
+GgufTokens gguf_tokens(const TextEncoder& encoder, const std::string& path, Index rows,
+                       const std::vector<std::int32_t>& ends) {
   GgufTokens result;
-  const std::vector<std::int32_t> ends = encoder.end_tokens();
+  const auto end = std::find_if(ends.begin(), ends.end(), [&](std::int32_t id) { return id < rows; });
+  std::optional<std::int32_t> start;
+  if (end != ends.end()) start = *end;
   TokenList list(0);
   std::vector<std::string> merges;
   std::optional<std::string> name = "gpt-2";
-  std::optional<std::int32_t> start;
-  if (!ends.empty()) start = ends.front();
   if (encoder.reads_bytes()) {
     list = byte_tokens(rows);
   } else {
@@ -158,10 +157,9 @@ GgufTokens gguf_tokens(const TextEncoder& encoder, const std::string& path, Inde
     name = pre_tokenizer_name(file);
     if (!file.special.first_ids.empty()) start = file.special.first_ids.front();
     result.remarks = differences_of(file, path);
-    if (ends.empty()) {
-      result.remarks.push_back(
-          fmt::format("{}: no added token ends a text ({}); llama.cpp takes token 11 for such a token", path,
-                      fmt::join(TextEncoder::end_token_names(), ", ")));
+    if (end == ends.end()) {
+      result.remarks.push_back(fmt::format(
+          "{}: no token ends a text, nor does eos_token_id say one; llama.cpp takes token 11 for it", path));
     }
   }
   GgufMetadata& metadata = result.metadata;
@@ -171,7 +169,7 @@ GgufTokens gguf_tokens(const TextEncoder& encoder, const std::string& path, Inde
   metadata.emplace_back("tokenizer.ggml.token_type", std::move(list.kinds));
   metadata.emplace_back("tokenizer.ggml.merges", std::move(merges));
   if (start) metadata.emplace_back("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(*start));
-  if (!ends.empty()) metadata.emplace_back("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(ends.front()));
+  if (end != ends.end()) metadata.emplace_back("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(*end));
   metadata.emplace_back("tokenizer.ggml.add_bos_token", false);
   return result;
 }

@@ -17,8 +17,8 @@ Json values_of(const GgufTokens& tokens) {
   return values;
 }
 
-GgufTokens tokens_of(const Json& file, Index rows) {
-  return gguf_tokens(TextEncoder(file.dump(), "t.json"), "t.json", rows);
+GgufTokens tokens_of(const Json& file, Index rows, const Ids& ends = {258}) {
+  return gguf_tokens(TextEncoder(file.dump(), "t.json"), "t.json", rows, ends);
 }
 
 /// A file with two merges and two added tokens.
@@ -60,7 +60,7 @@ TEST(GgufTokens, HaveIdsAndMergesOfTheTokenizer) {
 }
 
 TEST(GgufTokens, BytesAreTokensWithoutMerges) {
-  const Json values = values_of(gguf_tokens({}, "", 258));
+  const Json values = values_of(gguf_tokens({}, "", 258, {0}));
   EXPECT_EQ(values["tokenizer.ggml.model"], "gpt2");
   EXPECT_EQ(values["tokenizer.ggml.pre"], "gpt-2");
   EXPECT_EQ(values["tokenizer.ggml.merges"], Json::array());
@@ -123,13 +123,12 @@ TEST(GgufTokens, NameTheWayInWhichWordsAreMade) {
 TEST(GgufTokens, SayWhatLlamaCppDoesInAnotherWay) {
   Json file = small_file();
   file["normalizer"] = {{"type", "NFC"}};
-  file["added_tokens"][0]["content"] = "<|stop|>";
   file["added_tokens"][1]["rstrip"] = true;
-  const GgufTokens tokens = tokens_of(file, 260);
+  const GgufTokens tokens = tokens_of(file, 260, {260, 9999});
   ASSERT_EQ(tokens.remarks.size(), 3U);
   EXPECT_EQ(tokens.remarks[0].find("t.json: normalizer: llama.cpp has none"), 0U) << tokens.remarks[0];
   EXPECT_EQ(tokens.remarks[1].find("t.json: added token <tool>: "), 0U) << tokens.remarks[1];
-  EXPECT_EQ(tokens.remarks[2].find("t.json: no added token ends a text (<|endoftext|>, "), 0U) << tokens.remarks[2];
+  EXPECT_EQ(tokens.remarks[2].find("t.json: no token ends a text, nor does eos_token_id"), 0U) << tokens.remarks[2];
   EXPECT_FALSE(values_of(tokens).contains("tokenizer.ggml.eos_token_id"));
 }
 
@@ -146,6 +145,8 @@ TEST(GgufTokens, TextsStartAsTheTemplateSays) {
   const Json values = values_of(tokens_of(file, 260));
   EXPECT_EQ(values["tokenizer.ggml.bos_token_id"], 259);
   EXPECT_EQ(values["tokenizer.ggml.eos_token_id"], 258);
+  // Of several the first that the model has.
+  EXPECT_EQ(values_of(tokens_of(file, 260, {999, 259, 258}))["tokenizer.ggml.eos_token_id"], 259);
 }
 
 /// Here the last of two equal pairs counts, in llama.cpp the first.

@@ -107,7 +107,7 @@ done
 refused() {
   local code=0
   "$1/generation.sh" "${@:2}" >out 2>&1 || code=$?
-  ((code == 2)) && (($(wc -l <out) == 1)) || { fail "exit code $code for ${*:2}:"; cat out; }
+  if ((code != 2)) || (($(wc -l <out) != 1)); then fail "exit code $code for ${*:2}: $(cat out)"; fi
 }
 refused "$1" --models 7b
 refused "$1" --dtypes f32,f64

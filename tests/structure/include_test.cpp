@@ -58,8 +58,8 @@ const std::vector<Part>& house() {
       {{"models/data"}},
       {{"models/checkpoint", "models/training", "models/generation"}, true},
       {{"models/parity"}, true},
-      {{"tools", "tools/bench", "tools/book", "tools/generation", "tools/options", "tools/output", "tools/plan", "tools/product",
-        "tools/report", "tools/tokens", "tools/trace", "tools/training"},
+      {{"tools", "tools/bench", "tools/book", "tools/generation", "tools/options", "tools/output", "tools/plan",
+        "tools/product", "tools/report", "tools/tokens", "tools/trace", "tools/training"},
        true}};
   return parts;
 }

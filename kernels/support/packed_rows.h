@@ -11,8 +11,6 @@ namespace shardline::kernels {
 
 /// Packed rows lie in blocks of so many elements, and are filled up with zeros.
 inline constexpr Index kPackedBlock = 32;
-/// Rows from memory that one call takes at most.
-inline constexpr Index kRowsAtOnce = 16;
 
 constexpr Index packed_length(Index length) { return (length + kPackedBlock - 1) / kPackedBlock * kPackedBlock; }
 
@@ -84,17 +82,12 @@ template <Index bytes, class S, class Vector>
 /// Sums that are in registers at a time: half of the registers.
 template <Index bytes>
 inline constexpr Index kSums = bytes == 64 ? 16 : 8;
-/// Packed rows that are multiplied together at most.
-template <Index bytes>
-inline constexpr Index kGroup = kSums<bytes> / 2;
-
 /// The largest power of two that is at most `value`.
 constexpr Index power_below(Index value) { return value < 2 ? 1 : 2 * power_below(value / 2); }
 
-/// The extent of a group where `count` packed rows are cut into as few groups as possible.
-template <Index bytes>
-constexpr Index even_group(Index count) {
-  const Index groups = std::max<Index>(1, (count + kGroup<bytes> - 1) / kGroup<bytes>);
+/// The extent of a group where `count` packed rows are cut into as few groups as possible, of `most` rows at most.
+constexpr Index even_group(Index count, Index most) {
+  const Index groups = std::max<Index>(1, (count + most - 1) / most);
   return std::max<Index>(1, (count + groups - 1) / groups);
 }
 

@@ -12,6 +12,9 @@
 /// same bits, however many others are multiplied with them. Only kernel sources include this header.
 namespace shardline::kernels {
 
+/// Rows from memory of one call.
+inline constexpr Index kRowsAtOnce = 16;
+
 /// sums[i, r] = the product of packed row i with row r.
 template <class S>
 struct RowProducts {
@@ -22,20 +25,11 @@ struct RowProducts {
   Index length = 0;                ///< of a row
   SumOf<S>* sums = nullptr;        ///< room for kRowsAtOnce sums of each packed row
   Index sums_row = 0;
-  SumOf<S>* partial = nullptr;      ///< room for partial_sums(), if the rows come in several parts
-  bool begins = true, ends = true;  ///< whether this part of the rows is the first, and whether it completes `sums`
-  Index ahead = 0;                  ///< elements from what is read to what should come into the caches; 0 for nothing
+  Index ahead = 0;  ///< elements from what is read to what should come into the caches; 0 for nothing
 
   template <Index bytes>
   [[gnu::always_inline]] inline void run() const;
 };
-
-/// Elements of RowProducts::partial.
-template <class S>
-constexpr Index partial_sums(Index x_rows) {
-  constexpr Index kWidest = 64;  // bytes of a vector
-  return x_rows * kRowsAtOnce * kWidest / static_cast<Index>(sizeof(SumOf<S>));
-}
 
 /// What of rows is multiplied by one instruction. A pair is two vectors of neighbouring elements.
 template <Index bytes, class S>
@@ -175,17 +169,7 @@ struct ProductTile {
 #pragma GCC unroll 16
     for (Index r = 0; r < kRows; ++r) rows[r] = p.rows[row + r];
     Vector sum[kPadded] = {};
-    Sum* const partial = p.partial + (from * kRowsAtOnce + row * group) * kLanes;
-    if (!p.begins) {
-#pragma GCC unroll 16
-      for (Index i = 0; i < kCount; ++i) std::memcpy(&sum[i], partial + i * kLanes, bytes);
-    }
     add_rows(sum, p, from, rows, ahead);
-    if (!p.ends) {
-#pragma GCC unroll 16
-      for (Index i = 0; i < kCount; ++i) std::memcpy(partial + i * kLanes, &sum[i], bytes);
-      return;
-    }
     Sum sums[kPadded];
 #pragma GCC unroll 16
     for (Index i = 0; i < kPadded; i += kLanes) {
@@ -215,9 +199,10 @@ template <Index bytes, Index group, class S>
 template <class S>
 template <Index bytes>
 [[gnu::always_inline]] inline void RowProducts<S>::run() const {
-  const Index group = even_group<bytes>(x_rows);
+  constexpr Index kMost = 4;  // with more, loads from the L2 cache wait for those from memory
+  const Index group = even_group(x_rows, kMost);
   for (Index from = 0; from < x_rows; from += group) {
-    run_product_tiles<bytes, kGroup<bytes>>(*this, from, std::min(group, x_rows - from));
+    run_product_tiles<bytes, kMost>(*this, from, std::min(group, x_rows - from));
   }
 }
 

@@ -11,14 +11,17 @@
 /// others are made with it. Only kernel sources include this header.
 namespace shardline::kernels {
 
+/// Rows from memory of one call at most.
+inline constexpr Index kWeightedAtOnce = 64;
+
 /// c[i] += the sum of weights[i, r] times row r, in the order of the rows. `c` is packed. Weights W of rows of S are
 /// Packed<S>, or of the type of the sums.
 template <class S, class W>
 struct WeightedRows {
   const W* weights = nullptr;  ///< if they are bf16: 0 behind an odd number of them
   Index weights_row = 0, c_rows = 0;
-  const S* const* rows = nullptr;
-  Index count = 0;  ///< of `rows`, at most kRowsAtOnce
+  const S* const* rows = nullptr;  ///< pointers; one more if `count` is odd
+  Index count = 0;                 ///< of rows, at most kWeightedAtOnce
   Index length = 0;
   SumOf<S>* c = nullptr;
   Index c_row = 0;
@@ -148,8 +151,8 @@ template <Index bytes, Index group, class S, class W>
   const Index whole = p.length / kPackedBlock * kPackedBlock;
   run_columns<bytes, group, kPairs>(p, from, p.rows, 0, whole, 0, from == 0 ? p.ahead : 0);
   if (whole == p.length) return;
-  S ends[kRowsAtOnce][kPackedBlock] = {};
-  const S* tails[kRowsAtOnce];
+  S ends[kWeightedAtOnce][kPackedBlock] = {};
+  const S* tails[kWeightedAtOnce];
   for (Index r = 0; r < p.count; ++r) {
     std::copy_n(p.rows[r] + whole, p.length - whole, ends[r]);
     tails[r] = ends[r];
@@ -160,9 +163,10 @@ template <Index bytes, Index group, class S, class W>
 template <class S, class W>
 template <Index bytes>
 [[gnu::always_inline]] inline void WeightedRows<S, W>::run() const {
-  const Index group = even_group<bytes>(c_rows);
+  constexpr Index kMost = kSums<bytes> / 2;
+  const Index group = even_group(c_rows, kMost);
   for (Index from = 0; from < c_rows; from += group) {
-    run_weighted_tiles<bytes, kGroup<bytes>>(*this, from, std::min(group, c_rows - from));
+    run_weighted_tiles<bytes, kMost>(*this, from, std::min(group, c_rows - from));
   }
 }
 

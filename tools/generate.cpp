@@ -41,22 +41,6 @@ A text ends early with a token that ends one: eos_token_id of config.json and ge
 <|end_of_text|>, </s>, <|im_end|>, <|eot_id|>, or byte 0 of bytes. What a text becomes depends on the seed, its number
 and its tokens, and not on the others beside it nor on the mesh.)";
 
-/// Collective over all ranks: what makes tokens of the prompts.
-TextEncoder encoder_of(const Job& job, const GenerateFlags& flags, const Checkpoint& checkpoint) {
-  const Index vocab = checkpoint.config.vocab;
-  const std::string path = flags.tokenizer.empty() ? tokenizer_in(job.world(), flags.load) : flags.tokenizer;
-  if (path.empty()) {
-    require_reads_bytes(checkpoint, flags.load);
-    return {};
-  }
-  TextEncoder encoder = read_tokenizer(job.world(), path);
-  require(encoder.vocabulary_size() <= vocab,
-          "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", path,
-          encoder.vocabulary_size(), vocab);
-  note_other_tokenizer(job, encoder, path, flags.load);
-  return encoder;
-}
-
 /// Collective over all ranks: the prompts and all that ends a text.
 TextRequest request_of(const Job& job, const GenerateFlags& flags, TextEncoder& encoder) {
   TextRequest request{.tokens = flags.tokens, .choice = flags.choice, .stops = flags.stops};
@@ -194,7 +178,7 @@ int generate(const GenerateFlags& flags) {
   Job job(flags.common, files_of(flags));
   const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
-  TextEncoder encoder = encoder_of(job, flags, checkpoint);
+  TextEncoder encoder = tokens_for(job, flags.tokenizer, flags.load, checkpoint).encoder;
   const TextRequest request = request_of(job, flags, encoder);
   GenerationForm form = form_of(job, flags, request);
   const std::string choice = choose_strategies(job, flags, checkpoint.config, form);

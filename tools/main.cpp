@@ -18,6 +18,7 @@
 #include "tools/calibrate.h"
 #include "tools/command.h"
 #include "tools/explain.h"
+#include "tools/export.h"
 #include "tools/generate.h"
 #include "tools/matmul.h"
 #include "tools/memory.h"
@@ -110,6 +111,7 @@ Request parse(int argc, char** argv) {
   add_train(app, request.run);
   add_generate(app, request.run);
   add_tokenize(app, request.run);
+  add_export(app, request.run);
   add_parity(app, request.run);
   add_bench(app, request.run);
   add_calibrate(app, request.run);

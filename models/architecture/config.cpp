@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "models/architecture/config_experts.h"
@@ -179,6 +181,19 @@ TransformerConfig tiny_config() {
   return config;
 }
 
+namespace {
+
+/// Nothing here depends on it, so values that are no such number are not refused.
+Index longest_sequence(const ConfigReader& reader) {
+  constexpr const char* kLongest = "max_position_embeddings";
+  constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
+  if (!reader.has(kLongest)) return 0;
+  const nlohmann::json& value = reader.object().at(kLongest);
+  return value.is_number_integer() && value >= 1 && value <= kMost ? value.get<Index>() : 0;
+}
+
+}  // namespace
+
 ReadConfig parse_config(std::string_view json_text, std::string_view name) {
   const std::string implemented = "implemented are " + model_type_names(true);
   ConfigReader reader(json_text, name, implemented);
@@ -195,6 +210,7 @@ ReadConfig parse_config(std::string_view json_text, std::string_view name) {
   config.rope_scaling = rope.scaling;
   config.initializer_range = reader.positive(reader.object(), "initializer_range", config.initializer_range, 100);
   if (reader.has("hidden_act") && reader.object().at("hidden_act") == kGeglu) config.mlp = MlpForm::geglu;
+  read.longest = longest_sequence(reader);
   return read;
 }
 

@@ -82,6 +82,7 @@ TransformerConfig tiny_config();
 struct ReadConfig {
   TransformerConfig config;
   std::vector<std::string> remarks;  ///< one line each: keys with default values, and keys that are ignored
+  Index longest = 0;                 ///< tokens of the longest sequence that the model was made for; 0: it is not said
 };
 
 /// Reads the text of a Hugging Face `config.json` with implemented mathematics (model_type llama, mistral without a

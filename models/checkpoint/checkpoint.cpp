@@ -89,6 +89,7 @@ Checkpoint open_checkpoint(const mpi::Communicator& comm, const std::string& fol
       parse_config(mpi::on_root(comm, 0, [&] { return read_description(config_path(folder)); }), config_path(folder));
   checkpoint.config = read.config;
   checkpoint.remarks = std::move(read.remarks);
+  checkpoint.longest = read.longest;
   const Model model = make_inference(checkpoint.config, {1, 1});
   mpi::on_all(comm, [&] {
     checkpoint.files = std::make_shared<WeightFiles>(folder);

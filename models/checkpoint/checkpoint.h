@@ -18,6 +18,7 @@ namespace shardline {
 struct Checkpoint {
   TransformerConfig config;
   std::vector<std::string> remarks;    ///< see ReadConfig
+  Index longest = 0;                   ///< see ReadConfig
   Index sequence = 0;                  ///< tokens per training sequence
   bool reads_bytes = false;            ///< it was trained on text as bytes
   std::shared_ptr<WeightFiles> files;  ///< open on every rank

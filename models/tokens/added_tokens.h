@@ -21,6 +21,7 @@ struct AddedToken {
   bool left_strip = false;   ///< takes the white space before it along
   bool right_strip = false;  ///< takes the white space after it along
   bool normalized = false;   ///< is looked for in the normalized text
+  bool special = false;      ///< no part of a text for people: a mark for the model
 };
 
 /// Finds added tokens in texts: the leftmost, and the longest of those that start there.

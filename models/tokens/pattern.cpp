@@ -45,11 +45,17 @@ void Pattern::Free::operator()(pcre2_match_data* data) const { pcre2_match_data_
 void Pattern::Free::operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
 void Pattern::Free::operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
 
-Pattern Pattern::expression(const std::string& oniguruma) { return pcre2(pcre2_pattern(oniguruma)); }
+Pattern Pattern::expression(const std::string& oniguruma) {
+  Pattern pattern = pcre2(pcre2_pattern(oniguruma));
+  pattern.source_ = oniguruma;
+  return pattern;
+}
 
 Pattern Pattern::pcre2(const std::string& expression) {
   // Oniguruma's ^ and $ always stand for starts and ends of lines.
-  return {expression, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE};
+  Pattern pattern(expression, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE);
+  pattern.source_ = expression;
+  return pattern;
 }
 
 Pattern Pattern::literal(const std::string& text) {

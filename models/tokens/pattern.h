@@ -30,6 +30,9 @@ class Pattern {
   /// Matches exactly this text. Empty texts are refused.
   static Pattern literal(const std::string& text);
 
+  /// The expression as it was given; of a literal nothing.
+  const std::string& source() const { return source_; }
+
   /// The first match in `valid_text` (valid UTF-8) that starts at byte `from` or later. Throws Error if PCRE2 reaches
   /// a limit.
   std::optional<Match> find(std::string_view valid_text, std::size_t from);
@@ -55,6 +58,7 @@ class Pattern {
   std::unique_ptr<pcre2_real_match_data_8, Free> data_;
   std::unique_ptr<pcre2_real_match_context_8, Free> context_;
   std::unique_ptr<pcre2_real_jit_stack_8, Free> stack_;
+  std::string source_;
   bool looks_back_ = false;
   bool certain_is_compiled_ = false;  ///< to machine code
 };

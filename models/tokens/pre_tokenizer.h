@@ -36,6 +36,10 @@ class PreTokenizer {
   /// From here on, a piece that does not start with a space gets one. Once at most.
   void add_prefix_space() { prefix_space_at_ = splits_.size(); }
 
+  /// In order.
+  const std::vector<Split>& splits() const { return splits_; }
+  bool has_prefix_space() const { return prefix_space_at_ != kNever; }
+
   /// Gives every word of `valid_text` (valid UTF-8) to `word`, in order. Words are not empty, and live until `word`
   /// returns.
   void words(std::string_view valid_text, const Sink& word) { cut(valid_text, 0, word); }

@@ -19,6 +19,7 @@ AddedToken read_added_token(const JsonSection& section) {
   token.left_strip = section.flag("lstrip");
   token.right_strip = section.flag("rstrip");
   token.normalized = section.flag("normalized");
+  token.special = section.flag("special", false);
   if (token.content.empty()) section.fail("\"content\" is empty");
   return token;
 }

@@ -57,6 +57,7 @@ const std::vector<Part>& house() {
       {{"models/planning"}},
       {{"models/data"}},
       {{"models/checkpoint", "models/training", "models/generation"}, true},
+      {{"models/gguf"}, true},
       {{"models/parity"}, true},
       {{"tools", "tools/bench", "tools/book", "tools/generation", "tools/options", "tools/output", "tools/plan",
         "tools/product", "tools/report", "tools/tokens", "tools/trace", "tools/training"},

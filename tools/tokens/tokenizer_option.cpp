@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "models/checkpoint/checkpoint.h"
+#include "runtime/base/check.h"
 #include "runtime/host/files.h"
 
 namespace shardline::tools {
@@ -20,6 +20,22 @@ std::string tokenizer_in(const mpi::Communicator& world, const std::string& fold
     const std::string path = tokenizer_path(folder);
     return std::filesystem::exists(path, failure) ? path : std::string();
   });
+}
+
+ModelTokens tokens_for(const Job& job, const std::string& path, const std::string& folder,
+                       const Checkpoint& checkpoint) {
+  ModelTokens tokens{.encoder = {}, .path = path.empty() ? tokenizer_in(job.world(), folder) : path};
+  if (tokens.path.empty()) {
+    require_reads_bytes(checkpoint, folder);
+    return tokens;
+  }
+  const Index vocab = checkpoint.config.vocab;
+  tokens.encoder = read_tokenizer(job.world(), tokens.path);
+  require(tokens.encoder.vocabulary_size() <= vocab,
+          "{}: the tokenizer has {} ids, but the model has a vocabulary of {} (vocab_size)", tokens.path,
+          tokens.encoder.vocabulary_size(), vocab);
+  note_other_tokenizer(job, tokens.encoder, tokens.path, folder);
+  return tokens;
 }
 
 void note_other_tokenizer(const Job& job, const TextEncoder& tokenizer, const std::string& path,

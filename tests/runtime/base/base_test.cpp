@@ -77,6 +77,32 @@ TEST(Half, EveryNumberIsConvertedExactly) {
   }
 }
 
+/// Between two neighbours of f16 lies a number that f32 holds: it goes to the one with an even last bit, and what is
+/// beside it to the nearer one. The largest f16 has 65536 for a neighbour.
+TEST(Half, NumbersAreRoundedToTheNearest) {
+  const auto value_of = [](int bits) {
+    return bits == 0x7C00 ? 65536.0
+                          : std::ldexp(bits < 1024 ? bits : 1024 + bits % 1024, std::max(bits / 1024, 1) - 25);
+  };
+  for (int bits = 0; bits < 0x7C00; ++bits) {
+    const auto lower = static_cast<float>(value_of(bits));
+    const auto middle = static_cast<float>((value_of(bits) + value_of(bits + 1)) / 2);
+    const int even = bits % 2 == 0 ? bits : bits + 1;
+    for (const int sign : {0, 0x8000}) {
+      const auto half = [&](float magnitude) { return int{to_half(sign == 0 ? magnitude : -magnitude)}; };
+      ASSERT_EQ(half(lower), sign | bits) << bits;
+      ASSERT_EQ(half(middle), sign | even) << bits;
+      ASSERT_EQ(half(std::nextafter(middle, 0.0F)), sign | bits) << bits;
+      ASSERT_EQ(half(std::nextafter(middle, 1e9F)), sign | (bits + 1)) << bits;
+    }
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(to_half(kInfinity), 0x7C00);
+  EXPECT_EQ(to_half(-std::numeric_limits<float>::max()), 0xFC00);
+  EXPECT_EQ(to_half(std::numeric_limits<float>::denorm_min()), 0);
+  EXPECT_TRUE(std::isnan(from_half(to_half(std::numeric_limits<float>::quiet_NaN()))));
+}
+
 TEST(DType, SizesAndNames) {
   EXPECT_EQ(size_of(DType::f32), 4);
   EXPECT_EQ(size_of(DType::f64), 8);

@@ -66,11 +66,6 @@ if [[ -z $modules ]]; then
   modules=$folder/npm/node_modules
 fi
 
-# The word `generate` among the commands.
-can_generate=''
-if "$shardline" --help | grep -q '^  generate '; then can_generate=yes; fi
-if [[ -z $can_generate ]]; then echo "generation: this shardline has no command generate, so its rows are n/a" >&2; fi
-
 # on_cores COMMAND...: runs it on all ranks, each on its own core. Shows what it said only if it fails.
 on_cores() {
   local code=0
@@ -115,11 +110,9 @@ for model in "${models[@]}"; do
   for dtype in "${dtypes[@]}"; do
     "$shardline" export --load "$folder/$model" --gguf "$folder/$model-$dtype.gguf" --dtype "$dtype" >&2
     # The ids that we add, judged by both.
-    if [[ -n $can_generate ]]; then
-      ours "$model" 2 "$dtype" 16 "$folder/scores/$model-$dtype-ours.json" --logprobs 1
-      job 2 16 "$folder/scores/$model-$dtype-ours.json"
-      llama "$model" "$dtype" "$folder/job.json" "$folder/scores/$model-$dtype-llama.json"
-    fi
+    ours "$model" 2 "$dtype" 16 "$folder/scores/$model-$dtype-ours.json" --logprobs 1
+    job 2 16 "$folder/scores/$model-$dtype-ours.json"
+    llama "$model" "$dtype" "$folder/job.json" "$folder/scores/$model-$dtype-llama.json"
   done
 done
 
@@ -138,7 +131,7 @@ run_way() {
   if [[ $side == llama ]]; then
     job "$batch" "$tokens"
     llama "$model" "$dtype" "$folder/job.json" "$2"
-  elif [[ -n $can_generate ]]; then
+  else
     ours "$model" "$batch" "$dtype" "$tokens" "$2"
   fi
 }

@@ -4,8 +4,8 @@
     generation_table.py FOLDER [--json FILE]
 
 FOLDER has the file `ways`, a line MODEL-BATCH-DTYPE-SIDE for each, and for each round a folder `round-N` with WAY.json: what
-`shardline generate --json` or generation_llama.mjs wrote. A way without records is n/a. A folder `scores` has
-MODEL-DTYPE-ours.json and -llama.json with log probabilities of the same ids. Exit code 1 if one in f32 differs.
+`shardline generate --json` or generation_llama.mjs wrote. The folder `scores` has MODEL-DTYPE-ours.json and -llama.json with log
+probabilities of the same ids. Exit code 1 if one in f32 differs.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import os
 import statistics
 import sys
 
-from table import load, print_columns, ratio_text, write_record
+from table import load, print_columns, write_record
 from training_machine import processor
 
 LIMIT = 1e-3  # of a difference of log probabilities in f32
@@ -32,10 +32,10 @@ class Way:
         self.batch = int(batch)
 
     def rate(self, phase):
-        """Tokens in a second by the median time of all prompts, or of a step; the median over the rounds; None without records."""
+        """Tokens in a second by the median time of all prompts, or of a step; the median over the rounds."""
         rates = [(record[phase]["tokens"] if phase == "prefill" else self.batch) / record[phase]["time_s"]["median"]
                  for record in self.records]
-        return statistics.median(rates) if rates else None
+        return statistics.median(rates)
 
     def busy(self):
         return max((r["busy_with_others"] for r in self.records if r.get("busy_with_others") is not None), default=None)
@@ -49,19 +49,13 @@ def read_ways(folder):
         names = file.read().split()
     rounds = sorted(name for name in os.listdir(folder) if name.startswith("round-"))
     paths = {name: [f"{folder}/{each}/{name}.json" for each in rounds] for name in names}
-    return [Way(name, [load(path) for path in paths[name] if os.path.exists(path)]) for name in names]
+    return [Way(name, [load(path) for path in paths[name]]) for name in names]
 
 
 def ratio(way, ways, phase):
-    """Of our rate to llama.cpp's in the same case; None where one is missing."""
-    peer = next((each for each in ways if each.side == "llama" and each.case() == way.case()), None)
-    if peer is None or not peer.rate(phase) or not way.rate(phase):
-        return None
+    """Of a rate to llama.cpp's in the same case."""
+    peer = next(each for each in ways if each.side == "llama" and each.case() == way.case())
     return way.rate(phase) / peer.rate(phase)
-
-
-def rate_text(rate):
-    return "n/a" if rate is None else f"{rate:.1f}"
 
 
 def print_table(ways):
@@ -69,8 +63,8 @@ def print_table(ways):
     for way in ways:
         busy = way.busy()
         lines.append([f"{SIDES[way.side]} {way.model} {way.dtype}, batch {way.batch}",
-                      *(rate_text(way.rate(phase)) for phase in PHASES),
-                      *(ratio_text(ratio(way, ways, phase)) for phase in PHASES),
+                      *(f"{way.rate(phase):.1f}" for phase in PHASES),
+                      *(f"{ratio(way, ways, phase):.2f}" for phase in PHASES),
                       "n/a" if busy is None else f"{busy:.0%}"])
     print_columns(lines)
 
@@ -78,13 +72,12 @@ def print_table(ways):
 def differences(folder):
     """{MODEL-DTYPE: the largest difference of a log probability}"""
     found = {}
-    for name in sorted(os.listdir(f"{folder}/scores")) if os.path.isdir(f"{folder}/scores") else []:
-        if not name.endswith("-llama.json") or not os.path.exists(f"{folder}/scores/{name[:-11]}-ours.json"):
-            continue
-        theirs = load(f"{folder}/scores/{name}")["logprobs"]
-        ours = [[each["logprob"] for each in output["logprobs"]] for output in load(f"{folder}/scores/{name[:-11]}-ours.json")["outputs"]]
+    for name in sorted({file.rpartition("-")[0] for file in os.listdir(f"{folder}/scores")}):
+        theirs = load(f"{folder}/scores/{name}-llama.json")["logprobs"]
+        ours = [[each["logprob"] for each in output["logprobs"]]
+                for output in load(f"{folder}/scores/{name}-ours.json")["outputs"]]
         pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
-        found[name[:-11]] = max(math.inf if math.isnan(a - b) else abs(a - b) for a, b in pairs)
+        found[name] = max(math.inf if math.isnan(a - b) else abs(a - b) for a, b in pairs)
     return found
 
 
@@ -97,9 +90,8 @@ def main():
     has = ", ".join(f"{name}: {'yes' if there else 'no'}" for name, there in machine["instructions"].items())
     print(f"{machine['name']}; {has}")
     for side in SIDES:
-        used = next((way.records[0] for way in ways if way.side == side and way.records), None)
-        if used:
-            print(f"{SIDES[side]}: {used['system'] if side == 'llama' else used['machine'].get('blas', 'unknown')}")
+        used = next(way.records[0] for way in ways if way.side == side)
+        print(f"{SIDES[side]}: {used['system'] if side == 'llama' else used['machine'].get('blas', 'unknown')}")
     print()
     print_table(ways)
     found = differences(arguments.folder)

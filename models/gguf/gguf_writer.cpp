@@ -56,8 +56,8 @@ class GgufWriter {
     const Index columns = shape.size() == 1 ? 1 : shape.back();
     const Index rows = element_count(shape) / columns / static_cast<Index>(source.weights.size());
     const Index unit = source.interleaved > 0 ? source.interleaved : 1;
-    constexpr Index kPartBytes = Index{4} << 20;
-    const Index units = std::max<Index>(1, kPartBytes / (unit * std::max<Index>(1, columns) * size_of(DType::f32)));
+    constexpr Index kBytesAtOnce = Index{4} << 20;
+    const Index units = std::max<Index>(1, kBytesAtOnce / (unit * std::max<Index>(1, columns) * size_of(DType::f32)));
     for (Index begin = 0; begin < rows; begin += units * unit) {
       const Range part{begin, std::min(rows, begin + units * unit)};
       Tensor values = weights_.read_block(name, {rows, columns}, {part, {0, columns}}).as(DType::f32);

@@ -69,14 +69,13 @@ scores() {
   echo '{"logprobs": [[-3.5, '"$3"']]}' >"scores/$1-llama.json"
 }
 
-printf '%s\n' 100m-1-f32-llama 100m-1-f32-ours 100m-8-bf16-llama 100m-8-bf16-ours 800m-1-f32-llama 800m-1-f32-ours >ways
+printf '%s\n' 100m-1-f32-llama 100m-1-f32-ours 100m-8-bf16-llama 100m-8-bf16-ours >ways
 prefill=(2 4 8)
 for round in 0 1 2; do
   record $round 100m-1-f32-llama 4 0.1 0.01
   record $round 100m-1-f32-ours "${prefill[$round]}" 0.05 null
   record $round 100m-8-bf16-llama 2 0.25 0.02
   record $round 100m-8-bf16-ours 1 0.5 0.03
-  record $round 800m-1-f32-llama 16 1 0.01
 done
 scores 100m-f32 -2 -2.0009
 scores 100m-bf16 -2 -2.5
@@ -87,8 +86,6 @@ expect_line 'llama\.cpp 100m f32, batch 1 +128\.0 +10\.0 +1\.00 +1\.00 +1%'
 expect_line 'ours 100m f32, batch 1 +128\.0 +20\.0 +1\.00 +2\.00 +n/a'
 expect_line 'llama\.cpp 100m bf16, batch 8 +2048\.0 +32\.0 +1\.00 +1\.00 +2%'
 expect_line 'ours 100m bf16, batch 8 +4096\.0 +16\.0 +2\.00 +0\.50 +3%'
-expect_line 'llama\.cpp 800m f32, batch 1 +32\.0 +1\.0 +1\.00 +1\.00 +1%'
-expect_line 'ours 800m f32, batch 1 +n/a +n/a +n/a +n/a +n/a'
 expect_line '100m-f32: log probabilities differ by at most 9\.0e-04'
 expect_line '100m-bf16: log probabilities differ by at most 5\.0e-01'
 if grep -q 'timings are not valid' out; then fail "3% of other work is called too much"; fi

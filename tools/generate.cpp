@@ -15,10 +15,12 @@
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
 #include "tools/generation/generate_options.h"
+#include "tools/generation/generate_page.h"
 #include "tools/generation/generate_report.h"
 #include "tools/generation/text_run.h"
 #include "tools/job.h"
 #include "tools/tokens/tokenizer_option.h"
+#include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
 
 namespace shardline::tools {
@@ -203,6 +205,10 @@ int generate(const GenerateFlags& flags) {
   json["outputs"] = outputs_json(request, run);
   add_keys(json, record);
   job.write_json(json);
+  if (!flags.report.empty()) {
+    const TimelineFigure timeline = last_run(generator.decoder().trace(), job.engine(), job.world());
+    job.write_file(flags.report, to_html(page_of(job, generator.plan(), checkpoint.config, record, timeline)));
+  }
   return tracing.write("generate") ? 0 : 1;
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/attention/cache_places.h"
 #include "kernels/support/lanes.h"
 #include "kernels/support/row_products.h"
+#include "kernels/support/weighted_rows.h"
 
 /// How attention over a cache is cut: a block of queries meets the places that it sees block by block. Only
 /// cache_attention.cpp includes this header.
@@ -30,7 +31,7 @@ struct CacheQueries {
 };
 
 /// Buffers for a block of queries. A row is one query of one head. The rows of a key-value head are neighbours: query
-/// by query, those of its G heads together. Rows of H elements are packed (see row_products.h).
+/// by query, those of its G heads together. Rows of H elements are packed (see packed_rows.h).
 template <class T>
 class CacheBlocks {
  public:
@@ -64,8 +65,7 @@ class CacheBlocks {
   }
 
   void take_queries(const T* q) {
-    const auto scale = static_cast<Sum>(1 / std::sqrt(static_cast<double>(e_.H)));
-    for_each_row([&](Index row, Index place) { pack_row<T>(q + place * e_.H, 1, e_.H, scale, &queries_[at(row)]); });
+    for_each_row([&](Index row, Index place) { pack_row<T>(q + place * e_.H, 1, e_.H, &queries_[at(row)]); });
   }
   /// Rows that have met no place.
   void clear() {
@@ -99,7 +99,7 @@ class CacheBlocks {
       const Range seeing = seeing_queries(part.begin);
       for (Index head = 0; head < e_.K; ++head) {
         const Index row = head * head_rows() + seeing.begin * e_.G;
-        run_with_vectors(DotProducts<T>{.x = &queries_[at(row)],
+        run_with_vectors(RowProducts<T>{.x = &queries_[at(row)],
                                         .x_row = width_,
                                         .x_rows = seeing.size() * e_.G,
                                         .rows = rows.data(),
@@ -111,6 +111,11 @@ class CacheBlocks {
         for (const T*& pointer : rows) pointer += e_.H;
       }
     });
+    const auto scale = static_cast<Sum>(1 / std::sqrt(static_cast<double>(e_.H)));
+    for_each_row(numbers, [&](Index row, Index /*seen*/) {
+      Sum* const of_row = scores(row);
+      for (Index s = 0; s < kPlaceBlock; ++s) of_row[s] *= scale;
+    });
   }
 
   /// Adds the values of these places to those of all rows; `scores` hold the weights.
@@ -119,15 +124,15 @@ class CacheBlocks {
       for (Index head = 0; head < e_.K; ++head) {
         for_each_run(part, [&](Range run, Index seen) {
           const Index row = head * head_rows() + run.begin * e_.G;
-          run_with_vectors(WeightedRows<T>{.weights = scores(row) + (part.begin - numbers.begin),
-                                           .weights_row = kPlaceBlock,
-                                           .c_rows = run.size() * e_.G,
-                                           .rows = rows.data(),
-                                           .count = seen,
-                                           .length = e_.H,
-                                           .c = values(row),
-                                           .c_row = width_,
-                                           .ahead = ahead});
+          run_with_vectors(WeightedRows<T, Sum>{.weights = scores(row) + (part.begin - numbers.begin),
+                                                .weights_row = kPlaceBlock,
+                                                .c_rows = run.size() * e_.G,
+                                                .rows = rows.data(),
+                                                .count = seen,
+                                                .length = e_.H,
+                                                .c = values(row),
+                                                .c_row = width_,
+                                                .ahead = ahead});
         });
         for (const T*& pointer : rows) pointer += e_.H;
       }
@@ -147,7 +152,7 @@ class CacheBlocks {
   Sum& sum(Index row) { return sum_[static_cast<std::size_t>(row)]; }
   /// The values of a row as arrays have them.
   void copy_values(Index row, Sum* to) {
-    for (Index h = 0; h < e_.H; ++h) to[h] = values(row)[packed_place<T>(h)];
+    unpack_row<T>(values(row), e_.H, [&](Index h, Sum value) { to[h] = value; });
   }
 
  private:
@@ -201,7 +206,8 @@ class CacheBlocks {
   Index most_ = 1;  ///< queries of a block
   CacheQueries now_;
   std::vector<Index> seen_;  ///< places that each query of the block sees
-  std::vector<Sum> queries_, values_, scores_, largest_, sum_;
+  std::vector<Packed<T>> queries_;
+  std::vector<Sum> values_, scores_, largest_, sum_;
 };
 
 }  // namespace shardline::kernels

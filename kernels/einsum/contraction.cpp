@@ -43,6 +43,12 @@ struct MatrixLayout {
 
 std::optional<MatrixLayout> matrix_layout(const Layout& array, const Subscripts& rows, const Subscripts& columns,
                                           const Extents& extents) {
+  if (rows.empty()) {  // one row: a vector
+    const auto stride = stride_of_group(array, columns, extents);
+    if (!stride) return std::nullopt;
+    if (*stride == 1) return MatrixLayout{Transpose::no, count_elements(columns, extents)};
+    return MatrixLayout{Transpose::yes, *stride};
+  }
   const auto row_stride = stride_of_group(array, rows, extents);
   const auto column_stride = stride_of_group(array, columns, extents);
   if (!row_stride || !column_stride) return std::nullopt;

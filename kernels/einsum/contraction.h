@@ -85,8 +85,9 @@ void copy_or_sum(const Term<const S>& from, const Term<R>& out, const Extents& e
 
 /// The product of two operands as matrix products, looped over the indices that all three arrays
 /// have. `accumulate` adds it to `out`. `windowed` says of which larger product this is a window; null if of none.
-/// Requires: at least one index of `a` and the result only, one of `b` and the result only, one of `a` and `b` only,
-/// and none in a single array only. A result in bf16 is rounded once, from sums in f32, and not accumulated.
+/// Requires: at least one index of `b` and the result only, one of `a` and `b` only, and none in a single array only.
+/// Without an index of `a` and the result only, the products are of a vector and a matrix. A result in bf16 is rounded
+/// once, from sums in f32, and not accumulated.
 template <class S, class R>
 void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term<R>& out, const Extents& extents,
                       bool accumulate, const Windowed* windowed);

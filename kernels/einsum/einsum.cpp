@@ -180,8 +180,29 @@ bool multiplies_matrices(const Terms<S>& terms, const Layout& out) {
          shared_indices(terms, 1, out) == terms[1].layout.subscripts;
 }
 
+/// The operand that is a vector, where two operands are a vector and a matrix in f32 or bf16: every index of the vector
+/// is in the matrix too, and every other one of the matrix in the result. Small matrices are better taken directly.
+template <class S>
+std::optional<std::size_t> vector_beside_matrix(const Terms<S>& terms, const Layout& out, const Extents& extents) {
+  constexpr Index kSmall = 64 * 64;
+  if (std::is_same_v<S, double> || terms.size() != 2) return std::nullopt;
+  for (const std::size_t i : {0, 1}) {
+    const Subscripts &vector = terms[i].layout.subscripts, &matrix = terms[1 - i].layout.subscripts;
+    Subscripts contracted = vector, free = matrix;
+    std::erase_if(contracted, [&](int index) { return contains(out.subscripts, index); });
+    std::erase_if(free, [&](int index) { return contains(vector, index); });
+    if (contracted.empty() || free.empty()) continue;
+    if (!includes_all(matrix, vector) || !includes_all(out.subscripts, free)) continue;
+    if (count_elements(contracted, extents) * count_elements(free, extents) >= kSmall) return i;
+  }
+  return std::nullopt;
+}
+
 template <class S, class R>
 void contract(Terms<S> terms, const Term<R>& out, const Extents& extents, bool accumulate, const Windowed* windowed) {
+  if (const auto vector = vector_beside_matrix(terms, out.layout, extents)) {
+    return contract_by_gemm(terms[*vector], terms[1 - *vector], out, extents, accumulate, windowed);
+  }
   const Subscripts all = all_indices(terms);
   const bool sums = !includes_all(out.layout.subscripts, all);
   const bool one_holds_all = !sums || std::any_of(terms.begin(), terms.end(), [&](const Term<const S>& term) {

@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/onednn.h"
 #include "kernels/gemm/openblas.h"
+#include "kernels/gemm/thin.h"
 #include "kernels/gemm/widened.h"
 #include "runtime/base/check.h"
 
@@ -68,6 +69,12 @@ Libraries& libraries() {
   return chosen;
 }
 
+/// What set_blas_threads() was given.
+int& threads_of_products() {
+  static int threads = 1;
+  return threads;
+}
+
 }  // namespace
 
 std::string_view name_of(GemmLibrary library) { return library == GemmLibrary::onednn ? "onednn" : "openblas"; }
@@ -101,6 +108,9 @@ void gemm(const GemmShape& shape, const S* a, const S* b, T* c, const GemmOption
   }
   check_leading("lda", shape.lda, row_of_a(shape));
   check_leading("ldb", shape.ldb, row_of_b(shape));
+  if constexpr (!std::is_same_v<S, double>) {
+    if (is_thin(shape) && threads_of_products() == 1) return multiply_thin(shape, a, b, options.accumulate, c);
+  }
   if constexpr (std::is_same_v<S, double>) {
     multiply_by_openblas(shape, a, b, options.accumulate, c);
   } else if constexpr (std::is_same_v<S, float>) {
@@ -122,6 +132,7 @@ Cost gemm_cost(const GemmShape& shape, Index element_size) {
 void set_blas_threads(int threads) {
   start_blas_threads(threads);
   set_onednn_threads(threads);
+  threads_of_products() = threads;
 }
 
 int blas_threads() { return blas().get_num_threads(); }

@@ -40,7 +40,8 @@ std::string_view name_of(GemmLibrary library);
 GemmLibrary suitable_library(DType dtype);
 
 /// The library that multiplies operands of this type in this process: the suitable one, until it is set. f64 is
-/// OpenBLAS's alone. Throws Error if oneDNN is set for f64, or for bf16 where it is not suitable.
+/// OpenBLAS's alone. Products of few rows may need no library (see gemm()). Throws Error if oneDNN is set for f64, or
+/// for bf16 where it is not suitable.
 GemmLibrary gemm_library(DType dtype);
 void set_gemm_library(DType dtype, GemmLibrary library);
 
@@ -55,7 +56,9 @@ struct GemmOptions {
 /// C = op(A) op(B), by the library for the type S of the operands: float, double, or BFloat16. C has the type of the
 /// operands, or is float beside operands in BFloat16. Sums of bf16 are in f32, and a C in bf16 is rounded once, from
 /// the whole sum. Without `accumulate` the old C is not read. Any extent may be zero; k = 0 gives zeros. Pointers to
-/// empty matrices may be null. oneDNN leaves small products to OpenBLAS, which starts them faster. Throws Error if an
+/// empty matrices may be null. oneDNN leaves small products to OpenBLAS, which starts them faster. With one thread,
+/// products of at most 16 rows in f32 and bf16 are made by no library: they take as long as reading B, and row i has
+/// the same bits in all of them (multiply_thin()). `options` but for `accumulate` then mean nothing. Throws Error if an
 /// extent or a leading dimension is negative, too small, or too large for the integers of a BLAS. Only one thread of a
 /// process may call it: the libraries share what they keep from one product to the next without a lock.
 template <class S, class T>

@@ -25,7 +25,10 @@ constexpr Kernel kWriteAt{
             kernels::write_at(call.out(0), call.in(1), {.at_BT = call.ids(2), .where_S = call.ids(3)});
           });
         },
-    .cost = [](const PhaseBlock& block) { return kernels::write_at_cost(block.shape(1), share_held(block), block.element_size()); },
+    .cost =
+        [](const PhaseBlock& block) {
+          return kernels::write_at_cost(block.shape(1), share_held(block), block.element_size());
+        },
     .types = KernelTypes::stored,
     .in_place = {0, -1, -1},
     .only_in_place = true,

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/gemm/thin.h"
 #include "program/ops/run_phase.h"
 #include "program/price/reuse.h"
 #include "program/price/wire.h"
@@ -15,10 +16,10 @@
 namespace shardline {
 namespace {
 
-/// The matrix products in an einsum of two operands; no extents if there are none. An extent of 1
-/// makes it no matrix product: the kernel then computes it position by position, as fast as it
-/// walks the larger operand.
-roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) {
+/// The matrix products in an einsum of two operands of type `type`; no extents if there are none. Few rows beside a
+/// matrix are a thin product, which has a rate of its own. Any other extent of 1 makes it no matrix product: the kernel
+/// then computes it position by position, as fast as it walks the larger operand.
+roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges, DType type) {
   roofline::Work work;
   if (phase.kernel->form != KernelForm::product || phase.operands.size() != 2) return work;
   const auto has = [](const Subscripts& subscripts, int index) {
@@ -35,6 +36,11 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges) 
     if (!in_a && !in_b) continue;
     const std::size_t part = in_a && in_b ? 2 : in_a ? 0 : 1;
     extents[part] *= ranges[static_cast<std::size_t>(index)].size();
+  }
+  const auto [rows, columns] = std::minmax(extents[0], extents[1]);
+  if (type != DType::f64 && kernels::is_thin({.m = rows}) && columns > 1 && extents[2] > 1) {
+    work.kernel = roofline::kThinProduct;
+    return work;
   }
   const bool product = std::all_of(extents.begin(), extents.end(), [](Index extent) { return extent != 1; });
   if (product) work.m = extents[0], work.n = extents[1], work.k = extents[2];
@@ -82,7 +88,7 @@ class Estimator {
                            const std::optional<Bytes>& strip) const {
     const std::vector<Range> ranges = index_ranges(program_, step, 0);
     const Phase& phase = program_.phase_of(step);
-    roofline::Work work = product_of(phase, ranges);
+    roofline::Work work = product_of(phase, ranges, program_.array_of(step.operands[0]).dtype);
     work.cost = phase_cost(program_.program, program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges);
     work.kernel = phase.kernel->name;
     work.touches = touches(bytes_of_arrays(step), distances, strip);
@@ -154,7 +160,8 @@ StepEstimate estimate(const RankProgram& program, const Step& step, const roofli
 }
 
 bool multiplies_matrices(const RankProgram& program, const Step& step) {
-  return product_of(program.phase_of(step), index_ranges(program, step, 0)).m > 0;
+  const DType type = program.array_of(step.operands[0]).dtype;
+  return product_of(program.phase_of(step), index_ranges(program, step, 0), type).m > 0;
 }
 
 }  // namespace shardline

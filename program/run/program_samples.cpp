@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/gemm/gemm.h"
+#include "program/ops/einsum.h"
 #include "program/partition/check.h"
 #include "program/partition/partition.h"
 #include "program/price/estimate.h"
@@ -17,12 +19,32 @@
 namespace shardline {
 namespace {
 
+/// A product of few rows with a matrix that the caches hold, see kThinProduct.
+roofline::KernelSample thin_sample(DType dtype) {
+  constexpr Index kRows = 8, kInner = 512, kColumns = 1024;
+  struct Arrays {
+    Tensor a, b, c;
+  };
+  const auto made = [&](Index rows, Index columns) {
+    Tensor values(DType::f64, {rows, columns});
+    const View<double> view = values.view<double>();
+    for (Index i = 0; i < view.size(); ++i) view[i] = static_cast<double>(i % 7);
+    return values.as(dtype);
+  };
+  const auto arrays = std::make_shared<Arrays>(made(kRows, kInner), made(kInner, kColumns), made(kRows, kColumns));
+  const kernels::GemmShape shape{.m = kRows, .n = kColumns, .k = kInner};
+  return {std::string(roofline::kThinProduct), kernels::gemm_cost(shape, size_of(dtype)), [arrays] {
+            run_einsum({{&arrays->a, &arrays->b}, {{0, 2}, {2, 1}}, &arrays->c, {0, 1}});
+          }};
+}
+
 std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
   std::vector<roofline::KernelSample> samples;
   for (const SampledKernel& sampled : sampled_kernels(dtype)) {
     samples.push_back({std::string(sampled.kernel->name), sampled.run->cost(sampled.operation, sampled.phase),
                        [sampled] { sampled.run->run(sampled.operation, sampled.phase); }});
   }
+  if (dtype != DType::f64) samples.push_back(thin_sample(dtype));
   return samples;
 }
 

@@ -16,7 +16,8 @@ FlopsPerSecond ceiling(const Work& work, const Hardware& hardware) {
 }
 
 Seconds latency(const Work& work, const Hardware& hardware) {
-  const auto own = hardware.latencies.find(std::string(work.m > 0 ? kMatrixProduct : work.kernel));
+  const bool product = work.m > 0 || work.kernel == kThinProduct;
+  const auto own = hardware.latencies.find(std::string(product ? kMatrixProduct : work.kernel));
   return own == hardware.latencies.end() ? Seconds(0) : own->second * work.cost.parts;
 }
 

@@ -126,6 +126,9 @@ struct Work {
 
 /// The name of matrix products in `Hardware::latencies`.
 inline constexpr std::string_view kMatrixProduct = "matrix_product";
+/// The name in `Hardware::kernels` of products with so few rows that reading the matrix takes most of their time. They
+/// copy nothing, and start as other products do.
+inline constexpr std::string_view kThinProduct = "thin_product";
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus
 /// the overhead of an operation and the latency of the kernel times its parts. The rate is that

@@ -48,6 +48,18 @@ TEST(KernelPrice, KernelsTakeTimeToStart) {
   EXPECT_DOUBLE_EQ(kernel_price({.cost = product.cost, .kernel = "einsum"}, hardware).time.value, 1e-3 + 3 + 1);
 }
 
+/// A thin product has a rate and no copy, and starts as a product does.
+TEST(KernelPrice, ThinProductsStartAsProducts) {
+  Hardware hardware = simple();
+  hardware.gemm = GemmRates({10}, {FlopsPerSecond(5e8)});
+  hardware.products_copy = true;
+  hardware.kernels[std::string(kThinProduct)] = FlopsPerSecond(2e9);
+  hardware.latencies = {{std::string(kMatrixProduct), Seconds(5)}};
+  const Price price = kernel_price({.cost = {Flops(8e9), Bytes(3e9)}, .kernel = kThinProduct}, hardware);
+  EXPECT_DOUBLE_EQ(price.math.value, 4);
+  EXPECT_DOUBLE_EQ(price.time.value, 1 + 5 + std::max(4.0, price.memory.value));
+}
+
 TEST(KernelPrice, ProductsGoByTheirExtents) {
   Hardware hardware = simple();
   hardware.gemm = GemmRates({10}, {FlopsPerSecond(5e8)});

@@ -73,6 +73,7 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
       ->allow_extra_args(false);
   command.add_flag("--ignore-eos", flags.ignore_end, "Go on after tokens that end a text");
   add_trace_option(command, flags.trace);
+  add_report_option(command, flags.report, "the run");
 }
 
 CommandFiles files_of(const GenerateFlags& flags) {
@@ -81,6 +82,7 @@ CommandFiles files_of(const GenerateFlags& flags) {
   files.inputs.push_back({"--prompts", "file of prompts", flags.prompts});
   files.input_folders.push_back({"--load", "model", flags.load});
   add_trace_files(files, flags.trace);
+  files.outputs.push_back({"--report", "page", flags.report});
   return files;
 }
 

@@ -26,6 +26,7 @@ struct GenerateFlags {
   std::vector<std::string> stops;
   bool ignore_end = false;
   std::string trace;
+  std::string report;
 };
 
 /// Adds the options. `flags` must outlive the parsing.

@@ -11,6 +11,8 @@
 
 #include "collectives/schedule/traffic.h"
 #include "program/ir/print.h"
+#include "program/ops/einsum.h"
+#include "program/price/estimate.h"
 #include "program/price/wire.h"
 #include "program/product/product.h"
 #include "roofline/machine/catalogue.h"
@@ -273,6 +275,31 @@ std::vector<std::string> layouts(const std::string& name, const std::string& fir
 
 /// If nothing overlaps, the cheapest program of a chain costs as much as the cheapest program over all fixed
 /// layouts of the array between its two products.
+/// Up to 16 rows beside a matrix go by the rate of thin products; in f64, and with more rows, by that of products.
+TEST(Price, FewRowsAreAThinProduct) {
+  const AbstractMesh mesh;
+  roofline::Hardware hardware = roofline::hardware_named("cpu", mesh, DType::f32);
+  hardware.gemm = roofline::GemmRates({64}, {FlopsPerSecond(1e9)});
+  hardware.kernels[std::string(roofline::kThinProduct)] = FlopsPerSecond(1e6);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
+    for (const Index rows : {1, 16, 17}) {
+      Program p;
+      p.dtype = dtype;
+      p.sizes = {{"B", rows}, {"D", 32}, {"F", 48}};
+      const ArrayId x = p.add_input("x", {"B", "D"}, Role::activation);
+      const ArrayId w = p.add_input("w", {"D", "F"}, Role::parameter);
+      p.outputs = {einsum(p, "y", {x, w}, {"B", "F"})};
+      Declaration declaration;
+      for (const ArrayId input : p.inputs) declaration.layouts[input] = Sharding::replicated(2);
+      const std::vector<StepEstimate> steps = estimate(partition(p, mesh, declaration), hardware);
+      const double flops = 2.0 * static_cast<double>(rows) * 32 * 48;
+      const bool thin = dtype != DType::f64 && rows <= 16;
+      if (thin) EXPECT_DOUBLE_EQ(steps[0].price.math.value, flops / 1e6);
+      if (rows == 17 || (dtype == DType::f64 && rows == 16)) EXPECT_DOUBLE_EQ(steps[0].price.math.value, flops / 1e9);
+    }
+  }
+}
+
 TEST(Price, TheSearchOverAChainIsExact) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const roofline::Hardware hardware = bandwidth_bound(mesh);

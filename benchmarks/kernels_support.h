@@ -57,6 +57,7 @@ class Stopwatch {
     std::nth_element(seconds_.begin(), seconds_.begin() + seconds_.size() / 2, seconds_.end());
     return seconds_[seconds_.size() / 2];
   }
+  double least() const { return *std::min_element(seconds_.begin(), seconds_.end()); }
 
  private:
   std::vector<double> seconds_;

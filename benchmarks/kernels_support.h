@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -56,6 +57,12 @@ class Stopwatch {
   double median() {
     std::nth_element(seconds_.begin(), seconds_.begin() + seconds_.size() / 2, seconds_.end());
     return seconds_[seconds_.size() / 2];
+  }
+  /// Infinity if nothing ran.
+  double least() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double seconds : seconds_) least = std::min(least, seconds);
+    return least;
   }
 
  private:

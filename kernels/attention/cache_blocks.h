@@ -65,7 +65,8 @@ class CacheBlocks {
   }
 
   void take_queries(const T* q) {
-    for_each_row([&](Index row, Index place) { pack_row<T>(q + place * e_.H, 1, e_.H, &queries_[at(row)]); });
+    for_each_row(
+        [&](Index row, Index place) { pack_row<T>(q + place * e_.H, 1, e_.H, queries_.data() + row * width_); });
   }
   /// Rows that have met no place.
   void clear() {
@@ -99,7 +100,7 @@ class CacheBlocks {
       const Range seeing = seeing_queries(part.begin);
       for (Index head = 0; head < e_.K; ++head) {
         const Index row = head * head_rows() + seeing.begin * e_.G;
-        run_with_vectors(RowProducts<T>{.x = &queries_[at(row)],
+        run_with_vectors(RowProducts<T>{.x = queries_.data() + row * width_,
                                         .x_row = width_,
                                         .x_rows = seeing.size() * e_.G,
                                         .rows = rows.data(),
@@ -160,7 +161,6 @@ class CacheBlocks {
   static constexpr Index kRows = 512, kElements = Index{1} << 15;
 
   Index head_rows() const { return now_.t.size() * e_.G; }
-  std::size_t at(Index row) const { return static_cast<std::size_t>(row * width_); }
   /// How many of these places a query of the block sees.
   Index seen_of(Index query, Range numbers) const {
     return std::clamp<Index>(seen_[static_cast<std::size_t>(query)] - numbers.begin, 0, numbers.size());

@@ -36,8 +36,13 @@ constexpr Kernel kEinsum{
         [](const PhaseBlock& block) {
           Shape extents;
           for (const Range& range : block.ranges) extents.push_back(range.size());
-          return kernels::einsum_cost(extents, block.phase.operand_subscripts, block.phase.result_subscripts[0],
-                                      block.element_size());
+          kernels::Cost cost = kernels::einsum_cost(extents, block.phase.operand_subscripts,
+                                                    block.phase.result_subscripts[0], block.element_size());
+          for (std::size_t k = 0; k < block.phase.operands.size(); ++k) {  // bf16 beside a result in f32
+            const Index narrower = block.element_size() - block.operand_size(k);
+            cost.bytes = cost.bytes - Bytes(static_cast<double>(block.elements(k) * narrower));
+          }
+          return cost;
         },
     .form = KernelForm::product,
     .types = KernelTypes::product,

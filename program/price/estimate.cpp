@@ -90,7 +90,7 @@ class Estimator {
     const Phase& phase = program_.phase_of(step);
     roofline::Work work = product_of(phase, ranges, program_.array_of(step.operands[0]).dtype);
     work.cost = phase_cost(program_.program, program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges);
-    work.kernel = phase.kernel->name;
+    if (work.kernel.empty()) work.kernel = phase.kernel->name;
     work.touches = touches(bytes_of_arrays(step), distances, strip);
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
   }

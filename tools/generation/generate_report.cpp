@@ -15,7 +15,7 @@ namespace {
 /// The median, or 0 of nothing.
 Seconds median_of(const std::vector<Seconds>& times) { return times.empty() ? Seconds() : median(times); }
 
-int runs_of(const Trace& trace) {
+int kept_runs(const Trace& trace) {
   return trace.labels().empty() ? 0 : static_cast<int>(trace.spans().size() / trace.labels().size());
 }
 
@@ -23,7 +23,7 @@ int runs_of(const Trace& trace) {
 void join(Generator& generator, Executor& executor, PhaseRecord& record) {
   executor.align();
   const Trace& trace = executor.trace();
-  record.timed_runs = runs_of(trace);
+  record.timed_runs = kept_runs(trace);
   record.kinds = summarise(trace.labels(), measure(trace, generator.engine()));
   record.program = fused_lines(executor.compiled().program(), executor.compiled().schedule());
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ A prompt becomes tokens by --tokenizer, or by the tokenizer.json in the folder o
 on text without a tokenizer reads bytes, and a token is a byte. Added tokens may stand in the prompt, as <|endoftext|>.
 A text ends early with a token that ends one: eos_token_id of config.json and generation_config.json, <|endoftext|>,
 <|end_of_text|>, </s>, <|im_end|>, <|eot_id|>, or byte 0 of bytes. What a text becomes depends on the seed, its number
-and its tokens, and not on the others beside it nor on the mesh.)";
+and its tokens, and not on the others beside it nor on the mesh: in f64 always, in f32 and bf16 but for rounding.)";
 
 /// Collective over all ranks: the prompts and all that ends a text.
 TextRequest request_of(const Job& job, const GenerateFlags& flags, TextEncoder& encoder) {
@@ -76,6 +77,9 @@ GenerationForm form_of(const Job& job, const GenerateFlags& flags, const TextReq
   const auto [all, longest] = prompt_tokens(request);
   const auto sequences = static_cast<Index>(request.ids.size());
   const Index context = flags.context.value_or(longest + std::max<Index>(flags.tokens, 1));
+  require(context <= std::numeric_limits<std::int32_t>::max(),
+          "--tokens {}: a text with its prompt would have {} tokens, and at most {} are legal", flags.tokens, context,
+          std::numeric_limits<std::int32_t>::max());
   require(longest < context,
           "--context {}: the longest prompt has {} tokens, and a text needs room for one more; {} works", context,
           longest, longest + 1);
@@ -123,7 +127,7 @@ std::string choose_strategies(const Job& job, const GenerateFlags& flags, const 
 }
 
 MemoryNeed need_of(const GenerationPlan& plan, Index rank) {
-  return {.own = plan.memory(rank), .shared = Bytes(static_cast<double>(plan_state(plan.programs()).shared_bytes()))};
+  return {.own = plan.memory(rank), .shared = plan.arena()};
 }
 
 /// Collective over all ranks: refuses a plan that does not fit, and says how many sequences would.
@@ -189,6 +193,9 @@ int generate(const GenerateFlags& flags) {
   Generator generator(job.engine(), std::move(plan), [&](State& state, const Model& model) {
     load_parameters(checkpoint, state, model, job.mesh().comm());
   });
+  if (!generator.arena_obstacle().empty()) {
+    job.note(fmt::format("collectives go by messages: {}", generator.arena_obstacle()));
+  }
   if (!choice.empty()) job.note(choice.substr(0, choice.size() - 1));
   Tracing tracing(job, flags.trace, generator.decoder().trace(), job.engine());
   generator.decoder().set_recording(tracing.recording());
@@ -196,7 +203,7 @@ int generate(const GenerateFlags& flags) {
   const TextRun run = continue_texts(job, generator, encoder, request);
   job.other_work().end();
   generator.decoder().set_recording(nullptr);
-  const GenerateRecord record = record_of(job, generator, checkpoint.config, run, prompt_tokens(request).first);
+  const GenerateRecord record = record_of(job, generator, checkpoint.config, run, request.ids);
   job.print(texts_of(request, run));
   job.print(result_text(job, record));
   Json json = job.header("shardline.generate/1", "generate");

@@ -1,9 +1,12 @@
 #include "models/generation/generation_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "models/checkpoint/file_arrays.h"
+#include "program/plan/arena_plan.h"
+#include "program/plan/state_plan.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
@@ -12,6 +15,8 @@ namespace {
 
 void check_form(const GenerationForm& form) {
   SHARDLINE_CHECK(form.sequences >= 1, "generation of {} sequences", form.sequences);
+  require(form.context <= std::numeric_limits<std::int32_t>::max(), "a context of {} tokens; at most {} are legal",
+          form.context, std::numeric_limits<std::int32_t>::max());
   require(form.longest >= 1 && form.longest < form.context,
           "the longest prompt has {} tokens, and a context of {} has room for it and at least one more only up to {}",
           form.longest, form.context, form.context - 1);
@@ -32,9 +37,12 @@ GenerationPlan::GenerationPlan(const TransformerConfig& config, const Generation
   first_ = first_phase(config, form, mesh, of_prefill);
   if (form.longest > chunk_) later_ = later_phase(config, form, mesh, of_prefill);
   decode_ = decode_phase(config, form, mesh, form.decode);
+}
+
+std::vector<std::int32_t> GenerationPlan::where() const {
   std::vector<Index> sizes;
-  for (const Axis& axis : place_axes(decode_)) sizes.push_back(mesh.size(axis));
-  where_ = striped_places(form.context, sizes);
+  for (const Axis& axis : place_axes(decode_)) sizes.push_back(decode_.compiled->program().mesh.size(axis));
+  return striped_places(form_.context, sizes);
 }
 
 std::vector<const Compiled*> GenerationPlan::programs() const {
@@ -52,14 +60,22 @@ void GenerationPlan::predict_by(const roofline::Hardware& predictions) {
 
 Bytes GenerationPlan::memory(Index rank) const {
   double running = 0;
-  for (const Compiled* program : programs()) running = std::max(running, program->liveness().peak(rank).value);
+  for (const Compiled* program : programs()) {
+    running = std::max(running, heap_peak(program->arena(), program->liveness(), rank).value);
+  }
   double loading = 0;  // for a block; rank 0 holds the largest
   for (const ModelParameter& parameter : decode_.model.parameters) {
     const RankProgram& program = decode_.compiled->program();
     const Shape block = local_shape(program, program.inputs.at(parameter.array), 0);
     loading = std::max(loading, loading_memory(block, parameter, static_cast<double>(size_of(form_.dtype))));
   }
-  return Bytes(running + loading);
+  // The logits of each program stay until its next run, beside those that the caller gets, and the order of places.
+  const double logits = static_cast<double>(form_.sequences) * static_cast<double>(vocabulary_) *
+                        static_cast<double>(size_of(sum_type(form_.dtype)));
+  const double places = static_cast<double>(form_.context) * static_cast<double>(size_of(DType::i32));
+  return Bytes(running + loading + logits * static_cast<double>(programs().size()) + 2 * places);
 }
+
+Bytes GenerationPlan::arena() const { return Bytes(static_cast<double>(plan_state(programs()).shared_bytes())); }
 
 }  // namespace shardline

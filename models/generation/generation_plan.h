@@ -27,12 +27,14 @@ class GenerationPlan {
   Index vocabulary() const { return vocabulary_; }
   /// The position that each place of the caches holds. Where axes split the places, positions go round their ranks, so
   /// that every rank has an equal share of each sequence.
-  const std::vector<std::int32_t>& where() const { return where_; }
+  std::vector<std::int32_t> where() const;
   std::vector<const Compiled*> programs() const;
   /// Prices for the expected times of the programs. Throws Error if there are some already.
   void predict_by(const roofline::Hardware& predictions);
-  /// The most bytes of arrays on `rank` while it loads weights from a checkpoint or runs.
+  /// The most bytes of arrays on `rank`, outside shared memory, while it loads weights from a checkpoint or runs.
   Bytes memory(Index rank) const;
+  /// Its part of the shared memory, see Generator.
+  Bytes arena() const;
 
  private:
   GenerationForm form_;
@@ -41,7 +43,6 @@ class GenerationPlan {
   GenerationPhase first_;
   std::optional<GenerationPhase> later_;
   GenerationPhase decode_;
-  std::vector<std::int32_t> where_;
 };
 
 }  // namespace shardline

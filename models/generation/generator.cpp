@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "collectives/shared/arena.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
 #include "runtime/layout/blocks.h"
@@ -19,6 +20,12 @@ Tensor integers(Shape shape, std::int32_t value) {
   return made;
 }
 
+/// Collective over the mesh: gives the engine an arena, if the plan needs one and it has none. Returns the obstacle.
+std::string make_arena(collectives::Engine& engine, const GenerationPlan& plan) {
+  const auto bytes = static_cast<Index>(plan.arena().value);
+  return engine.arena() != nullptr || bytes == 0 ? "" : collectives::give_arena(engine, bytes);
+}
+
 void check_token(std::int32_t token, Index vocabulary) {
   SHARDLINE_CHECK(token >= 0 && token < vocabulary, "token {} for a vocabulary of {}", token, vocabulary);
 }
@@ -28,6 +35,7 @@ void check_token(std::int32_t token, Index vocabulary) {
 Generator::Generator(collectives::Engine& engine, GenerationPlan plan, const Weights& weights)
     : engine_(engine),
       plan_(std::move(plan)),
+      arena_obstacle_(make_arena(engine, plan_)),
       state_(engine, plan_state(plan_.programs())),
       first_(plan_.first().compiled, state_),
       decoder_(plan_.decode().compiled, state_),
@@ -38,13 +46,14 @@ Generator::Generator(collectives::Engine& engine, GenerationPlan plan, const Wei
   const Program& program = plan_.decode().model.program;
   for (const ArrayId cache : plan_.decode().model.cached.caches) state_.fill_zeros(program.array(cache).name);
   Tensor where = integers({plan_.form().context}, 0);
-  std::copy(plan_.where().begin(), plan_.where().end(), where.view<std::int32_t>().begin());
+  const std::vector<std::int32_t> positions = plan_.where();
+  std::copy(positions.begin(), positions.end(), where.view<std::int32_t>().begin());
   const auto prepare = [&](Executor& executor, const GenerationPhase& phase) {
     executor.set(phase.model.cached.where, where);
     if (phase.model.positions < 0) return;
-    Tensor positions = integers(phase.model.program.array(phase.model.positions).shape, 0);
-    for (Index t = 0; t < positions.size(); ++t) positions.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
-    executor.set(phase.model.positions, positions);
+    Tensor in_order = integers(phase.model.program.array(phase.model.positions).shape, 0);
+    for (Index t = 0; t < in_order.size(); ++t) in_order.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
+    executor.set(phase.model.positions, in_order);
   };
   prepare(first_, plan_.first());
   if (later_) prepare(*later_, *plan_.later());
@@ -68,7 +77,13 @@ const Tensor& Generator::prefill(const std::vector<std::vector<std::int32_t>>& p
     lengths_[b] = length;
   }
   const Index longest = *std::max_element(lengths_.begin(), lengths_.end());
-  for (Index begin = 0; begin < longest; begin += plan_.chunk()) run_chunk(prompts, begin);
+  first_.forget_times();
+  if (later_) later_->forget_times();
+  constexpr std::size_t kKeptChunks = 32;
+  for (Index begin = 0; begin < longest; begin += plan_.chunk()) {
+    run_chunk(prompts, begin);
+    if (later_) later_->keep_times(kKeptChunks);
+  }
   return logits_;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collectives/run/progress.h"
@@ -12,7 +13,8 @@
 
 namespace shardline {
 
-/// A model on a mesh that continues texts. Parameters and caches are its state; the caches are written in place.
+/// A model on a mesh that continues texts. Parameters and caches are its state; the caches are written in place. What
+/// ranks of a node communicate lies in shared memory: in the engine's arena, which it makes if the engine has none.
 class Generator {
  public:
   /// Sets every parameter of a state of this model; called on every rank.
@@ -32,6 +34,8 @@ class Generator {
   const Tensor& decode(const std::vector<std::int32_t>& tokens);
 
   const GenerationPlan& plan() const { return plan_; }
+  /// Why there is no shared memory; empty if there is some, or no need for it.
+  const std::string& arena_obstacle() const { return arena_obstacle_; }
   collectives::Engine& engine() { return engine_; }
   /// Tokens of each sequence so far.
   const std::vector<Index>& lengths() const { return lengths_; }
@@ -47,6 +51,7 @@ class Generator {
 
   collectives::Engine& engine_;
   GenerationPlan plan_;
+  std::string arena_obstacle_;
   State state_;
   Executor first_;
   std::optional<Executor> later_;

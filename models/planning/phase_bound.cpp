@@ -6,13 +6,19 @@
 namespace shardline {
 namespace {
 
-/// The share of a parameter that a run reads. Of experts: no more than tokens choose. Of a table that only looks up
-/// rows: nothing.
-double share_read(const Program& program, const ModelParameter& parameter, const std::set<ArrayId>& looked_up) {
+/// The share of its part of a parameter that a rank reads. Of experts: no more than its tokens choose, or all tokens if
+/// the experts are split. Of a table that only looks up rows: nothing.
+double share_read(const RankProgram& program, const GenerationPhase& phase, const ModelParameter& parameter,
+                  const std::set<ArrayId>& looked_up) {
   if (looked_up.contains(parameter.array)) return 0;
   if (!parameter.by_expert) return 1;
-  const auto size = [&](const char* dim) { return static_cast<double>(program.sizes.at(dim)); };
-  return std::min(1.0, size("B") * size("T") * size("J") / size("E"));
+  const Array& array = program.program.array(parameter.array);
+  const VersionId weights = program.inputs.at(parameter.array), ids = program.inputs.at(phase.model.samples[0]);
+  const auto here = static_cast<double>(local_shape(program, weights, 0)[0]);
+  const bool split = here < static_cast<double>(array.shape[0]);
+  const Shape tokens = split ? program.program.array(phase.model.samples[0]).shape : local_shape(program, ids, 0);
+  const double choices = static_cast<double>(element_count(tokens) * program.program.sizes.at("J"));
+  return here == 0 ? 0 : std::min(1.0, choices / here);
 }
 
 /// The tables of which no product reads the whole.
@@ -34,7 +40,7 @@ PhaseBound bound_of(const GenerationPhase& phase, double seen, const roofline::H
   const std::set<ArrayId> tables = looked_up(program.program);
   double bytes = cache_bytes(phase, 0).value * seen;
   for (const ModelParameter& parameter : phase.model.parameters) {
-    bytes += local(parameter.array) * share_read(program.program, parameter, tables);
+    bytes += local(parameter.array) * share_read(program, phase, parameter, tables);
   }
   Flops flops;
   for (const StepEstimate& step : estimate(program, hardware)) flops = flops + step.flops;

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <limits>
+
 #include "tools/options/number_option.h"
 #include "tools/trace/tracing.h"
 
@@ -53,10 +55,12 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
   add_whole_option(command,
                    {.name = "--tokens", .help = "The most tokens to add to a text", .least = 0, .most = 1000000000},
                    flags.tokens);
-  add_whole_option(
-      command,
-      {.name = "--context", .help = "The most tokens of a text with its prompt; default: what is needed", .least = 2},
-      flags.context);
+  add_whole_option(command,
+                   {.name = "--context",
+                    .help = "The most tokens of a text with its prompt; default: what is needed",
+                    .least = 2,
+                    .most = std::numeric_limits<std::int32_t>::max()},
+                   flags.context);
   add_whole_option(command,
                    {.name = "--chunk", .help = "The most tokens of each prompt that are read at once", .least = 1},
                    flags.chunk);
@@ -69,8 +73,9 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
                   "How the work of prefill is split; default: as decode's, or by auto the cheapest given that")
       ->check(not_empty());
   add_choice_options(command, flags.choice);
-  command.add_option("--stop", flags.stops, "Text that ends a text; may be given several times")
-      ->allow_extra_args(false);
+  command.add_option("--stop", flags.stops, "Text that ends a text->check(not_empty()); may be given several times")
+      ->allow_extra_args(false)
+      ->check(not_empty());
   command.add_flag("--ignore-eos", flags.ignore_end, "Go on after tokens that end a text");
   add_trace_option(command, flags.trace);
   add_report_option(command, flags.report, "the run");

@@ -19,24 +19,44 @@ int kept_runs(const Trace& trace) {
   return trace.labels().empty() ? 0 : static_cast<int>(trace.spans().size() / trace.labels().size());
 }
 
-/// Collective over the mesh: the operations of a program, and its lines.
-void join(Generator& generator, Executor& executor, PhaseRecord& record) {
+/// Collective over all ranks: adds the operations of a program, and its lines.
+void join(Job& job, Generator& generator, Executor& executor, PhaseRecord& record) {
   executor.align();
   const Trace& trace = executor.trace();
   record.timed_runs = kept_runs(trace);
-  record.kinds = summarise(trace.labels(), measure(trace, generator.engine()));
-  record.program = fused_lines(executor.compiled().program(), executor.compiled().schedule());
+  std::vector<KindSummary> kinds = summarise(trace.labels(), measure(trace, generator.engine()));
+  record.kinds.insert(record.kinds.end(), kinds.begin(), kinds.end());
+  for (std::string& line : fused_lines(executor.compiled().program(), executor.compiled().schedule())) {
+    record.program.push_back(std::move(line));
+  }
+  Seconds waited, all;
+  for (const Span& span : trace.spans()) {
+    waited += span.exposed;
+    all += span.end - span.begin;
+  }
+  record.waiting = std::max(record.waiting, job.world().max(all.value > 0 ? waited / all : 0));
 }
 
 /// A step of decode on one rank: what `hardware` predicts.
 Seconds predicted_alone(const GenerationPlan& plan, const TransformerConfig& config,
                         const roofline::Hardware& hardware) {
-  GenerationForm form = plan.form();
-  form.decode = {};
-  form.prefill = {};
-  const GenerationPlan alone(config, form, AbstractMesh());
-  alone.decode().compiled->predict_by(hardware);
-  return alone.decode().compiled->time().total;
+  const GenerationPhase alone = decode_phase(config, plan.form(), AbstractMesh(), {});
+  alone.compiled->predict_by(hardware);
+  return alone.compiled->time().total;
+}
+
+/// The share of the places that a later chunk of prefill sees, on average.
+double share_of_later(const GenerationPlan& plan, const std::vector<std::vector<std::int32_t>>& prompts) {
+  double places = 0, chunks = 0;
+  for (Index begin = plan.chunk(); begin < plan.form().longest; begin += plan.chunk()) {
+    chunks += 1;
+    for (const auto& prompt : prompts) {
+      const auto length = static_cast<Index>(prompt.size());
+      if (length > begin) places += static_cast<double>(std::min(length, begin + plan.chunk()));
+    }
+  }
+  const double all = chunks * static_cast<double>(plan.form().context) * static_cast<double>(prompts.size());
+  return all > 0 ? places / all : 0;
 }
 
 Json phase_json(const PhaseRecord& record) {
@@ -49,6 +69,8 @@ Json phase_json(const PhaseRecord& record) {
     json["time_s"] = {{"min", least->value}, {"median", median_of(record.times).value}, {"max", most->value}};
     json["tokens_per_s"] = record.tokens_per_second();
   }
+  json["whole_s"] = record.whole.value;
+  json["waiting_share"] = record.waiting;
   json["predicted_s"] = record.predicted.value;
   json["bound_s"] = record.bound.bound().value;
   json["bound"] = {{"memory_s", record.bound.memory.value}, {"math_s", record.bound.math.value}};
@@ -65,25 +87,17 @@ std::string phase_line(const PhaseRecord& record) {
                      roofline::name_of(record.bound.limiter()));
 }
 
-/// The time in collectives of a run, of the slowest rank.
-Seconds in_collectives(const PhaseRecord& record) {
-  Seconds sum;
-  for (const KindSummary& kind : record.kinds) {
-    if (!kind.axis.empty()) sum += kind.exposed;
-  }
-  return record.timed_runs == 0 ? sum : sum / static_cast<double>(record.timed_runs);
+/// Why the ranks are slower than one.
+std::string reason_of_loss(const GenerateRecord& record) {
+  if (record.decode.waiting > 0.5) return "they wait for each other longer than they save";
+  return record.one_node ? "what they save in reading goes into moving"
+                         : "the links between nodes take more than they save";
 }
 
 }  // namespace
 
-Seconds PhaseRecord::total() const {
-  Seconds sum;
-  for (const Seconds& time : times) sum += time;
-  return sum;
-}
-
 double PhaseRecord::tokens_per_second() const {
-  const double seconds = total().value;
+  const double seconds = whole.value;
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
@@ -93,7 +107,7 @@ double expected_share(Index sequences, Index prompt_tokens, Index added, Index c
 }
 
 GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig& config, const TextRun& run,
-                         Index prompt_tokens) {
+                         const std::vector<std::vector<std::int32_t>>& prompts) {
   const GenerationPlan& plan = generator.plan();
   const roofline::Hardware& hardware = job.predictions();
   GenerateRecord record;
@@ -101,27 +115,32 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
   record.context = plan.form().context;
   record.cache_bytes = cache_bytes(plan.decode(), 0);
   record.first_token = run.first_token;
+  record.one_node = job.mesh().axes().ranks() == 1 || job.mesh().group(job.mesh().axes().axes()).one_node;
   PhaseRecord& prefill = record.prefill;
   prefill.name = "prefill";
-  prefill.tokens = prompt_tokens;
+  for (const auto& prompt : prompts) prefill.tokens += static_cast<Index>(prompt.size());
   prefill.times = {run.prefill};
+  prefill.whole = run.prefill;
   prefill.predicted = plan.first().compiled->time().total;
   prefill.bound = bound_of(plan.first(), 0, hardware);
-  const auto chunks = static_cast<double>((plan.form().longest + plan.chunk() - 1) / plan.chunk());
+  join(job, generator, generator.first(), prefill);
   if (plan.later()) {
-    const PhaseBound later = bound_of(*plan.later(), plan.form().seen / 2, hardware);
-    prefill.predicted += plan.later()->compiled->time().total * (chunks - 1);
-    prefill.bound.memory += later.memory * (chunks - 1);
-    prefill.bound.math += later.math * (chunks - 1);
+    const auto more = static_cast<double>((plan.form().longest - 1) / plan.chunk());
+    const PhaseBound later = bound_of(*plan.later(), share_of_later(plan, prompts), hardware);
+    prefill.predicted += plan.later()->compiled->time().total * more;
+    prefill.bound.memory += later.memory * more;
+    prefill.bound.math += later.math * more;
+    join(job, generator, *generator.later(), prefill);
   }
-  join(generator, generator.first(), prefill);
+  prefill.timed_runs = 1;
   PhaseRecord& decode = record.decode;
   decode.name = "decode";
   decode.tokens = run.decoded;
   decode.times = run.steps;
+  decode.whole = run.decoding;
   decode.predicted = plan.decode().compiled->time().total;
-  decode.bound = bound_of(plan.decode(), plan.form().seen, hardware);
-  join(generator, generator.decoder(), decode);
+  decode.bound = bound_of(plan.decode(), run.steps.empty() ? plan.form().seen : run.seen, hardware);
+  join(job, generator, generator.decoder(), decode);
   record.alone = job.mesh().ranks() > 1 ? predicted_alone(plan, config, hardware) : decode.predicted;
   return record;
 }
@@ -137,14 +156,11 @@ std::string result_text(const Job& job, const GenerateRecord& record) {
                       to_string(record.first_token), to_string(step), record.sequences,
                       record.sequences == 1 ? "sequence" : "sequences", to_string(record.cache_bytes));
   if (job.mesh().ranks() == 1) return text;
-  const Seconds waits = in_collectives(record.decode);
   text +=
       fmt::format("collectives and waiting for ranks: {:.0f}% of a step of decode; one rank is predicted to take {}",
-                  100 * (waits / step), to_string(record.alone));
-  if (record.alone < step) {
-    text += fmt::format(", so these {} ranks lose: {}", job.mesh().ranks(),
-                        waits * 2 > step - record.alone ? "they wait for each other longer than they save"
-                                                        : "they share the bandwidth of one memory");
+                  100 * record.decode.waiting, to_string(record.alone));
+  if (record.alone < record.decode.predicted) {
+    text += fmt::format(", less than these {} ranks: {}", job.mesh().ranks(), reason_of_loss(record));
   }
   return text + "\n";
 }

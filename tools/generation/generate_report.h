@@ -12,17 +12,18 @@ namespace shardline::tools {
 
 /// What one phase took, beside what it should take.
 struct PhaseRecord {
-  std::string name;                ///< "prefill", "decode"
-  Index tokens = 0;                ///< of all prompts, or all that decode added
-  std::vector<Seconds> times;      ///< of prefill the whole; of decode each step
-  Seconds predicted;               ///< of one of these times
-  PhaseBound bound;                ///< of one of these times
-  double runs = 1;                 ///< runs of a program in one of these times
-  std::vector<KindSummary> kinds;  ///< operations, over all timed runs
-  int timed_runs = 0;
-  std::vector<std::string> program;
+  std::string name;            ///< "prefill", "decode"
+  Index tokens = 0;            ///< of all prompts, or all that decode added
+  std::vector<Seconds> times;  ///< of prefill the whole; of decode each step, to its logits
+  Seconds whole;               ///< all of it; of decode with the choice of tokens
+  Seconds predicted;           ///< of one of these times
+  PhaseBound bound;            ///< of one of these times, for the places that were seen
+  /// Operations: of prefill in all chunks (of many, the first and the last ones), of decode in the last steps.
+  std::vector<KindSummary> kinds;
+  int timed_runs = 0;  ///< of prefill 1
+  double waiting = 0;  ///< the share of the timed runs in which the rank that did so longest waited or moved data
+  std::vector<std::string> program;  ///< of prefill also that of later chunks
 
-  Seconds total() const;
   double tokens_per_second() const;
 };
 
@@ -31,15 +32,16 @@ struct GenerateRecord {
   PhaseRecord prefill;
   PhaseRecord decode;  ///< without times if no token was decoded
   Seconds first_token;
-  Seconds alone;  ///< predicted time of a step of decode on one rank with the same figures
+  Seconds alone;         ///< predicted time of a step of decode on one rank with the figures of each of these
+  bool one_node = true;  ///< all ranks share a node
   Index sequences = 0;
   Index context = 0;
   Bytes cache_bytes;  ///< on rank 0
 };
 
-/// Collective over all ranks: joins the times of the generator's programs. The prompts have `prompt_tokens` in all.
+/// Collective over all ranks: joins the times of the generator's programs.
 GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig& config, const TextRun& run,
-                         Index prompt_tokens);
+                         const std::vector<std::vector<std::int32_t>>& prompts);
 
 /// The share of the places that a query of decode sees on average, for texts of which the prompts have `prompt_tokens`
 /// together and to each of which `added` tokens are added.

@@ -1,6 +1,7 @@
 #include "tools/generation/text_run.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "models/generation/stop_text.h"
 
@@ -30,7 +31,7 @@ class Continuation {
         chooser_(request.choice, generator.plan().vocabulary(),
                  [&encoder](std::int32_t id) { return encoder.has(id); }) {
     for (std::size_t b = 0; b < request.ids.size(); ++b) growing_.emplace_back(request, b);
-    run_.texts.resize(request.ids.size());
+    if (job.root()) run_.texts.resize(request.ids.size());
   }
 
   TextRun run() {
@@ -40,14 +41,17 @@ class Continuation {
     run_.prefill = now() - begin;
     std::vector<std::int32_t> next = choose(*logits);
     run_.first_token = now() - begin;
-    while (std::any_of(next.begin(), next.end(), [](std::int32_t token) { return token >= 0; })) {
+    while (Index count = going_on(next)) {
       const Seconds start = now();
-      run_.decoded += std::count_if(next.begin(), next.end(), [](std::int32_t token) { return token >= 0; });
       logits = &generator_.decode(next);
-      next = choose(*logits);
       run_.steps.push_back(now() - start);
+      run_.decoded += count;
+      add_seen(next);
+      next = choose(*logits);
+      run_.decoding += now() - start;
       if (run_.steps.size() % kForgotten == 0) generator_.decoder().keep_times(kKeptRuns);
     }
+    if (!run_.steps.empty()) run_.seen /= static_cast<double>(run_.steps.size());
     if (shows()) job_.print("\n");
     return std::move(run_);
   }
@@ -55,12 +59,32 @@ class Continuation {
  private:
   bool shows() const { return request_.ids.size() == 1; }
 
-  /// The next token of each text; -1 for one that has ended.
+  static Index going_on(const std::vector<std::int32_t>& next) {
+    return std::count_if(next.begin(), next.end(), [](std::int32_t token) { return token >= 0; });
+  }
+
+  /// The places that the texts with a token saw in the last step.
+  void add_seen(const std::vector<std::int32_t>& next) {
+    double places = 0;
+    for (std::size_t b = 0; b < next.size(); ++b) {
+      if (next[b] >= 0) places += static_cast<double>(generator_.lengths()[b]);
+    }
+    run_.seen += places / static_cast<double>(generator_.plan().form().context) / static_cast<double>(next.size());
+  }
+
+  /// Collective over all ranks: the next token of each text; -1 for one that has ended. Rank 0 chooses, so that ranks
+  /// on unlike processors cannot part.
   std::vector<std::int32_t> choose(const Tensor& logits) {
     std::vector<std::int32_t> next(growing_.size(), -1);
-    for (std::size_t b = 0; b < growing_.size(); ++b) {
-      if (!growing_[b].ended) next[b] = add_token(b, logits.rows({static_cast<Index>(b), static_cast<Index>(b) + 1}));
-    }
+    const std::string chosen = mpi::on_root(job_.world(), 0, [&] {
+      for (std::size_t b = 0; b < growing_.size(); ++b) {
+        if (!growing_[b].ended) next[b] = add_token(b, logits.rows({static_cast<Index>(b), static_cast<Index>(b) + 1}));
+      }
+      std::string bytes(next.size() * sizeof next[0], '\0');
+      std::memcpy(bytes.data(), next.data(), bytes.size());
+      return bytes;
+    });
+    std::memcpy(next.data(), chosen.data(), chosen.size());
     return next;
   }
 

@@ -31,15 +31,17 @@ struct ContinuedText {
 
 /// The texts, and when they came.
 struct TextRun {
-  std::vector<ContinuedText> texts;
-  Seconds prefill;             ///< of all prompts, to their logits
-  Seconds first_token;         ///< until the first tokens were chosen
-  std::vector<Seconds> steps;  ///< of decode, each with the choice of its tokens
-  Index decoded = 0;           ///< tokens of all steps
+  std::vector<ContinuedText> texts;  ///< on rank 0, which chooses the tokens; empty on the others
+  Seconds prefill;                   ///< of all prompts, to their logits
+  Seconds first_token;               ///< until the first tokens were chosen
+  std::vector<Seconds> steps;        ///< of decode, each to its logits
+  Seconds decoding;                  ///< all steps with the choice of their tokens
+  Index decoded = 0;                 ///< tokens of all steps
+  double seen = 0;                   ///< the share of the places of the caches that a step saw, on average
 };
 
-/// Collective over all ranks; all have the same texts. Prints the text of a single prompt as it comes. The last runs of
-/// the programs stay in the traces of the generator.
+/// Collective over all ranks. Prints the text of a single prompt as it comes. Rank 0 chooses each token and tells the
+/// others. The last runs of the programs stay in the traces of the generator.
 TextRun continue_texts(Job& job, Generator& generator, const TextEncoder& encoder, const TextRequest& request);
 
 }  // namespace shardline::tools

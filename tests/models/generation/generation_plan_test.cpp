@@ -48,6 +48,18 @@ TEST(GenerationPlan, MemoryIsThatOfItsPartAndABlockOfAParameter) {
   }
 }
 
+/// Parameters that fsdp gathers lie in shared memory, and nowhere else.
+TEST(GenerationPlan, MemoryCountsWhatIsCommunicatedOnce) {
+  const TransformerConfig config = tiny_config();
+  const GenerationPlan made(config, form_of("fsdp=X"), kMesh);
+  double whole = 0;
+  for (const ModelParameter& parameter : made.decode().model.parameters) {
+    whole += 4 * static_cast<double>(element_count(made.decode().model.program.array(parameter.array).shape));
+  }
+  EXPECT_GT(made.arena(), Bytes(whole / 2));
+  EXPECT_LT(made.memory(0), Bytes(0.9 * whole)) << "gathered copies of a few parameters at a time";
+}
+
 TEST(GenerationPlan, RefusesRolesOfTrainingAndPromptsThatDoNotFit) {
   EXPECT_EQ(usage_message([] { form_of("pp=X"); }),
             "role \"pp\" is not for generation; its roles are dp, zero1, zero2, fsdp, tp, tp_seq, tp_g, cp, cp_fsdp, "

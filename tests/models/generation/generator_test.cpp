@@ -86,7 +86,7 @@ std::vector<double> row_of(const Tensor& logits, std::size_t b) {
   return {values.begin(), values.end()};
 }
 
-/// The largest difference of logits, over their largest magnitude. Fails if a text differs.
+/// The largest difference of logits, over their largest magnitude, along the expected texts.
 double difference(Generator& generator, const Prompts& prompts, const Continued& expected) {
   double worst = 0;
   const Tensor* logits = &generator.prefill(prompts);
@@ -206,6 +206,33 @@ TEST_F(Generation, WithExperts) {
 TEST_F(Generation, InSmallerTypes) {
   expect_equal(small_config(), kCases, {7, 3}, 0, DType::f32, 1e-4);
   expect_equal(small_config(), kCases, {7, 3}, 0, DType::bf16, 0.1);
+}
+
+/// The last place of a cache is used, and there is no place after it.
+TEST_F(Generation, FillsTheContext) {
+  const TransformerConfig config = small_config();
+  const Prompts prompts = prompts_of({5, 2}, config.vocab);
+  const Continued expected = continued_by_loops(config, prompts);
+  for (const Case& each : kCases) {
+    const AbstractMesh mesh = AbstractMesh::parse(each.mesh);
+    if (mesh.ranks() > world_.size() || !each.prefill.empty()) continue;
+    SCOPED_TRACE(each.mesh + " " + each.decode);
+    on_first(world_, static_cast<int>(mesh.ranks()), [&](const mpi::Communicator& part) {
+      const GenerationForm form{.sequences = 2,
+                                .context = 5 + kNewTokens - 1,
+                                .longest = 5,
+                                .dtype = DType::f64,
+                                .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
+      const Mesh ranks(mesh, part);
+      collectives::Engine engine(ranks);
+      Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+      EXPECT_LE(difference(generator, prompts, expected), 1e-10);
+      EXPECT_EQ(generator.lengths(), (std::vector<Index>{5 + kNewTokens - 1, 2 + kNewTokens - 1}));
+      EXPECT_THROW(generator.decode({1, -1}), Error) << "the first text is full";
+      generator.decode({-1, 1});
+      EXPECT_EQ(generator.lengths()[1], 2 + kNewTokens);
+    });
+  }
 }
 
 /// Positions go round the ranks, so the fullest rank has at most one place more than the emptiest, at every length.

@@ -47,7 +47,7 @@ AxesAnswer axes_answer(const DerivedQuery& query, Index chips, const std::vector
   return {*least_sent(query, {one}), *least_sent(query, two), least_ranks_for_two_axes(query, kMostChipsCompared)};
 }
 
-std::string fits_text(const GenerateQuestion& question, const DerivedGeneration& way) {
+std::string room_text(const GenerateQuestion& question, const DerivedGeneration& way) {
   if (!question.knows_memory()) return "?";
   return DerivedAnswer::fits(question, way) ? "yes" : "no";
 }
@@ -67,7 +67,7 @@ std::vector<std::string> cells_of(const GenerateQuestion& question, const Derive
           fmt::format("{}", decode.layer.rounds),
           to_string(decode.layer.sent),
           to_string(decode.memory),
-          fits_text(question, way),
+          room_text(question, way),
           to_string(way.prefill.time()),
           to_string(way.prefill.strategy)};
 }
@@ -76,7 +76,7 @@ const std::vector<std::string> kDerivedColumns = {
     "mesh, on torus axes", "strategy", "step", "parameters", "caches", "FLOPs",  "collectives", "AllReduces",
     "in a layer",          "rounds",   "sent", "memory",     "fits",   "prompt", "split by"};
 
-std::string line_of(const std::vector<std::string>& cells) {
+std::string way_line(const std::vector<std::string>& cells) {
   constexpr std::array kWidths = {9, 10, 9, 9, 11, 10, 10, 6, 9, 9, 5, 9};  // of the columns between the texts
   std::string line = fmt::format("{:<26} {:<26}", cells.at(0), cells.at(1));
   for (std::size_t column = 0; column < kWidths.size(); ++column) {
@@ -85,7 +85,7 @@ std::string line_of(const std::vector<std::string>& cells) {
   return fmt::format("{}  {}\n", line, cells.back());
 }
 
-std::string axes_text(const AxesAnswer& axes) {
+std::string compared_axes_text(const AxesAnswer& axes) {
   const LayerMoves& one = axes.one.layer;
   const LayerMoves& two = axes.two.layer;
   std::string text =
@@ -158,9 +158,9 @@ std::string derived_text(const GenerateQuestion& question, const DerivedAnswer& 
   std::string text =
       "\n(a) Programs derived under some strategies: 1D (book section 7.3), the fastest in 2D (exercise 7.7), and data "
       "parallelism;\n    first those that fit, the fastest first\n\n";
-  text += line_of(kDerivedColumns);
-  for (const DerivedGeneration& way : answer.ways) text += line_of(cells_of(question, way));
-  return text + derived_words(question) + (answer.axes ? axes_text(*answer.axes) : "");
+  text += way_line(kDerivedColumns);
+  for (const DerivedGeneration& way : answer.ways) text += way_line(cells_of(question, way));
+  return text + derived_words(question) + (answer.axes ? compared_axes_text(*answer.axes) : "");
 }
 
 Json derived_json(const GenerateQuestion& question, const DerivedAnswer& answer) {
@@ -218,7 +218,7 @@ Section derived_section(const GenerateQuestion& question, const DerivedAnswer& a
   for (const DerivedGeneration& way : answer.ways) table.rows.push_back(cells_of(question, way));
   Section section{"Derived programs", {}};
   if (!table.rows.empty()) section.blocks = {table, Paragraph{derived_words(question)}};
-  if (answer.axes) section.blocks.emplace_back(Paragraph{axes_text(*answer.axes)});
+  if (answer.axes) section.blocks.emplace_back(Paragraph{compared_axes_text(*answer.axes)});
   if (!answer.left_out.empty()) section.blocks.emplace_back(Paragraph{"No program has " + answer.left_out + "."});
   return section;
 }

@@ -72,8 +72,8 @@ class WorkCounter {
     return kind_of(step) == "attention" || kind_of(step) == "cache_attention";
   }
 
-  /// Each version counts where it is first used: at rest, and where a kernel reads it. Looking up rows of a table and
-  /// writing into a cache read next to nothing.
+  /// What rests counts once, where it is first used, and what is read wherever a kernel reads it. Looking up rows of a
+  /// table and writing into a cache read next to nothing.
   void add_arrays(PhaseWork& work, const Step& step) {
     const bool computes = step.kind == StepKind::compute;
     const bool reads = computes && kind_of(step) != "embed" && kind_of(step) != "write_at";
@@ -85,7 +85,7 @@ class WorkCounter {
       const Bytes bytes =
           (is_cache ? cache_ : weight_) * static_cast<double>(element_count(local_shape(program_, v, 0)));
       if (rests(array, v) && kept_.insert(v).second) work.kept += bytes;
-      if (!reads || !read_.insert(v).second) continue;
+      if (!reads) continue;
       if (is_cache) {
         work.caches += bytes;
       } else {
@@ -104,7 +104,6 @@ class WorkCounter {
   Bytes cache_;
   std::map<ArrayId, double> share_read_;  ///< of each parameter
   std::set<VersionId> kept_;
-  std::set<VersionId> read_;
 };
 
 /// The model with the layers that are derived.

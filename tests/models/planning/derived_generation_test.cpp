@@ -156,6 +156,15 @@ TEST(DerivedGeneration, DataParallelRanksReadAllWeights) {
   EXPECT_GT(fsdp.collectives.value, read * 7 / 8 / 9e10);
 }
 
+/// The table of a tied model is looked up and multiplied, but it is there once.
+TEST(DerivedGeneration, ATiedTableIsKeptOnce) {
+  const DerivedQuery query{.config = sizes_of_model("gemma-7b"), .sequences = 2, .context = 64};
+  const DerivedDecode dp = decode_on(query, "X=2", "dp=X");
+  const double parameters = 28 * (3.0 * 3072 * 24576 + 4.0 * 3072 * 16 * 256 + 2 * 3072) + 3072 + 256000.0 * 3072;
+  EXPECT_NEAR(dp.memory.value, 2 * parameters + 2 * 64 * 2 * 16 * 256 * 28, 1);
+  EXPECT_NEAR(dp.step.parameters.value, 2 * parameters / 8.1e11, 1e-9) << "the whole table, as output projection";
+}
+
 /// A program of all five layers, priced without scaling.
 TEST(DerivedGeneration, AFewLayersStandForAll) {
   DerivedQuery query{.config = sizes_of_model("llama3-8b"), .sequences = 3, .context = 512, .prompt_tokens = 128};

@@ -188,11 +188,11 @@ int generate(const GenerateFlags& flags) {
   const std::string choice = choose_strategies(job, flags, checkpoint.config, form);
   GenerationPlan plan(checkpoint.config, form, job.mesh().axes());
   require_memory(job, checkpoint.config, plan);
-  job.introduce();
   plan.predict_by(job.predictions());
   Generator generator(job.engine(), std::move(plan), [&](State& state, const Model& model) {
     load_parameters(checkpoint, state, model, job.mesh().comm());
   });
+  job.introduce();
   if (!generator.arena_obstacle().empty()) {
     job.note(fmt::format("collectives go by messages: {}", generator.arena_obstacle()));
   }

@@ -22,6 +22,7 @@
 #include "program/ops/expert_product.h"
 #include "program/ops/gelu.h"
 #include "program/ops/gelu_mul.h"
+#include "program/ops/pick_rows.h"
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
@@ -63,7 +64,7 @@ class Forward {
     ArrayId x = embed(program(), "x0", table, model_.samples[0], Role::stream);
     for (Index layer = 1; layer <= config_.layers; ++layer) x = add_layer(static_cast<int>(layer), x);
     program().region = {Pass::forward, static_cast<int>(config_.layers) + 1};
-    if (model_.cached.last >= 0) x = einsum(program(), "x_last", {x, model_.cached.last}, {"B", "D"}, Role::stream);
+    if (model_.cached.last >= 0) x = pick_rows(program(), "x_last", x, model_.cached.last, Role::stream);
     const ArrayId w_final = parameter("w_final", "model.norm.weight", {"D"});
     const ArrayId z = rms_norm(program(), "z", x, w_final, config_.rms_eps);
     const ArrayId unembed = config_.tied ? table : parameter("U", "lm_head.weight", {"V", "D"});
@@ -145,8 +146,7 @@ class Forward {
     model_.cached.at = program().add_input("at", {"B", "T"}, Role::positions);
     model_.cached.where = program().add_input("where", {"S"}, Role::positions);
     if (tokens == 1) return;
-    model_.cached.last = program().add_input("last", {"B", "T"}, Role::whole);
-    program().array(model_.cached.last).dtype = program().dtype;
+    model_.cached.last = program().add_input("last", {"B", "T"}, Role::positions);
   }
 
   /// The cache of this layer with what `values` add to it.

@@ -92,7 +92,7 @@ void Generator::run_chunk(const std::vector<std::vector<std::int32_t>>& prompts,
   const GenerationPhase& phase = begin == 0 ? plan_.first() : *plan_.later();
   const Index chunk = plan_.chunk();
   const Shape shape{plan_.form().sequences, chunk};
-  Tensor ids = integers(shape, 0), at = integers(shape, -1), last = Tensor::zeros(DType::f32, shape);
+  Tensor ids = integers(shape, 0), at = integers(shape, -1), last = integers(shape, 0);
   std::vector<bool> wanted(lengths_.size(), false);
   for (std::size_t b = 0; b < prompts.size(); ++b) {
     const Index end = std::min(begin + chunk, lengths_[b]);
@@ -100,12 +100,12 @@ void Generator::run_chunk(const std::vector<std::vector<std::int32_t>>& prompts,
       const Index place = static_cast<Index>(b) * chunk + position - begin;
       ids.view<std::int32_t>()[place] = prompts[b][static_cast<std::size_t>(position)];
       at.view<std::int32_t>()[place] = static_cast<std::int32_t>(position);
-      if (position + 1 == lengths_[b]) last.view<float>()[place] = 1, wanted[b] = true;
+      if (position + 1 == lengths_[b]) last.view<std::int32_t>()[place] = 1, wanted[b] = true;
     }
   }
   give(executor, phase.model.samples[0], ids);
   give(executor, phase.model.cached.at, at);
-  if (phase.model.cached.last >= 0) give(executor, phase.model.cached.last, last.as(plan_.form().dtype));
+  if (phase.model.cached.last >= 0) give(executor, phase.model.cached.last, last);
   executor.run();
   keep_logits(executor, phase, wanted);
 }
@@ -141,9 +141,9 @@ void Generator::keep_logits(const Executor& executor, const GenerationPhase& pha
     const Tensor logits = made.rows({row, row + 1});
     if (const std::string_view found = non_finite(logits); !found.empty()) {
       const DType dtype = plan_.form().dtype;
-      throw ResultError(fmt::format("the logits of sequence {} after {} tokens hold {}: sums overflow in {}{}", row + 1,
-                                    lengths_[b], found, name_of(dtype),
-                                    dtype == DType::f64 ? "" : "; --dtype f64 may help"));
+      const std::string which = wanted.size() > 1 ? fmt::format(" of text {}", row + 1) : "";
+      throw ResultError(fmt::format("the logits after {} tokens{} hold {}: sums overflow in {}{}", lengths_[b], which,
+                                    found, name_of(dtype), dtype == DType::f64 ? "" : "; --dtype f64 may help"));
     }
     logits_.assign({{row, row + 1}, {0, logits.extent(1)}}, logits);
   }

@@ -21,6 +21,7 @@
 #include "program/ops/expert_product.h"
 #include "program/ops/gelu.h"
 #include "program/ops/gelu_mul.h"
+#include "program/ops/pick_rows.h"
 #include "program/ops/rms_norm.h"
 #include "program/ops/rope.h"
 #include "program/ops/silu_mul.h"
@@ -50,7 +51,7 @@ const std::vector<OperationKind>& operation_kinds() {
       combine_kind(),        balance_loss_kind(),
       expert_load_kind(),    closest_choice_kind(),
       write_at_kind(),       cache_attention_kind(),
-      cache_divide_kind(),
+      cache_divide_kind(),   pick_rows_kind(),
   };
   return kinds;
 }

@@ -1,5 +1,9 @@
 #include "kernels/embedding.h"
 
+#include <limits>
+
+#include "kernels/pick_rows.h"
+
 #include "runtime/base/check.h"
 #include "tests/kernels/support.h"
 
@@ -88,6 +92,17 @@ TEST(EmbeddingCostTest, CountsTheRowsItTouches) {
   EXPECT_EQ(embed_cost(10, 8, 4).bytes, Bytes(2 * 320 + 40));
   EXPECT_EQ(embed_grad_cost(10, 100, 8, 4).bytes, Bytes(110 * 32 + 40));
   EXPECT_EQ(embed_grad_cost(10, 100, 8, 4).flops, Flops(80));
+}
+
+/// The rows that nobody wants are not read.
+TEST(PickRows, TakesTheWantedRowOfEachSequence) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> x{nan, nan, 1, 2, nan, nan, 3, 4, nan, nan, nan, nan};  // [3, 2, 2]
+  const std::vector<std::int32_t> wanted{0, 1, 0, 1, 0, 0};
+  std::vector<double> out(6, nan);
+  kernels::pick_rows<double>({x.data(), {3, 2, 2}}, {wanted.data(), {3, 2}}, {out.data(), {3, 2}});
+  EXPECT_EQ(out, (std::vector<double>{1, 2, 3, 4, 0, 0})) << "the last sequence wants none";
+  EXPECT_THROW(kernels::pick_rows<double>({x.data(), {3, 2, 2}}, {wanted.data(), {2, 3}}, {out.data(), {3, 2}}), Error);
 }
 
 }  // namespace

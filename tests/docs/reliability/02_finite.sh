@@ -30,4 +30,4 @@ row "shardline sample --load wide --prompt 'int main' --dtype f32" "silently rea
 for i in {1..192}; do printf '\xff\xff\x7f\x7f'; done |
   put overflow $(($(stat -c %s model/model.safetensors) - 4 * 192))
 row "shardline sample --load overflow --prompt 'int main' --threads 1" \
-  "continued with sums that are not finite, and ended with 0" 'the logits after .*'
+  "continued with sums that are not finite, and ended with 0" 'sums overflow in f32.*'

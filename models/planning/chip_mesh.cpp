@@ -43,15 +43,14 @@ std::vector<std::vector<int>> shares(int all, std::size_t axes) {
   return ways;
 }
 
-/// Lays each axis of `mesh` over its number of torus axes of a chip. None if they are too short.
+/// Lays each group of neighbouring axes of `mesh` over its number of torus axes of a chip. None if they are too short.
 std::optional<roofline::TorusLayout> torus_layout(const roofline::Chip& chip, const AbstractMesh& mesh,
-                                                  const std::vector<int>& share) {
+                                                  const std::vector<Axes>& groups, const std::vector<int>& share) {
   roofline::TorusLayout layout;
-  const Axes axes = mesh.axes_that_move();
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    const auto sides = torus_sides(chip, mesh.size(axes[a]), share[a]);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const auto sides = torus_sides(chip, mesh.size(groups[g]), share[g]);
     if (!sides) return std::nullopt;
-    layout[axes[a]] = longer_than_one(*sides);
+    layout[groups[g].front()] = longer_than_one(*sides);
   }
   return layout;
 }
@@ -64,6 +63,21 @@ void add_new(std::vector<ChipMesh>& meshes, const ChipMesh& made) {
   if (std::none_of(meshes.begin(), meshes.end(), same)) meshes.push_back(made);
 }
 
+/// All ways to cut `axes` into groups of neighbours; first each axis alone.
+std::vector<std::vector<Axes>> groupings(const Axes& axes) {
+  std::vector<std::vector<Axes>> ways;
+  const std::size_t gaps = axes.empty() ? 0 : axes.size() - 1;
+  for (std::size_t joined = 0; joined < (std::size_t{1} << gaps); ++joined) {
+    std::vector<Axes> groups;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      if (a == 0 || (joined >> (a - 1) & 1) == 0) groups.emplace_back();
+      groups.back().push_back(axes[a]);
+    }
+    ways.push_back(groups);
+  }
+  return ways;
+}
+
 /// Adds a mesh over every share of the chip's torus axes on which it has room. An axis of stages takes one of them.
 void add_every_way(std::vector<ChipMesh>& meshes, const roofline::Chip& chip, const AbstractMesh& mesh) {
   ChipMesh made = chip_mesh(mesh);
@@ -72,10 +86,11 @@ void add_every_way(std::vector<ChipMesh>& meshes, const roofline::Chip& chip, co
     return;
   }
   const Axes moving = mesh.axes_that_move();
+  const std::vector<Axes> alone = groupings(moving).front();
   const bool staged = !moving.empty() && moving.front() == usual_axis(stage_role());
   for (const std::vector<int>& share : shares(chip.torus_axes, moving.size())) {
     if (staged && moving.size() > 1 && share.front() > 1) continue;
-    const auto layout = torus_layout(chip, mesh, share);
+    const auto layout = torus_layout(chip, mesh, alone, share);
     if (!layout) continue;
     made.layout = *layout;
     add_new(meshes, made);
@@ -217,6 +232,21 @@ std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus) {
     ChipMesh made = chip_mesh(mesh_of(sizes));
     made.layout = layout;
     add_new(meshes, made);
+  }
+  return meshes;
+}
+
+std::vector<ChipMesh> laid_every_way(const roofline::Chip& chip, const AbstractMesh& mesh) {
+  ChipMesh made = chip_mesh(mesh);
+  if (chip.torus_axes == 0) return {made};
+  std::vector<ChipMesh> meshes;
+  for (const std::vector<Axes>& groups : groupings(mesh.axes_that_move())) {
+    for (const std::vector<int>& share : shares(chip.torus_axes, groups.size())) {
+      const auto layout = torus_layout(chip, mesh, groups, share);
+      if (!layout) continue;
+      made.layout = *layout;
+      add_new(meshes, made);
+    }
   }
   return meshes;
 }

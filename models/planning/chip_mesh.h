@@ -54,6 +54,10 @@ std::vector<ChipMesh> meshes_of_torus(const std::vector<Index>& torus);
 /// a torus the stages lie on one torus axis of their own. Empty if there is no room for such a mesh.
 std::vector<ChipMesh> staged_meshes_of(const roofline::Chip& chip, Index chips, Index most);
 
+/// `mesh` over every share of a chip's torus axes: each has some of its own, or neighbours lie on the same ones. On a
+/// switch the mesh alone. Empty if the chip's torus is too small.
+std::vector<ChipMesh> laid_every_way(const roofline::Chip& chip, const AbstractMesh& mesh);
+
 /// `mesh` over torus axes. `counts` gives the number of torus axes of each mesh axis; 0: it lies on those of the axis
 /// before it, as kContextAxis by default. By default a single axis gets all of them; of several axes with torus axes of
 /// their own the first gets all that the others leave, with one each. Throws UsageError if the chip does not have so

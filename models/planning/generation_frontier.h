@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/planning/generation_form.h"
+#include "models/planning/generation_closed_form.h"
 #include "models/planning/generation_links.h"
 
 namespace shardline {

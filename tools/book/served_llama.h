@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/planning/generation_form.h"
+#include "models/planning/generation_closed_form.h"
 
 namespace shardline::tools {
 

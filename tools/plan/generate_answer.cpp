@@ -75,6 +75,7 @@ GenerateAnswer generate_answer_of(const PlanOptions& options) {
   answer.prefill = prefill_time(
       query.model, query.chip,
       {.chips = chips, .tokens = static_cast<double>(question.prompt_tokens), .utilisation = options.utilisation});
+  answer.derived = derived_answer_of(question, options.utilisation);
   answer.slices = slice_answers(question);
   answer.frontier = frontier(query, question.slices, std::max(kMostSequences, question.batch));
   if (options.generate.step_limit) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/plan/generate_derived.h"
 #include "tools/plan/generate_question.h"
 #include "tools/report/plot.h"
 
@@ -30,6 +31,7 @@ struct GenerateAnswer {
   FrontierPoint decode;             ///< the batch on the chips of a server
   PrefillTime prefill;              ///< of one prompt on as many chips
   std::vector<SliceAnswer> slices;  ///< of each type the smallest slice and its double; none if the memory is unknown
+  DerivedAnswer derived;            ///< the same server by derived programs
   std::vector<FrontierPoint> frontier;
   std::optional<FrontierPoint> within;            ///< the most tokens within --step-limit, if it is given
   std::optional<double> least_chips_of_two_axes;  ///< from which 2D moves an MLP faster

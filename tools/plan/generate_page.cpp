@@ -90,6 +90,7 @@ Page generate_page(const GenerateAnswer& answer) {
                 {"Shardline", fmt::format("{}, commit {}", version(), commit())},
                 {"Written", utc_now()}};
   page.sections.push_back(frontier_section(answer));
+  page.sections.push_back(derived_section(question, answer.derived));
   page.sections.push_back({"In words", {Preformatted{generate_text(answer), true, "the whole plan as text"}}});
   return page;
 }

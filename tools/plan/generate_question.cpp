@@ -15,17 +15,12 @@ namespace {
 
 constexpr Index kDoublingsOfSlices = 4;  ///< from the smallest slice on
 
-/// True if ranks can be joined.
-bool has_links(const NamedHardware& hardware) { return !hardware.given || !hardware.given->machine.axes.empty(); }
-
-/// The hardware of ranks on one axis, for products in `dtype`. Of a file it is the first axis with a link.
-roofline::Hardware hardware_for(const GenerateQuestion& question, DType dtype) {
-  const NamedHardware& named = question.hardware;
-  if (!has_links(named)) return roofline::hardware_of(named.given->machine, AbstractMesh(), dtype);
-  const Axis axis = named.given ? named.given->machine.axes.begin()->first : usual_axes().front();
-  const AbstractMesh mesh = AbstractMesh::parse(fmt::format("{}={}", axis, std::max<Index>(question.chips, 2)));
-  if (named.given) return roofline::hardware_of(named.given->machine, mesh, dtype);
-  return roofline::hardware_named(named.name, mesh, dtype);
+/// The hardware of ranks on one axis. Of a file it is the first axis with a link.
+roofline::Hardware hardware_of_axis(const GenerateQuestion& question) {
+  if (!question.has_links()) return question.hardware_of({});
+  const std::optional<GivenMachine>& given = question.hardware.given;
+  const Axis axis = given ? given->machine.axes.begin()->first : usual_axes().front();
+  return question.hardware_of(chip_mesh(AbstractMesh({{axis, std::max<Index>(question.chips, 2)}})));
 }
 
 /// The types, as typed or by default.
@@ -65,11 +60,10 @@ void put_chip(GenerateQuestion& question) {
     query.links = generation_links(*question.hardware.chip);
     return;
   }
-  const DType dtype = question.products == "bf16" ? DType::bf16 : DType::f32;
-  const roofline::Hardware hardware = hardware_for(question, dtype);
+  const roofline::Hardware hardware = hardware_of_axis(question);
   query.chip = {hardware.matmul, hardware.memory, {}};
   if (question.hardware.given) query.chip.capacity = question.hardware.given->machine.memory.capacity;
-  query.links = {.rings = false, .activation = Bytes(static_cast<double>(size_of(dtype)))};
+  query.links = {.rings = false, .activation = Bytes(static_cast<double>(size_of(question.products_type())))};
   for (const auto& [axis, link] : hardware.links) {
     query.links.link = link.two_way ? link.both_ways : link.bandwidth;
     query.links.hop = link.latency;
@@ -105,7 +99,7 @@ void put_slices(GenerateQuestion& question) {
   if (question.knows_memory()) least = least_slice(query.model, query.chip, {.sequences = 1, .context = query.context});
   std::set<Index> slices = {question.chips, 2 * question.chips};
   for (Index i = 0; i <= kDoublingsOfSlices; ++i) slices.insert(least << i);
-  if (!has_links(question.hardware)) slices = {1};
+  if (!question.has_links()) slices = {1};
   if (question.hardware.chip != nullptr) {
     const Index most = std::max(question.hardware.chip->most_chips, question.chips);
     slices.erase(slices.upper_bound(most), slices.end());
@@ -122,6 +116,13 @@ StoredType stored_type(const std::string& option, const std::string& name, const
   return {name, Bytes(bytes)};
 }
 
+roofline::Hardware GenerateQuestion::hardware_of(const ChipMesh& mesh) const {
+  const DType dtype = products_type();
+  if (hardware.chip != nullptr) return roofline::hardware_of(*hardware.chip, mesh.mesh, mesh.layout, dtype);
+  if (hardware.given) return roofline::hardware_of(hardware.given->machine, mesh.mesh, dtype);
+  return roofline::hardware_named(hardware.name, mesh.mesh, dtype);
+}
+
 FrontierQuery GenerateQuestion::stored_in(const StoredType& type) const {
   FrontierQuery query = frontier;
   query.model = generation_model(config, type.element, type.element);
@@ -132,9 +133,8 @@ GenerateQuestion generate_question_of(const PlanOptions& options) {
   GenerateQuestion question;
   question.config = sizes_of_model(options.model, &question.remarks);
   question.hardware = named_hardware(options);
-  require(options.chips.value_or(1) == 1 || has_links(question.hardware),
-          "--chips {}: --machine {} has no links between ranks", options.chips.value_or(1),
-          options.common.machine.file);
+  require(options.chips.value_or(1) == 1 || question.has_links(), "--chips {}: --machine {} has no links between ranks",
+          options.chips.value_or(1), options.common.machine.file);
   put_types(question, options);
   put_tokens(question, options.generate);
   if (options.chips) question.chips = *options.chips;

@@ -34,7 +34,12 @@ struct GenerateQuestion {
   std::vector<Index> slices;  ///< the numbers of chips of the frontier
   std::vector<std::string> remarks;
 
+  /// True if ranks can be joined.
+  bool has_links() const { return !hardware.given || !hardware.given->machine.axes.empty(); }
   bool knows_memory() const { return frontier.chip.capacity.value > 0; }
+  /// The hardware of the ranks of a mesh, for the type that multiplies.
+  roofline::Hardware hardware_of(const ChipMesh& mesh) const;
+  DType products_type() const { return products == "bf16" ? DType::bf16 : DType::f32; }
   /// The query with weights and caches in another type.
   FrontierQuery stored_in(const StoredType& type) const;
 };

@@ -99,6 +99,8 @@ Json generate_record(const GenerateAnswer& answer) {
                         {"cache_bytes_per_token", model.cache_per_token.value},
                         {"prefill", generation_prefill_json(answer)},
                         {"decode", generation_decode_json(answer)},
+                        {"derived", derived_json(question, answer.derived)},
+                        {"derived_axes", derived_axes_json(answer.derived)},
                         {"slices", generation_slices_json(answer)},
                         {"frontier", generation_frontier_json(answer)},
                         {"within_limit", answer.within ? frontier_point_json(answer, *answer.within) : Json(nullptr)}};

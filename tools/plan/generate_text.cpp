@@ -116,7 +116,7 @@ std::string generation_serving_text(const GenerateAnswer& answer) {
 std::string generation_slices_text(const GenerateAnswer& answer) {
   if (answer.slices.empty()) return "";
   std::string text = fmt::format(
-      "\n(a) The smallest slice of a power of two, and its double, full of caches of {} tokens; weights and caches "
+      "\n(b) The smallest slice of a power of two, and its double, full of caches of {} tokens; weights and caches "
       "both "
       "in one type\n    (book section 8.1.1)\n\n{:<6} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>10}\n",
       answer.question.context, "type", "chips", "weights", "room", "sequences", "FLOPs from", "step", "tokens/s",
@@ -163,7 +163,7 @@ std::vector<FrontierPoint> best_points(std::vector<FrontierPoint> points) {
 
 std::string generation_frontier_text(const GenerateAnswer& answer) {
   std::string text = fmt::format(
-      "\n(b) The frontier of latency and throughput (book section 8.2): of batches 1, 2, 4, ... and the largest on up "
+      "\n(c) The frontier of latency and throughput (book section 8.2): of batches 1, 2, 4, ... and the largest on up "
       "to "
       "{} chips\n    those that no other beats in both. lower: links and the rest overlap; upper: they do not; "
       "tokens/s of a "
@@ -185,8 +185,10 @@ std::string generate_text(const GenerateAnswer& answer) {
   const FrontierPoint& decode = answer.decode;
   return generation_introduction(answer) +
          fmt::format("\nbatch {} on {}\n", answer.question.batch, of_chips_text(decode.load.chips)) +
-         generation_memory_text(answer) + generation_decode_text(answer) + generation_serving_text(answer) +
-         generation_slices_text(answer) + generation_frontier_text(answer);
+         generation_memory_text(answer) + generation_decode_text(answer) +
+         derived_summary_text(answer.question, answer.derived) + generation_serving_text(answer) +
+         derived_text(answer.question, answer.derived) + generation_slices_text(answer) +
+         generation_frontier_text(answer);
 }
 
 }  // namespace shardline::tools

@@ -69,7 +69,8 @@ an axis C after it (context parallelism). No MPI is started and nothing is run.
 
 plans generation by the closed form of the book's sections 7 and 8: a decode step split into parameters, caches, FLOPs and
 links, the sequences that fit, prefill and its servers, the smallest slices in bf16, int8 and int4, and the frontier of
-latency and throughput over batches and chips.)";
+latency and throughput over batches and chips. Table (a) has the same step by derived programs: 1D, the fastest in 2D, and
+data parallelism, with the collectives of a layer, which of them wait for each other, and what they add to the step.)";
 
 void add_machine(CLI::App& command, PlanOptions& options) {
   add_machine_options(command, options.common.machine)

@@ -135,11 +135,10 @@ std::string form_text(const PlannedForm& form) {
   return form.remat == Remat::none ? text : fmt::format("{}, {}", text, name_of(form.remat));
 }
 
-std::string laid_text(const PlanCandidate& candidate) {
+std::string laid_text(const AbstractMesh& mesh, const roofline::TorusLayout& layout) {
   std::vector<std::string> axes;
-  for (const auto& [axis, sides] : candidate.layout) axes.push_back(fmt::format("{}", fmt::join(sides, "x")));
-  const std::string mesh = candidate.step.mesh.to_string();
-  return axes.empty() ? mesh : fmt::format("{} on {}", mesh, fmt::join(axes, ", "));
+  for (const auto& [axis, sides] : layout) axes.push_back(fmt::format("{}", fmt::join(sides, "x")));
+  return axes.empty() ? mesh.to_string() : fmt::format("{} on {}", mesh.to_string(), fmt::join(axes, ", "));
 }
 
 }  // namespace shardline::tools

@@ -52,7 +52,7 @@ std::string fits_text(const PlanCandidate& candidate);
 /// How a candidate's step is computed: "whole", "of 4" micro-batches, "1f1b of 32"; then what stays, if not all:
 /// "whole, stream".
 std::string form_text(const PlannedForm& form);
-/// The mesh of a candidate on its torus: "{X:2048, Y:4} on 64x32 and 4".
-std::string laid_text(const PlanCandidate& candidate);
+/// A mesh on its torus: "{X:2048, Y:4} on 64x32, 4".
+std::string laid_text(const AbstractMesh& mesh, const roofline::TorusLayout& layout);
 
 }  // namespace shardline::tools

@@ -191,7 +191,7 @@ Section candidates_section(const PlanAnswer& answer) {
   for (std::size_t i = 0; i < std::min(kMostCandidates, answer.candidates.size()); ++i) {
     const PlanCandidate& each = answer.candidates[i];
     const PlannedStep& step = each.step;
-    table.rows.push_back({laid_text(each), to_string(step.strategy), form_text(step.form),
+    table.rows.push_back({laid_text(step.mesh, each.layout), to_string(step.strategy), form_text(step.form),
                           std::string(name_of(step.limiter)), fits_text(each), to_string(step.lower),
                           to_string(step.scheduled), to_string(step.upper), to_string(step.exposed),
                           step.idle.value > 0 ? to_string(step.idle) : "", to_string(step.memory.total())});
@@ -256,9 +256,9 @@ Page page_of(const PlanAnswer& answer) {
     page.summary = fmt::format("The closed form; no program has {}, so no step is priced.", answer.left_out);
   } else {
     const PlanCandidate& best = answer.candidates[0];
-    page.summary =
-        fmt::format("{} on {}: {} a step of {} tokens, {} binds.", to_string(best.step.strategy), laid_text(best),
-                    to_string(best.step.scheduled), question.run.tokens, name_of(best.step.limiter));
+    page.summary = fmt::format("{} on {}: {} a step of {} tokens, {} binds.", to_string(best.step.strategy),
+                               laid_text(best.step.mesh, best.layout), to_string(best.step.scheduled),
+                               question.run.tokens, name_of(best.step.limiter));
     if (!best.fits()) page.warnings.emplace_back("No candidate fits the memory of a chip.");
   }
   for (const std::string& remark : question.remarks) page.warnings.push_back(sentence(remark));

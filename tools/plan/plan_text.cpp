@@ -287,10 +287,10 @@ std::string priced_text(const PlanAnswer& answer) {
                   "batch, remat", "lower", "scheduled", "upper", "T_comms", "limiter", "memory", "fits");
   for (const PlanCandidate& each : listed) {
     const PlannedStep& step = each.step;
-    text += fmt::format("{:<32} {:<22} {:<28} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n", laid_text(each),
-                        to_string(step.strategy), form_text(step.form), to_string(step.lower),
-                        to_string(step.scheduled), to_string(step.upper), to_string(step.comms), name_of(step.limiter),
-                        to_string(step.memory.total()), fits_text(each));
+    text += fmt::format("{:<32} {:<22} {:<28} {:>9} {:>9} {:>9} {:>9} {:<8} {:>9}  {}\n",
+                        laid_text(each.step.mesh, each.layout), to_string(step.strategy), form_text(step.form),
+                        to_string(step.lower), to_string(step.scheduled), to_string(step.upper), to_string(step.comms),
+                        name_of(step.limiter), to_string(step.memory.total()), fits_text(each));
   }
   if (answer.candidates.size() > listed.size()) {
     text += fmt::format("(and {} more)\n", answer.candidates.size() - listed.size());

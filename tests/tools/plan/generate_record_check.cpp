@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/tools/record_faults.h"
@@ -102,6 +103,51 @@ void check_prefill(const Json& prefill, const Json& decode, double new_tokens) {
          "servers do not keep up");
 }
 
+/// A layer in 1D or 2D.
+void check_layer(const Json& layer, double chips) {
+  double ranks = 1;
+  for (const auto& [axis, size] : layer.at("mesh").items()) ranks *= size.get<double>();
+  expect(ranks == chips, "a derived program is for other chips");
+  const double collectives = number(layer, "collectives_per_layer");
+  expect(number(layer, "rounds_per_layer") <= collectives, "more rounds than collectives");
+  expect((number(layer, "bytes_per_layer") > 0) == (collectives > 0), "collectives send nothing, or bytes have none");
+}
+
+/// A way by derived programs: its step is the closed form of its parts, with what moves.
+void check_derived(const Json& way, double chips, double all_bytes) {
+  check_layer(way, chips);
+  const double caches = number(way, "caches_s"), attention = number(way, "attention_s");
+  const double parameters = number(way, "parameters_s"), moving = number(way, "collectives_s");
+  const double products = number(way, "flops_s") - attention;
+  expect(near(number(way, "reading_s"), parameters + caches), "reading is not the sum of its parts");
+  expect(near(number(way, "step_s"), std::max(caches, attention) + std::max(parameters, products) + moving),
+         "a derived step is not the sum of its parts");
+  expect(number(way, "all_reduces_s") <= moving * (1 + 1e-9), "all_reduces take longer than all collectives");
+  expect(number(way, "memory_bytes") * chips >= all_bytes * (1 - 1e-9), "a way loses parameters or caches");
+  const Json& prefill = way.at("prefill");
+  expect(near(number(prefill, "time_s"), std::max(number(prefill, "flops_s"), number(prefill, "parameters_s")) +
+                                             number(prefill, "attention_s") + number(prefill, "collectives_s")),
+         "a derived prompt is not the sum of its parts");
+}
+
+/// Those that fit, or whose memory is not known, come first, the fastest first.
+void check_all_derived(const Json& generate, double chips) {
+  const double caches =
+      number(generate, "cache_bytes_per_token") * number(generate, "context") * number(generate.at("decode"), "batch");
+  const Json* before = nullptr;
+  for (const Json& way : generate.at("derived")) {
+    check_derived(way, chips, number(generate, "weights_bytes") + caches);
+    const auto place = [](const Json& each) { return std::pair(each.at("fits") == false, number(each, "step_s")); };
+    expect(before == nullptr || place(*before) <= place(way), "derived ways are not in order");
+    before = &way;
+  }
+  const Json& axes = generate.at("derived_axes");
+  if (axes.is_null()) return;
+  for (const char* split : {"1d", "2d"}) check_layer(axes.at(split), chips);
+  const double one = number(axes["1d"], "bytes_per_layer"), two = number(axes["2d"], "bytes_per_layer");
+  if (axes.at("least_chips_of_2d") == chips) expect(two < one, "2D sends more where it is said to send less");
+}
+
 void check_record(const Json& record) {
   expect(record.at("schema") == "shardline.plan/1", "schema is not shardline.plan/1");
   expect(record.at("command") == "plan", "command is not plan");
@@ -121,6 +167,7 @@ void check_record(const Json& record) {
   const double evicted = number(decode, "batch") * (number(generate, "prompt_tokens") + new_tokens) / new_tokens;
   expect(near(number(decode, "evicted_tokens"), evicted), "other tokens leave than come");
   check_prefill(generate.at("prefill"), decode, new_tokens);
+  check_all_derived(generate, number(record, "chips"));
   check_slices(generate.at("slices"), new_tokens);
   const Json& points = generate.at("frontier");
   expect(!points.empty(), "no frontier");

@@ -38,6 +38,17 @@ right "${book[@]}" --chips 8 --dtype int8 --batch 32
 expect_lines out 1 "decode      17.5 ms a step: caches 6.63 ms + the longer of parameters 10.9 ms and FLOPs 2.87 ms"
 expect_lines out 1 "FLOPs take longer than reading all weights from 122 sequences on"
 expect_lines out 1 "of 128 GB; 42 sequences fit"
+# What the derived programs add: two AllReduces in each layer, and that of the embedding.
+expect_lines out 1 "programs    20.8 ms a step under tp_rep=Y on {Y:8}: 17.4 ms for what a rank reads and computes + 3.40 ms of"
+expect_lines out 1 "collectives, 2 in each layer; AllReduces take 3.20 ms of it"
+grep -qE '^\{Y:8\} on 4x2 +tp_rep=Y +20\.8 ms +10\.7 ms +6\.63 ms +2\.82 ms +3\.40 ms +3\.20 ms +2 +2 +1\.84 MB ' "$folder/out" ||
+  complain "no row of tp_rep"
+grep -qE '^\{X:8\} on 4x2 +dp=X .* no ' "$folder/out" || complain "all weights fit on each chip"
+# Exercise 7.7: twice the rounds from 16 chips on.
+right "${book[@]}" --chips 16 --dtype int8 --batch 8
+expect_lines out 1 "In 1D a rank sends 500 kB in a layer, in 4 rounds; in 2D at least 334 kB, in 8: ws=X,tp_rep=Y on {X:2, Y:8}."
+expect_lines out 1 "By bytes alone 2D is ahead from 8 chips on (exercise 7.7)."
+right "${book[@]}" --dtype int8 --batch 32
 # As many caches on each smallest slice, and 138 on each double.
 for row in "bf16 +16 .* 42 +244 " "bf16 +32 .* 138 +244 " "int8 +8 .* 42 +122 " "int8 +16 .* 138 +122 " \
   "int4 +4 .* 42 +61 " "int4 +8 .* 138 +61 "; do
@@ -74,6 +85,9 @@ done
 right --model deepseek-v3 --hardware v5e --dtype int8
 expect_lines out 1 "caches in int8: 35.1 kB a token"
 expect_lines out 1 "parameters, 37.6 G that a token passes"
+expect_lines out 1 "(a) No program is derived: none has latent attention, shared experts, layers without experts."
+right --model llama3-70b --hardware v5e --chips 4096 --batch 8
+expect_lines out 1 "(a) No program is derived: v5e has no room for a mesh of 4096 ranks."
 right --model mixtral-8x7b --hardware h100 --chips 2 --batch 1
 expect_lines out 1 "the longer of parameters 3.84 ms"
 
@@ -84,7 +98,7 @@ for name in "8 chips" "16 chips" "128 chips" "latency of a decode step" "tokens/
   grep -qF "$name" "$folder/plan.svg" || complain "the plot has no \"$name\""
   grep -qF "$name" "$folder/plan.html" || complain "the page has no \"$name\""
 done
-for name in "reading parameters" "reading caches" "FLOPs" "links"; do
+for name in "Derived programs" "reading parameters" "reading caches" "FLOPs" "links"; do
   grep -qF "$name" "$folder/plan.html" || complain "the page has no \"$name\""
 done
 [[ $(tail -n 1 "$folder/plan.html") == '</html>' ]] || complain "no whole page"

@@ -191,7 +191,10 @@ alone plan --generate --model "$folder/own.json" --machine "$folder/machine.json
 expect_code 0
 expect_lines out 1 "of products in f32; "
 expect_lines out 1 "batch 2 on $ranks chip"
-if ((ranks > 1)); then expect_lines out 1 "links       "; fi
+if ((ranks > 1)); then
+  expect_lines out 1 "links       "
+  grep -qE "^\{X:$ranks\} +fsdp=X " "$folder/out" || complain "no derived program on the axis of the file"
+fi
 sed 's/"X"/"A"/' "$folder/machine.json" >"$folder/other_axis.json"
 refused_alone 'no link for axis X or Y' --model tiny --machine "$folder/other_axis.json" --chips 2
 

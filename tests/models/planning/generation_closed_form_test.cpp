@@ -1,6 +1,6 @@
 // The closed form of generation against figures of book sections 7.1 and 8.1, worked out by hand.
 
-#include "models/planning/generation_form.h"
+#include "models/planning/generation_closed_form.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ GenerationModel llama70(Bytes weight, Bytes cache) {
 }
 
 /// Section 7.1.5: 30e9 weights in int8, caches of 819 MB.
-TEST(GenerationForm, StepsOfThePopQuiz) {
+TEST(GenerationClosedForm, StepsOfThePopQuiz) {
   const GenerationModel model{.parameters = 30e9, .weights = Bytes(30e9), .cache_per_token = Bytes(1e5)};
   const DecodeStep few = decode_step(model, v5e(), {.chips = 16, .sequences = 4, .context = 8190});
   EXPECT_NEAR(few.time().value, 33.276e9 / 12.96e12, 1e-12);
@@ -36,7 +36,7 @@ TEST(GenerationForm, StepsOfThePopQuiz) {
 }
 
 /// Chapter 8: batch 32 of 8192 tokens, int8, on a 4x2.
-TEST(GenerationForm, LlamaOnEightChips) {
+TEST(GenerationClosedForm, LlamaOnEightChips) {
   const GenerationModel model = llama70(kInt8, kInt8);
   EXPECT_EQ(model.parameters, kLlama70B);
   EXPECT_EQ(model.weights.value, kLlama70B);
@@ -51,7 +51,7 @@ TEST(GenerationForm, LlamaOnEightChips) {
   EXPECT_NEAR(queries_per_chip(Seconds(0.019), load, 512), 32 / (0.019 * 512 * 8), 1e-12);
 }
 
-TEST(GenerationForm, TwiceTheChipsHalveEveryPart) {
+TEST(GenerationClosedForm, TwiceTheChipsHalveEveryPart) {
   const GenerationModel model = llama70(kBf16, kInt8);
   const DecodeStep one = decode_step(model, v5e(), {.chips = 16, .sequences = 24, .context = 4096});
   const DecodeStep two = decode_step(model, v5e(), {.chips = 32, .sequences = 24, .context = 4096});
@@ -61,7 +61,7 @@ TEST(GenerationForm, TwiceTheChipsHalveEveryPart) {
   EXPECT_DOUBLE_EQ(two.attention.value, one.attention.value / 2);
 }
 
-TEST(GenerationForm, StoredTypesChangeBytesAndNoFlops) {
+TEST(GenerationClosedForm, StoredTypesChangeBytesAndNoFlops) {
   const GenerationLoad load{.chips = 16, .sequences = 24, .context = 4096};
   const DecodeStep bf16 = decode_step(llama70(kBf16, kBf16), v5e(), load);
   const DecodeStep int8 = decode_step(llama70(kInt8, kBf16), v5e(), load);
@@ -75,7 +75,7 @@ TEST(GenerationForm, StoredTypesChangeBytesAndNoFlops) {
 }
 
 /// Section 7.1.3: 240, 120 and 240, with the book's 8.2e11 bytes a second.
-TEST(GenerationForm, TheCriticalBatchFollowsTheTypes) {
+TEST(GenerationClosedForm, TheCriticalBatchFollowsTheTypes) {
   const GenerationChip in_bf16{FlopsPerSecond(1.97e14), BytesPerSecond(8.2e11), {}};
   const GenerationChip in_int8{FlopsPerSecond(3.94e14), BytesPerSecond(8.2e11), {}};
   EXPECT_NEAR(critical_batch(llama70(kBf16, kBf16), in_bf16), 240.24, 0.01);
@@ -88,7 +88,7 @@ TEST(GenerationForm, TheCriticalBatchFollowsTheTypes) {
 
 /// Section 8.1.1, with 70.55e9 weights in place of 70e9: as many caches on each smallest slice, and three times as many
 /// on twice the chips.
-TEST(GenerationForm, CachesThatFit) {
+TEST(GenerationClosedForm, CachesThatFit) {
   const double of_16 = (256e9 - 2 * kLlama70B) / (327680 * 8192.0);
   EXPECT_NEAR(of_16, 42.8, 0.01);
   const GenerationModel bf16 = llama70(kBf16, kBf16);
@@ -105,7 +105,7 @@ TEST(GenerationForm, CachesThatFit) {
   EXPECT_EQ(least_slice(bf16, v5e(), {.sequences = 43, .context = 8192}), 32);
 }
 
-TEST(GenerationForm, CachesThatJustFit) {
+TEST(GenerationClosedForm, CachesThatJustFit) {
   const GenerationModel model{.parameters = 10, .weights = Bytes(10), .cache_per_token = Bytes(2)};
   const auto chip = [](double capacity) {
     return GenerationChip{FlopsPerSecond(1), BytesPerSecond(1), Bytes(capacity)};
@@ -116,7 +116,7 @@ TEST(GenerationForm, CachesThatJustFit) {
   EXPECT_EQ(most_sequences(model, chip(15), 2, 5), 2);
 }
 
-TEST(GenerationForm, RefusesAnEmptyBatch) {
+TEST(GenerationClosedForm, RefusesAnEmptyBatch) {
   const GenerationModel model = llama70(kInt8, kInt8);
   EXPECT_EQ(usage_message([&] { decode_step(model, v5e(), {.chips = 8, .sequences = 0, .context = 8192}); }),
             "0 sequences: at least one generates");
@@ -125,7 +125,7 @@ TEST(GenerationForm, RefusesAnEmptyBatch) {
 }
 
 /// Section 8.1.2.
-TEST(GenerationForm, PrefillAndItsServers) {
+TEST(GenerationClosedForm, PrefillAndItsServers) {
   const GenerationModel book{.parameters = 70e9, .weights = Bytes(140e9)};
   const PrefillTime prefill = prefill_time(book, v5e(), {.chips = 16, .tokens = 8192, .utilisation = 0.4});
   EXPECT_NEAR(prefill.total().value, 1.14688e15 / 1.2608e15, 1e-12);
@@ -139,14 +139,14 @@ TEST(GenerationForm, PrefillAndItsServers) {
   EXPECT_NEAR(whole.attention.value, (1 + 2 + 3) * 4.0 * 64 * 128 * 80 / 1.97e14, 1e-20);
 }
 
-TEST(GenerationForm, TheCostOfAMillionTokens) {
+TEST(GenerationClosedForm, TheCostOfAMillionTokens) {
   // 8 chips at 1.20 an hour, 32 tokens in 20 ms: 1600 tokens a second, 625 s a million.
   EXPECT_NEAR(cost_per_million(1.2, 8, Seconds(0.02), 32), 625.0 / 3600 * 9.6, 1e-12);
   EXPECT_EQ(cost_per_million(0, 8, Seconds(0.02), 32), 0);
 }
 
 /// Every pair of choices of two of eight experts: the mean of what both tokens together read.
-TEST(GenerationForm, ExpertsThatNobodyChoosesAreNotRead) {
+TEST(GenerationClosedForm, ExpertsThatNobodyChoosesAreNotRead) {
   std::vector<std::set<int>> choices;
   for (int first = 0; first < 8; ++first) {
     for (int second = first + 1; second < 8; ++second) choices.push_back({first, second});
@@ -171,7 +171,7 @@ TEST(GenerationForm, ExpertsThatNobodyChoosesAreNotRead) {
 
 /// DeepSeek-V3 keeps 512 + 64 elements of a token and layer. All 128 heads read them, so attention is nearly bound by
 /// its products: with caches in int8 on v5e it is.
-TEST(GenerationForm, LatentCachesAreSmallAndMultipliedByAllHeads) {
+TEST(GenerationClosedForm, LatentCachesAreSmallAndMultipliedByAllHeads) {
   const TransformerConfig config = sizes_of_model("deepseek-v3");
   const GenerationModel model = generation_model(config, kInt8, kInt8);
   EXPECT_EQ(model.cache_per_token.value, 61 * 576);

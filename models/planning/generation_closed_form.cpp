@@ -1,4 +1,4 @@
-#include "models/planning/generation_form.h"
+#include "models/planning/generation_closed_form.h"
 
 #include <algorithm>
 #include <cmath>

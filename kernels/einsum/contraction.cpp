@@ -246,6 +246,18 @@ void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term
   copy_or_sum<Sum, R>({ordered.data, ordered.layout}, out, extents, accumulate);
 }
 
+Index rows_of_products(const Subscripts& a, const Subscripts& b, const Subscripts& out, const Extents& extents) {
+  const auto whole = [&](Subscripts subscripts) {
+    std::erase_if(subscripts, [&](int index) { return extents.at(index) == 1; });
+    return dense_layout(std::move(subscripts), extents);
+  };
+  const Layout result = whole(out);
+  const Groups groups = group_indices(whole(a), whole(b), result, extents);
+  const auto layout = matrix_layout(result, groups.m, groups.n, extents);
+  const bool swapped = layout && layout->transpose == Transpose::yes;
+  return count_elements(swapped ? groups.n : groups.m, extents);
+}
+
 #define SHARDLINE_INSTANTIATE(S, R) \
   template void copy_or_sum(const Term<const S>&, const Term<R>&, const Extents&, bool);
 SHARDLINE_INSTANTIATE(float, float)

@@ -92,4 +92,8 @@ template <class S, class R>
 void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term<R>& out, const Extents& extents,
                       bool accumulate, const Windowed* windowed);
 
+/// The rows of the matrix products that contract_by_gemm() makes of whole arrays with these indices, `out` whole too.
+/// `extents` has every index.
+Index rows_of_products(const Subscripts& a, const Subscripts& b, const Subscripts& out, const Extents& extents);
+
 }  // namespace shardline::kernels

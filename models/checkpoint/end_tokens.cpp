@@ -36,10 +36,14 @@ std::vector<std::int32_t> parse_end_tokens(std::string_view text, const std::str
 
 std::vector<std::int32_t> end_tokens_of(const mpi::Communicator& comm, const std::string& folder,
                                         const TextEncoder& encoder) {
-  std::vector<std::int32_t> ids = encoder.end_tokens();
+  std::vector<std::int32_t> ids;
+  const auto add = [&](const std::vector<std::int32_t>& more) {
+    for (const std::int32_t id : more) {
+      if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    }
+  };
   const auto add_those_of = [&](const std::string& path, const std::string& text) {
-    const std::vector<std::int32_t> more = parse_end_tokens(text, path);
-    ids.insert(ids.end(), more.begin(), more.end());
+    add(parse_end_tokens(text, path));
   };
   const std::string config = config_path(folder);
   add_those_of(config, mpi::on_root(comm, 0, [&] { return read_description(config); }));
@@ -50,8 +54,7 @@ std::vector<std::int32_t> end_tokens_of(const mpi::Communicator& comm, const std
                      std::filesystem::status(generation, failure).type() == std::filesystem::file_type::not_found;
                  return missing ? "{}" : read_description(generation);
                }));
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  add(encoder.end_tokens());
   return ids;
 }
 

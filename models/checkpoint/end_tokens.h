@@ -15,10 +15,10 @@ namespace shardline {
 /// text that is not one JSON object.
 std::vector<std::int32_t> parse_end_tokens(std::string_view text, const std::string& path);
 
-/// Collective over `comm`; rank 0 reads the files. The ids that end a text of the model in `folder`: those of its
-/// `generation_config.json`, if there is one, and `config.json`, and TextEncoder::end_tokens(). Ascending, each once.
-/// An id beyond the vocabulary of the model is legal, and never comes. Throws UsageError on every rank as
-/// parse_end_tokens(), and if a file cannot be read.
+/// Collective over `comm`; rank 0 reads the files. The ids that end a text of the model in `folder`, each once and in
+/// this order: those of `config.json`, those of `generation_config.json`, if there is one, and
+/// TextEncoder::end_tokens(). An id beyond the vocabulary of the model is legal, and never comes. Throws UsageError on
+/// every rank as parse_end_tokens(), and if a file cannot be read.
 std::vector<std::int32_t> end_tokens_of(const mpi::Communicator& comm, const std::string& folder,
                                         const TextEncoder& encoder);
 

@@ -1,14 +1,16 @@
 #include "models/planning/generation_search.h"
 
 #include <algorithm>
+#include <set>
 
 #include "models/strategy/strategy_space.h"
+#include "program/price/estimate.h"
 
 namespace shardline {
 namespace {
 
-/// Layers that stand for all.
-constexpr Index kPricedLayers = 2;
+/// Layers of a priced program. All layers between the first and the last are the same.
+constexpr Index kPricedLayers = 3;
 
 /// Roles that may be cheapest in decode. The others mean the same there, or split the tokens of a sequence, of which a
 /// step has one.
@@ -27,6 +29,10 @@ bool suits_prefill(const RoleRow& row, bool experts) {
 AxisRoles roles_of(const AbstractMesh& mesh, bool (*suits)(const RoleRow&, bool), bool experts) {
   AxisRoles roles;
   for (const Axis& axis : mesh.axes()) {
+    if (mesh.size(axis) == 1) {
+      roles[axis] = {default_role()};
+      continue;
+    }
     for (const AxisRole& role : roles_for_use(RoleUse::generation)) {
       if (suits(role.row(), experts)) roles[axis].push_back(role);
     }
@@ -34,22 +40,66 @@ AxisRoles roles_of(const AbstractMesh& mesh, bool (*suits)(const RoleRow&, bool)
   return roles;
 }
 
-/// The time of a run of `phase`, whose program has kPricedLayers layers, for `layers` of them.
-Seconds scaled_time(const GenerationPhase& phase, const roofline::Hardware& prices, Index layers) {
-  const RankProgram& program = phase.compiled->program();
-  const std::vector<StepEstimate> estimates = estimate(program, prices);
-  Seconds of_layers, others;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const int layer = program.steps[i].region.layer;
-    (layer >= 1 && layer <= kPricedLayers ? of_layers : others) += estimates[i].price.time;
-  }
-  return of_layers * (static_cast<double>(layers) / kPricedLayers) + others;
-}
+/// Prices a program of a few layers as if it had all.
+class ScaledPrices {
+ public:
+  ScaledPrices(Index layers, const roofline::Hardware& prices)
+      : few_(std::min(layers, kPricedLayers)), missing_(static_cast<double>(layers - few_)), prices_(prices) {}
 
+  /// Layers of the program.
+  Index few() const { return few_; }
+
+  Seconds time(const GenerationPhase& phase) const {
+    const RankProgram& program = phase.compiled->program();
+    const std::vector<StepEstimate> estimates = estimate(program, prices_);
+    Seconds time;
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      time += estimates[i].price.time * (is_middle(program.steps[i]) ? 1 + missing_ : 1);
+    }
+    return time;
+  }
+
+  /// Only what rests grows with the layers.
+  Bytes memory(const GenerationPhase& phase) const {
+    return phase.compiled->liveness().peak(0) + resting_bytes_of_middle(phase.compiled->program()) * missing_;
+  }
+
+ private:
+  /// Of the layer that stands for those that the program lacks.
+  bool is_middle(const Step& step) const { return step.region.layer == (few_ + 1) / 2; }
+
+  /// Of parameters and caches.
+  Bytes resting_bytes_of_middle(const RankProgram& program) const {
+    std::set<VersionId> resting;
+    for (const auto& [array, version] : program.inputs) {
+      const Role role = program.program.array(array).role;
+      if (role == Role::parameter || role == Role::cache) resting.insert(version);
+    }
+    Bytes bytes;
+    for (const Step& step : program.steps) {
+      if (!is_middle(step)) continue;
+      for (const VersionId v : step.operands) {
+        if (resting.erase(v) > 0) bytes += local_bytes(program, v, 0);
+      }
+    }
+    return bytes;
+  }
+
+  Index few_;
+  double missing_;
+  const roofline::Hardware& prices_;
+};
+
+/// `phase_of` gives the time and the memory of a strategy.
 template <class Phase>
-std::vector<PricedPhase> priced(const std::vector<Strategy>& strategies, Phase time_of) {
+std::vector<PricedPhase> priced(const std::vector<Strategy>& strategies, const std::optional<Bytes>& memory,
+                                Phase phase_of) {
   std::vector<PricedPhase> all;
-  for (const Strategy& strategy : strategies) all.push_back({strategy, time_of(strategy)});
+  for (const Strategy& strategy : strategies) all.push_back(phase_of(strategy));
+  const auto fits = [&](const PricedPhase& each) { return !memory || each.memory <= *memory; };
+  if (std::any_of(all.begin(), all.end(), fits)) {
+    std::erase_if(all, [&](const PricedPhase& each) { return !fits(each); });
+  }
   std::stable_sort(all.begin(), all.end(), [](const PricedPhase& a, const PricedPhase& b) { return a.time < b.time; });
   return all;
 }
@@ -57,22 +107,31 @@ std::vector<PricedPhase> priced(const std::vector<Strategy>& strategies, Phase t
 }  // namespace
 
 PricedGeneration price_generation(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
-                                  const roofline::Hardware& prices) {
+                                  const roofline::Hardware& prices, const GenerationSearch& search) {
+  const ScaledPrices scaled(config.layers, prices);
   TransformerConfig few = config;
-  few.layers = std::min(config.layers, kPricedLayers);
+  few.layers = scaled.few();
   const bool experts = config.experts.count > 0;
-  const Index layers = std::max(config.layers, kPricedLayers);
   const auto strategies = [&](bool (*suits)(const RoleRow&, bool)) {
     return strategies_of({mesh, roles_of(mesh, suits, experts), {}});
   };
-  GenerationForm tried = form;
   PricedGeneration result;
-  result.decode = priced(strategies(suits_decode), [&](const Strategy& strategy) {
-    return scaled_time(decode_phase(few, form, mesh, strategy), prices, layers);
+  result.decode = priced(strategies(suits_decode), search.memory_per_rank, [&](const Strategy& strategy) {
+    const GenerationPhase phase = decode_phase(few, form, mesh, strategy);
+    return PricedPhase{strategy, scaled.time(phase), scaled.memory(phase)};
   });
+  if (!search.prefill) return result;
+  GenerationForm tried = form;
   tried.decode = result.decode.front().strategy;
-  result.prefill = priced(strategies(suits_prefill), [&](const Strategy& strategy) {
-    return scaled_time(first_phase(few, tried, mesh, strategy), prices, layers);
+  const Index later_chunks = (form.longest - 1) / chunk_of(form);
+  result.prefill = priced(strategies(suits_prefill), search.memory_per_rank, [&](const Strategy& strategy) {
+    const GenerationPhase first = first_phase(few, tried, mesh, strategy);
+    PricedPhase all{strategy, scaled.time(first), scaled.memory(first)};
+    if (later_chunks == 0) return all;
+    const GenerationPhase later = later_phase(few, tried, mesh, strategy);
+    all.time += scaled.time(later) * static_cast<double>(later_chunks);
+    all.memory = std::max(all.memory, scaled.memory(later));
+    return all;
   });
   return result;
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/einsum/contraction.h"
 #include "kernels/gemm/thin.h"
 #include "program/ops/run_phase.h"
 #include "program/price/reuse.h"
@@ -15,6 +16,17 @@
 
 namespace shardline {
 namespace {
+
+/// The rows of the matrix products of two operands. `extents`: [rows, columns, contracted], as the operands have them.
+Index rows_of_products(const Phase& phase, const std::vector<Range>& ranges, const std::array<Index, 3>& extents) {
+  if (std::min(extents[0], extents[1]) <= 1) return 1;  // the kernel takes a vector as a row
+  kernels::Extents of_index;
+  for (std::size_t index = 0; index < ranges.size(); ++index) {
+    of_index.add(static_cast<int>(index), ranges[index].size());
+  }
+  return kernels::rows_of_products(phase.operand_subscripts[0], phase.operand_subscripts[1], phase.result_subscripts[0],
+                                   of_index);
+}
 
 /// The matrix products in an einsum of two operands of type `type`; no extents if there are none. Few rows beside a
 /// matrix are a thin product, which has a rate of its own. Any other extent of 1 makes it no matrix product: the kernel
@@ -32,13 +44,14 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges, 
   for (int index = 0; index < static_cast<int>(ranges.size()); ++index) {
     const bool in_a = has(a, index);
     const bool in_b = has(b, index);
-    if (in_a && in_b && has(out, index)) continue;  // one product per position
+    if (in_a && in_b && has(out, index)) continue;   // one product per position
+    if (in_a != in_b && !has(out, index)) continue;  // summed before the product
     if (!in_a && !in_b) continue;
     const std::size_t part = in_a && in_b ? 2 : in_a ? 0 : 1;
     extents[part] *= ranges[static_cast<std::size_t>(index)].size();
   }
-  const auto [rows, columns] = std::minmax(extents[0], extents[1]);
-  if (type != DType::f64 && kernels::is_thin({.m = rows}) && columns > 1 && extents[2] > 1) {
+  const bool has_matrix = std::max(extents[0], extents[1]) > 1 && extents[2] > 1;
+  if (type != DType::f64 && has_matrix && kernels::is_thin({.m = rows_of_products(phase, ranges, extents)})) {
     work.kernel = roofline::kThinProduct;
     return work;
   }

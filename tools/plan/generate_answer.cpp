@@ -7,7 +7,7 @@
 namespace shardline::tools {
 namespace {
 
-constexpr Index kMostSequences = 4096;  ///< of a point of the frontier
+constexpr Index kUsualBatches = 4096;  ///< the frontier has no larger ones, unless one is asked for
 
 /// The smallest slice that holds the weights in each type, and its double.
 std::vector<SliceAnswer> slice_answers(const GenerateQuestion& question) {
@@ -18,6 +18,7 @@ std::vector<SliceAnswer> slice_answers(const GenerateQuestion& question) {
     const FrontierQuery query = question.stored_in(type);
     const Index least = least_slice(query.model, query.chip, {.sequences = 1, .context = query.context});
     for (const Index chips : {least, 2 * least}) {
+      if (chips > 1 && !question.has_links()) continue;
       const auto n = static_cast<double>(chips);
       const double fit = most_sequences(query.model, query.chip, n, query.context);
       const FrontierPoint point = frontier_point(query, n, fit);
@@ -77,9 +78,10 @@ GenerateAnswer generate_answer_of(const PlanOptions& options) {
       {.chips = chips, .tokens = static_cast<double>(question.prompt_tokens), .utilisation = options.utilisation});
   answer.derived = derived_answer_of(question, options.utilisation);
   answer.slices = slice_answers(question);
-  answer.frontier = frontier(query, question.slices, std::max(kMostSequences, question.batch));
+  answer.largest_batch = std::max(kUsualBatches, question.batch);
+  answer.frontier = frontier(query, question.slices, answer.largest_batch);
   if (options.generate.step_limit) {
-    answer.within = best_within(query, question.slices, kMostSequences, Seconds(*options.generate.step_limit));
+    answer.within = best_within(query, question.slices, answer.largest_batch, Seconds(*options.generate.step_limit));
   }
   answer.least_chips_of_two_axes = least_chips_for_two_axes(query.layer, query.links);
   return answer;

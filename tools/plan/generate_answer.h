@@ -24,14 +24,17 @@ struct SliceAnswer {
 struct GenerateAnswer {
   PlanOptions options;
   GenerateQuestion question;
-  double parameters = 0;            ///< all weights
-  double critical = 0;              ///< the batch from which on FLOPs bind
-  std::optional<double> most;       ///< sequences that fit; none if the memory is not known
-  Index least_chips = 1;            ///< that hold the batch; 1 if the memory is not known
-  FrontierPoint decode;             ///< the batch on the chips of a server
-  PrefillTime prefill;              ///< of one prompt on as many chips
-  std::vector<SliceAnswer> slices;  ///< of each type the smallest slice and its double; none if the memory is unknown
-  DerivedAnswer derived;            ///< the same server by derived programs
+  double parameters = 0;       ///< all weights
+  double critical = 0;         ///< the batch from which on FLOPs bind
+  std::optional<double> most;  ///< sequences that fit; none if the memory is not known
+  Index least_chips = 1;       ///< that hold the batch; 1 if the memory is not known
+  FrontierPoint decode;        ///< the batch on the chips of a server
+  PrefillTime prefill;         ///< of one prompt on as many chips
+  /// Of each type the smallest slice and its double; none if the memory is unknown. Of several chips only with
+  /// links.
+  std::vector<SliceAnswer> slices;
+  DerivedAnswer derived;    ///< the same server by derived programs
+  Index largest_batch = 0;  ///< that `frontier` and `within` look at
   std::vector<FrontierPoint> frontier;
   std::optional<FrontierPoint> within;            ///< the most tokens within --step-limit, if it is given
   std::optional<double> least_chips_of_two_axes;  ///< from which 2D moves an MLP faster

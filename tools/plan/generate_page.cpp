@@ -40,16 +40,18 @@ Plot parts_plot(const GenerateAnswer& answer) {
 
 Section frontier_section(const GenerateAnswer& answer) {
   const GenerateQuestion& question = answer.question;
-  return {"Latency and throughput",
-          {Figure{to_svg(generate_plot(answer)),
-                  fmt::format("Each point is a batch: 1, 2, 4, ... up to the largest whose caches of {} tokens fit. A "
-                              "step takes the closed form of section 7.1.5 of How to Scale Your Model, or as long as "
-                              "its links need. Points at the upper left are best.",
-                              question.context)},
-           Figure{to_svg(parts_plot(answer)),
-                  fmt::format("A step on {} of {}, split into its parts. A step takes the caches and the longer of "
-                              "parameters and FLOPs.",
-                              question.chips, question.hardware.name)}}};
+  return {
+      "Latency and throughput",
+      {Figure{to_svg(generate_plot(answer)),
+              fmt::format(
+                  "Each point is a batch: 1, 2, 4, ... up to the largest whose caches of {} tokens fit, at most {}. A "
+                  "step takes the closed form of section 7.1.5 of How to Scale Your Model, or as long as "
+                  "its links need. Points at the upper left are best.",
+                  question.context, answer.largest_batch)},
+       Figure{to_svg(parts_plot(answer)),
+              fmt::format("A step on {} of {}, split into its parts. A step takes the caches and the longer of "
+                          "parameters and FLOPs.",
+                          question.chips, question.hardware.name)}}};
 }
 
 }  // namespace

@@ -92,6 +92,17 @@ void put_slice(GenerateQuestion& question, const PlanOptions& options) {
   question.batch = options.generate.batch.value_or(static_cast<Index>(most));
 }
 
+/// Refuses several ranks that nothing joins.
+void require_links(const GenerateQuestion& question, const PlanOptions& options) {
+  const Index batch = options.generate.batch.value_or(1);
+  require(
+      question.chips == 1 || question.has_links(),
+      "--machine {}: {} of weights in {} and {} cache{} of {} tokens need {} ranks, and the file has no links between "
+      "ranks; take a file with links, or less of --batch, --context or --dtype",
+      options.common.machine.file, to_string(question.frontier.model.weights), question.weights.name, batch,
+      batch == 1 ? "" : "s", question.context, question.chips);
+}
+
 /// The chips of the frontier: powers of two from the smallest slice on, the chips asked for and twice as many.
 void put_slices(GenerateQuestion& question) {
   const FrontierQuery& query = question.frontier;
@@ -144,6 +155,7 @@ GenerateQuestion generate_question_of(const PlanOptions& options) {
   query.context = static_cast<double>(question.context);
   put_chip(question);
   put_slice(question, options);
+  require_links(question, options);
   put_slices(question);
   const std::string of_pod = question.hardware.remark_on_pod(question.chips);
   if (!of_pod.empty()) question.remarks.push_back(of_pod);

@@ -163,18 +163,17 @@ std::vector<FrontierPoint> best_points(std::vector<FrontierPoint> points) {
 
 std::string generation_frontier_text(const GenerateAnswer& answer) {
   std::string text = fmt::format(
-      "\n(c) The frontier of latency and throughput (book section 8.2): of batches 1, 2, 4, ... and the largest on up "
-      "to "
-      "{} chips\n    those that no other beats in both. lower: links and the rest overlap; upper: they do not; "
-      "tokens/s of a "
-      "chip, "
-      "by lower\n\n",
-      answer.question.slices.back());
+      "\n(c) The frontier of latency and throughput (book section 8.2): of batches 1, 2, 4, ... and the largest that "
+      "fits,\n    at most {}, on up to {} those that no other beats in both. lower: links and the rest overlap; upper: "
+      "they do not;\n    tokens/s of a chip, by lower\n\n",
+      answer.largest_batch, of_chips_text(static_cast<double>(answer.question.slices.back())));
   text += point_heading(answer);
   for (const FrontierPoint& point : best_points(answer.frontier)) text += point_text(answer, point);
   const std::optional<double>& limit = answer.options.generate.step_limit;
   if (!limit) return text;
-  text += fmt::format("\nMost tokens a chip with steps of at most {}, of all batches:", to_string(Seconds(*limit)));
+  text +=
+      fmt::format("\nMost tokens a chip with steps of at most {}, of all batches up to {}:", to_string(Seconds(*limit)),
+                  answer.largest_batch);
   if (!answer.within) return text + " none is so fast\n";
   return text + "\n" + point_heading(answer) + point_text(answer, *answer.within);
 }

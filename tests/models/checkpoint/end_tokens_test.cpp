@@ -53,18 +53,20 @@ class EndTokensOfAFolder : public testing::Test {
   TemporaryFolder own_;
 };
 
-TEST_F(EndTokensOfAFolder, AreThoseOfBothFilesAndTheTokenizer) {
+TEST_F(EndTokensOfAFolder, AreThoseOfBothFilesAndTheTokenizerInThisOrder) {
   write("model/config.json", R"({"eos_token_id": 9})");
-  EXPECT_EQ(ends(), (Ids{0, 9}));  // byte 0
-  write("model/generation_config.json", R"({"eos_token_id": [12, 9, 7], "temperature": 0.6})");
-  EXPECT_EQ(ends(), (Ids{0, 7, 9, 12}));
+  EXPECT_EQ(ends(), (Ids{9, 0}));  // byte 0
+  write("model/generation_config.json", R"({"eos_token_id": [12, 9, 7, 12], "temperature": 0.6})");
+  EXPECT_EQ(ends(), (Ids{9, 12, 7, 0}));
   nlohmann::json file = made_tokenizer();
   file["added_tokens"] = {added_token("<|eot_id|>", 256), added_token("</s>", 257)};
-  EXPECT_EQ(ends(TextEncoder(file.dump(), "t.json")), (Ids{7, 9, 12, 256, 257}));
-  write("model/config.json", R"({"eos_token_id": 256})");
-  EXPECT_EQ(ends(TextEncoder(file.dump(), "t.json")), (Ids{7, 9, 12, 256, 257}));
-  write("model/generation_config.json", "{}");
+  EXPECT_EQ(ends(TextEncoder(file.dump(), "t.json")), (Ids{9, 12, 7, 257, 256}));
+  write("model/config.json", R"({"eos_token_id": [256, 8]})");
+  EXPECT_EQ(ends(TextEncoder(file.dump(), "t.json")), (Ids{256, 8, 12, 9, 7, 257}));
   write("model/config.json", "{}");
+  EXPECT_EQ(ends(TextEncoder(file.dump(), "t.json")), (Ids{12, 9, 7, 257, 256}));
+  write("model/generation_config.json", "{}");
+  EXPECT_EQ(ends(TextEncoder(file.dump(), "t.json")), (Ids{257, 256}));
   EXPECT_EQ(ends(TextEncoder(made_tokenizer().dump(), "t.json")), Ids{});
 }
 

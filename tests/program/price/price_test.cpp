@@ -273,31 +273,47 @@ std::vector<std::string> layouts(const std::string& name, const std::string& fir
           fmt::format("{}[{}, {}_X]", name, first, second), fmt::format("{}[{}, {}]{{U_X}}", name, first, second)};
 }
 
-/// If nothing overlaps, the cheapest program of a chain costs as much as the cheapest program over all fixed
-/// layouts of the array between its two products.
-/// Up to 16 rows beside a matrix go by the rate of thin products; in f64, and with more rows, by that of products.
-TEST(Price, FewRowsAreAThinProduct) {
-  const AbstractMesh mesh;
-  roofline::Hardware hardware = roofline::hardware_named("cpu", mesh, DType::f32);
+/// The price of the arithmetic of y = x[B, D] w[D, F], where y has the dims of `out`. Products of matrices have another
+/// rate than thin ones.
+double math_of_product(DType dtype, const Sizes& sizes, const std::vector<std::string>& out) {
+  roofline::Hardware hardware = roofline::hardware_named("cpu", AbstractMesh(), DType::f32);
   hardware.gemm = roofline::GemmRates({64}, {FlopsPerSecond(1e9)});
   hardware.kernels[std::string(roofline::kThinProduct)] = FlopsPerSecond(1e6);
+  Program p;
+  p.dtype = dtype;
+  p.sizes = sizes;
+  const ArrayId x = p.add_input("x", {"B", "D"}, Role::activation);
+  const ArrayId w = p.add_input("w", {"D", "F"}, Role::parameter);
+  p.outputs = {einsum(p, "y", {x, w}, out)};
+  Declaration declaration;
+  for (const ArrayId input : p.inputs) declaration.layouts[input] = Sharding::replicated(2);
+  return estimate(partition(p, AbstractMesh(), declaration), hardware)[0].price.math.value;
+}
+
+/// Up to 16 rows beside a matrix go by the rate of thin products; in f64, and with more rows, by that of products.
+TEST(Price, FewRowsAreAThinProduct) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
     for (const Index rows : {1, 16, 17}) {
-      Program p;
-      p.dtype = dtype;
-      p.sizes = {{"B", rows}, {"D", 32}, {"F", 48}};
-      const ArrayId x = p.add_input("x", {"B", "D"}, Role::activation);
-      const ArrayId w = p.add_input("w", {"D", "F"}, Role::parameter);
-      p.outputs = {einsum(p, "y", {x, w}, {"B", "F"})};
-      Declaration declaration;
-      for (const ArrayId input : p.inputs) declaration.layouts[input] = Sharding::replicated(2);
-      const std::vector<StepEstimate> steps = estimate(partition(p, mesh, declaration), hardware);
       const double flops = 2.0 * static_cast<double>(rows) * 32 * 48;
       const bool thin = dtype != DType::f64 && rows <= 16;
       if (rows == 1 && !thin) continue;  // no product of matrices
-      EXPECT_DOUBLE_EQ(steps[0].price.math.value, flops / (thin ? 1e6 : 1e9));
+      EXPECT_DOUBLE_EQ(math_of_product(dtype, {{"B", rows}, {"D", 32}, {"F", 48}}, {"B", "F"}),
+                       flops / (thin ? 1e6 : 1e9));
     }
   }
+}
+
+/// Rows are those of the result as it lies: few columns are no thin product, unless the result lies transposed.
+TEST(Price, FewColumnsAreNoThinProduct) {
+  constexpr double kFlops = 2.0 * 2048 * 32 * 8;
+  const Sizes few_columns{{"B", 2048}, {"D", 32}, {"F", 8}};
+  const Sizes few_rows{{"B", 8}, {"D", 32}, {"F", 2048}};
+  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, few_columns, {"B", "F"}), kFlops / 1e9);
+  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, few_columns, {"F", "B"}), kFlops / 1e6);
+  EXPECT_DOUBLE_EQ(math_of_product(DType::bf16, few_rows, {"B", "F"}), kFlops / 1e6);
+  EXPECT_DOUBLE_EQ(math_of_product(DType::bf16, few_rows, {"F", "B"}), kFlops / 1e9);
+  // A vector is a row, wherever it stands.
+  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, {{"B", 2048}, {"D", 32}, {"F", 1}}, {"B", "F"}), kFlops / 8 / 1e6);
 }
 
 /// Operands in bf16 beside a result in f32 count 2 bytes an element, and the result 4.
@@ -317,6 +333,8 @@ TEST(Price, AProductCountsEachArrayInItsType) {
   EXPECT_EQ(steps[0].bytes, Bytes(2 * (20 * 32 + 32 * 48) + 4 * 20 * 48));
 }
 
+/// If nothing overlaps, the cheapest program of a chain costs as much as the cheapest program over all fixed
+/// layouts of the array between its two products.
 TEST(Price, TheSearchOverAChainIsExact) {
   const AbstractMesh mesh = AbstractMesh::parse("X=2");
   const roofline::Hardware hardware = bandwidth_bound(mesh);

@@ -72,7 +72,11 @@ grep -qE '^cost +2\.6[0-9] a million new tokens, 0\.64[0-9] a million prompt tok
 right --model llama3-405b --hardware v5e --dtype int8 --prompt-tokens 7680 --step-limit 0.015
 grep -A 2 '^Most tokens a chip' "$folder/out" | grep -qE '^ +64 +122 +12\.8 ms' || complain "not batch 122 on 64 chips"
 right --model llama3-405b --hardware v5e --dtype int8 --prompt-tokens 7680 --step-limit 1e-6
-expect_lines out 1 "of all batches: none is so fast"
+expect_lines out 1 "of all batches up to 4096: none is so fast"
+# A batch asked for raises the cap of 4096.
+right --model llama3-8b --hardware v5e --dtype int8 --prompt-tokens 60 --new-tokens 4 --batch 5000 --step-limit 1
+expect_lines out 1 "    at most 5000, on up to "
+expect_lines out 1 "of all batches up to 5000:"
 
 for more in "--model mixtral-8x7b --hardware h100" "--model mixtral-8x7b --hardware v5e --dtype int4 --batch 3" \
   "--model tiny --hardware cpu" "--model tiny --hardware cpu --dtype int8 --chips 3 --batch 5" "--model gpt3 --chips 12" \
@@ -102,6 +106,22 @@ for name in "Derived programs" "reading parameters" "reading caches" "FLOPs" "li
   grep -qF "$name" "$folder/plan.html" || complain "the page has no \"$name\""
 done
 [[ $(tail -n 1 "$folder/plan.html") == '</html>' ]] || complain "no whole page"
+
+# A machine without links has one rank, of 20 GB.
+cat >"$folder/machine.json" <<'JSON'
+{"schema": "shardline.machine/1", "name": "alone", "compute": {"f32": {"peak_flops_per_s": 1e11}},
+ "memory": {"triad_bytes_per_s": 1e10, "capacity_bytes": 2e10}}
+JSON
+alone=(--model llama3-8b --machine "$folder/machine.json" --prompt-tokens 6144 --new-tokens 2048)
+right "${alone[@]}" --dtype int8
+expect_lines out 1 "of 20.0 GB; 22 sequences fit"
+grep -qE '^int8 +1 ' "$folder/out" || complain "no slice of one rank"
+if grep -qE '^(bf16|int8|int4) +([2-9]|1[0-9]) ' "$folder/out"; then complain "ranks without links make a slice"; fi
+refused_generation "machine.json: 32.1 GB of weights in f32 and 1 cache of 8192 tokens need 2 ranks, and the file has no links between ranks; take a file with links, or less of --batch, --context or --dtype" \
+  "${alone[@]}"
+refused_generation "8.03 GB of weights in int8 and 23 caches of 8192 tokens need 2 ranks, and the file has no links" \
+  "${alone[@]}" --dtype int8 --batch 23
+refused_generation "--chips 2: --machine $folder/machine.json has no links between ranks" "${alone[@]}" --dtype int8 --chips 2
 
 small=(--model llama3-70b --hardware v5e)
 refused_generation '--chips 4: 64.0 GB of memory, 141 GB of weights in bf16, 2.85 GB for one cache of 8704 tokens; 16 chips hold them' "${small[@]}" --chips 4

@@ -10,7 +10,7 @@ namespace shardline {
 namespace {
 
 /// Layers of a priced program. All layers between the first and the last are the same.
-constexpr Index kPricedLayers = 3;
+constexpr Index kSearchedLayers = 3;
 
 /// Roles that may be cheapest in decode. The others mean the same there, or split the tokens of a sequence, of which a
 /// step has one.
@@ -44,7 +44,7 @@ AxisRoles roles_of(const AbstractMesh& mesh, bool (*suits)(const RoleRow&, bool)
 class ScaledPrices {
  public:
   ScaledPrices(Index layers, const roofline::Hardware& prices)
-      : few_(std::min(layers, kPricedLayers)), missing_(static_cast<double>(layers - few_)), prices_(prices) {}
+      : few_(std::min(layers, kSearchedLayers)), missing_(static_cast<double>(layers - few_)), prices_(prices) {}
 
   /// Layers of the program.
   Index few() const { return few_; }

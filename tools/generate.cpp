@@ -119,9 +119,10 @@ std::string choose_strategies(const Job& job, const GenerateFlags& flags, const 
     for (const Axis& axis : chooses ? mesh.axes() : Axes{}) form.decode.emplace_back(axis, default_role());
     return "";
   }
-  const PricedGeneration priced = price_generation(config, form, mesh, job.prices());
-  form.decode = priced.decode.front().strategy;
   const bool of_prefill = !form.prefill;
+  const GenerationSearch search{.memory_per_rank = job.machine().memory_per_rank, .prefill = of_prefill};
+  const PricedGeneration priced = price_generation(config, form, mesh, job.prices(), search);
+  form.decode = priced.decode.front().strategy;
   if (of_prefill) form.prefill = priced.prefill.front().strategy;
   return choice_text(priced, of_prefill);
 }

@@ -111,7 +111,9 @@ std::string choose_strategies(const Job& job, const GenerateFlags& flags, const 
   const AbstractMesh& mesh = job.mesh().axes();
   const bool chooses = flags.strategy == "auto";
   if (!chooses) form.decode = parse_strategy(flags.strategy, mesh, RoleUse::generation);
-  if (!flags.prefill_strategy.empty()) {
+  const bool auto_prefill = flags.prefill_strategy == "auto";
+  require(chooses || !auto_prefill, "--prefill-strategy auto: only beside --strategy auto; a strategy is needed here");
+  if (!flags.prefill_strategy.empty() && !auto_prefill) {
     form.prefill = parse_strategy(flags.prefill_strategy, mesh, RoleUse::generation);
   }
   if (!chooses || mesh.ranks() == 1) {

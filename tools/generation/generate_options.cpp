@@ -41,6 +41,7 @@ void add_choice_options(CLI::App& command, ChoiceOptions& choice) {
 
 void add_generate_options(CLI::App& command, GenerateFlags& flags) {
   add_common_options(command, flags.common);
+  add_machine_options(command, flags.common.machine);
   command.add_option("--load", flags.load, "Folder of the model: config.json and weights, in one file or several")
       ->required()
       ->check(not_empty());

@@ -34,8 +34,22 @@ class Continuation {
     if (job.root()) run_.texts.resize(request.ids.size());
   }
 
+  /// An error in the middle of a text stands on a line of its own.
   TextRun run() {
-    if (shows()) job_.print(request_.prompts[0]);
+    if (!shows()) return grow();
+    job_.print(request_.prompts[0]);
+    try {
+      TextRun made = grow();
+      job_.print("\n");
+      return made;
+    } catch (...) {
+      job_.print("\n");
+      throw;
+    }
+  }
+
+ private:
+  TextRun grow() {
     const Seconds begin = now();
     const Tensor* logits = &generator_.prefill(request_.ids);
     run_.prefill = now() - begin;
@@ -52,11 +66,9 @@ class Continuation {
       if (run_.steps.size() % kForgotten == 0) generator_.decoder().keep_times(kKeptRuns);
     }
     if (!run_.steps.empty()) run_.seen /= static_cast<double>(run_.steps.size());
-    if (shows()) job_.print("\n");
     return std::move(run_);
   }
 
- private:
   bool shows() const { return request_.ids.size() == 1; }
 
   static Index going_on(const std::vector<std::int32_t>& next) {

@@ -107,6 +107,9 @@ refused "--context 6: the longest prompt has 6 tokens, and a text needs room for
 refused "--top-p 0: a positive number, at most 1" "${load[@]}" --prompt x --top-p 0
 refused "min_p is 1; it must be at least 0 and below 1" "${load[@]}" --prompt x --min-p 1
 refused "--temperature -1" "${load[@]}" --prompt x --temperature -1
+refused "--prefill-strategy auto: only beside --strategy auto" "${load[@]}" --prompt x --strategy tp_rep=X --mesh "X=$ranks" --prefill-strategy auto
+refused "--context 3000000000: a whole number from 2 to 2147483647" "${load[@]}" --prompt x --context 3000000000
+refused "--stop: it is empty" "${load[@]}" --prompt x --stop ""
 refused "unknown role \"tp_x\"" "${load[@]}" --prompt x --strategy tp_x=X
 refused "role \"tp_rep\" is not for training" train --model "$folder/config.json" --data "$folder/text.txt" --strategy tp_rep
 for ((i = 0; i < 64; ++i)); do echo "text $i"; done >"$folder/many.txt"

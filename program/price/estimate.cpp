@@ -174,7 +174,8 @@ StepEstimate estimate(const RankProgram& program, const Step& step, const roofli
 
 bool multiplies_matrices(const RankProgram& program, const Step& step) {
   const DType type = program.array_of(step.operands[0]).dtype;
-  return product_of(program.phase_of(step), index_ranges(program, step, 0), type).m > 0;
+  const roofline::Work work = product_of(program.phase_of(step), index_ranges(program, step, 0), type);
+  return work.m > 0 || work.kernel == roofline::kThinProduct;
 }
 
 }  // namespace shardline

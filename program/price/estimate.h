@@ -30,7 +30,7 @@ std::vector<StepEstimate> estimate(const RankProgram& program, const roofline::H
 StepEstimate estimate(const RankProgram& program, const Step& step, const roofline::Hardware& hardware,
                       ReshardMemo* memo = nullptr);
 
-/// True if machine files price this computation as matrix products, not as an elementwise walk.
+/// True if machine files price this computation as matrix products, thin ones too, not as an elementwise walk.
 bool multiplies_matrices(const RankProgram& program, const Step& step);
 
 }  // namespace shardline

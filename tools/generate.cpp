@@ -32,9 +32,9 @@ constexpr const char* kGenerateFooter = R"(Examples:
   mpirun -n 2 shardline generate --load build/model --prompts texts.txt --strategy tp_rep=X --temperature 0
 
 Prefill reads the prompts and fills the caches of keys and values; decode adds a token to every text in each step. Both
-are sharded programs over one state. Roles of --strategy: dp, fsdp, tp, tp_seq, ep, ep_fsdp, tp_ep, and those of
-generation alone: tp_rep (heads and F, the stream whole), ep_rep (with experts), rep_b and rep_s beside them (caches
-split by sequence or by place), ws (D of the weights), cp_s (tokens of a prompt, for --prefill-strategy).
+are sharded programs over one state. Roles of --strategy: those of training but pp, and those of generation alone:
+tp_rep (heads and F, the stream whole), ep_rep (with experts), rep_b and rep_s beside them (caches split by sequence or
+by place), ws (D of the weights), cp_s (tokens of a prompt, for --prefill-strategy).
 
 A prompt becomes tokens by --tokenizer, or by the tokenizer.json in the folder of the model. A model that was trained
 on text without a tokenizer reads bytes, and a token is a byte. Added tokens may stand in the prompt, as <|endoftext|>.

@@ -1,7 +1,6 @@
 #include "models/generation/generator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "collectives/shared/arena.h"

@@ -74,7 +74,7 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
                   "How the work of prefill is split; default: as decode's, or by auto the cheapest given that")
       ->check(not_empty());
   add_choice_options(command, flags.choice);
-  command.add_option("--stop", flags.stops, "Text that ends a text->check(not_empty()); may be given several times")
+  command.add_option("--stop", flags.stops, "Text that ends a text; may be given several times")
       ->allow_extra_args(false)
       ->check(not_empty());
   command.add_flag("--ignore-eos", flags.ignore_end, "Go on after tokens that end a text");

@@ -15,6 +15,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/view.h"
 #include "runtime/base/with_type.h"
+#include "runtime/host/large_pages.h"
 
 namespace shardline::kernels {
 
@@ -28,6 +29,7 @@ struct BenchmarkArray {
     const Index count = element_count(shape);
     const CounterRng rng(1, name);
     values.reserve(static_cast<std::size_t>(count));
+    prefer_large_pages(values.data(), static_cast<std::size_t>(count) * sizeof(T));
     for (Index i = 0; i < count; ++i) values.push_back(from_double<T>(rng.normal(i)));
   }
   View<T> view() { return {values.data(), shape}; }

@@ -24,12 +24,12 @@ constexpr int kIterations = 25;
 class Reading {
  public:
   void time() {
-    watch_.time([&] { sum_squares<double>({values_.data(), {static_cast<Index>(values_.size())}}, {&sum_, {}}); });
+    watch_.time([&] { sum_squares<double>(array_.view(), {&sum_, {}}); });
   }
-  double rate() const { return static_cast<double>(values_.size() * sizeof(double)) / watch_.least(); }
+  double rate() const { return static_cast<double>(array_.values.size() * sizeof(double)) / watch_.least(); }
 
  private:
-  std::vector<double> values_ = std::vector<double>(std::size_t{12} << 20, 1.0);
+  BenchmarkArray<double> array_ = BenchmarkArray<double>("read", {Index{12} << 20});
   double sum_ = 0;
   Stopwatch watch_;
 };

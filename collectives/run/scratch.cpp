@@ -5,6 +5,8 @@
 #include <map>
 #include <new>
 
+#include "runtime/host/large_pages.h"
+
 namespace shardline::collectives {
 namespace {
 
@@ -35,6 +37,7 @@ std::shared_ptr<std::byte> ScratchPool::take(Index bytes) {
     shelf_->bytes -= capacity;
   } else {
     memory.reset(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(capacity), kAlignment)));
+    prefer_large_pages(memory.get(), static_cast<std::size_t>(capacity));
   }
   const auto give_back = [shelf = std::weak_ptr<Shelf>(shelf_), capacity](std::byte* raw) {
     Memory returned(raw);

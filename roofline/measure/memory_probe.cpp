@@ -1,11 +1,13 @@
 #include "roofline/measure/memory_probe.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
 
 #include "kernels/adamw.h"
 #include "roofline/measure/repeat.h"
+#include "runtime/layout/tensor.h"
 
 namespace shardline::roofline {
 namespace {
@@ -15,33 +17,36 @@ constexpr Index kBeyondCaches = Index{96} << 20;  ///< bytes of three arrays tog
 constexpr std::array<Index, 7> kWorkingSets{Index{48} << 10, Index{192} << 10, Index{768} << 10, Index{3} << 20,
                                             Index{12} << 20, Index{48} << 20,  kBeyondCaches};
 
-/// Three arrays of doubles and the loops over them.
+/// Three arrays of doubles, in memory like that of every tensor, and the loops over them.
 class Arrays {
  public:
-  Arrays() : a_(kCount, 1), b_(kCount, 2), c_(kCount, 3) {}
+  Arrays() : memory_(DType::f64, {3 * kCount}) { std::fill_n(a_, memory_.size(), 1.0); }
 
   void triad(Index bytes) {
-    const auto count = static_cast<std::size_t>(bytes / kTriadBytes);
-    double* const a = a_.data();
-    const double* const b = b_.data();
-    const double* const c = c_.data();
-    for (std::size_t i = 0; i < count; ++i) a[i] = b[i] + factor_ * c[i];
-    factor_ = a[count / 2] > 1 ? 0.25 : 0.5;  // the next run depends on this one
+    const Index count = bytes / kTriadBytes;
+    double* const a = a_;
+    const double* const b = b_;
+    const double* const c = c_;
+    for (Index i = 0; i < count; ++i) a[i] = b[i] + factor_ * c[i];
+    factor_ = a_[count / 2] > 1 ? 0.25 : 0.5;  // the next run depends on this one
   }
 
   void read() {
     double sum = 0;
-    kernels::sum_squares<double>({a_.data(), {static_cast<Index>(kCount)}}, {&sum, {}});
+    kernels::sum_squares<double>({a_, {memory_.size()}}, {&sum, {}});
     factor_ += sum * 1e-300;
   }
 
-  void copy() { std::memcpy(b_.data(), a_.data(), kCount * sizeof(double)); }
+  void copy() { std::memcpy(b_, a_, kCount * sizeof(double)); }
 
   static constexpr Index kTriadBytes = 3 * sizeof(double);
-  static constexpr std::size_t kCount = kBeyondCaches / kTriadBytes;
+  static constexpr Index kCount = kBeyondCaches / kTriadBytes;
 
  private:
-  std::vector<double> a_, b_, c_;
+  Tensor memory_;
+  double* const a_ = memory_.view<double>().data;
+  double* const b_ = a_ + kCount;
+  const double* const c_ = b_ + kCount;
   double factor_ = 0.5;
 };
 
@@ -56,7 +61,7 @@ Memory probe_memory(const mpi::Communicator& comm, Seconds budget) {
   };
   constexpr auto kArray = static_cast<double>(Arrays::kCount * sizeof(double));
   Memory memory;
-  memory.read = rate(kArray, [&] { arrays.read(); });
+  memory.read = rate(kBeyondCaches, [&] { arrays.read(); });
   memory.copy = rate(2 * kArray, [&] { arrays.copy(); });
   std::vector<Curve::Point> points;
   for (const Index size : kWorkingSets) {

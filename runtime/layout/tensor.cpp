@@ -5,6 +5,7 @@
 #include <memory_resource>
 #include <type_traits>
 
+#include "runtime/host/large_pages.h"
 #include "runtime/layout/block_strips.h"
 
 namespace shardline {
@@ -22,12 +23,25 @@ void count(Index bytes) {
   }
 }
 
+/// Memory from operator new, in large pages if the system has them.
+class LargePages final : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void* const memory = std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    prefer_large_pages(memory, bytes);
+    return memory;
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+};
+
 /// Keeps the memory of small tensors for the next ones: a program makes and frees them at every step. It outlives all
 /// tensors.
 std::pmr::memory_resource& memory_pool() {
   constexpr std::size_t kLargest = std::size_t{64} << 10;
-  static auto* pool =
-      new std::pmr::synchronized_pool_resource({.max_blocks_per_chunk = 16, .largest_required_pool_block = kLargest});
+  static auto* pool = new std::pmr::synchronized_pool_resource(
+      {.max_blocks_per_chunk = 16, .largest_required_pool_block = kLargest}, new LargePages);
   return *pool;
 }
 

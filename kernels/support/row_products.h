@@ -86,16 +86,19 @@ template <Index half, class Vector, std::size_t width>
   if constexpr (half > 1) sum_each<half / 2>(all);
 }
 
-/// The products of `group` packed rows with kRows rows from memory, whose sums stay in registers.
-template <Index bytes, Index group, class S>
+/// Rows from memory that are multiplied together with `group` packed rows: the sums stay in registers. More than 8 rows
+/// a power of two apart would share too few sets of the L1 cache.
+template <Index bytes, Index group>
+inline constexpr Index kTileRows = std::min<Index>(8, power_below(kSums<bytes> / group));
+
+/// The products of `group` packed rows with kRows rows from memory.
+template <Index bytes, Index group, Index kRows, class S>
 struct ProductTile {
   using Sum = SumOf<S>;
   using Terms = RowTerms<bytes, S>;
   using Vector = typename Terms::Vector;
   using Term = typename Terms::Term;
   static constexpr Index kTerms = Terms::kTerms, kLanes = VectorOf<Sum, bytes>::kLanes;
-  /// More than 8 rows a power of two apart would share too few sets of the L1 cache.
-  static constexpr Index kRows = std::min<Index>(8, power_below(kSums<bytes> / group));
   static constexpr Index kCount = group * kRows, kPadded = (kCount + kLanes - 1) / kLanes * kLanes;
 
   /// The shorter side is loaded first and kept.
@@ -186,23 +189,36 @@ struct ProductTile {
   }
 };
 
-/// Calls tiles of all rows, with `count` packed rows from `from` on.
-template <Index bytes, Index group, class S>
-[[gnu::always_inline]] inline void run_product_tiles(const RowProducts<S>& p, Index from, Index count) {
+/// Multiplies `rows` rows from `row` on with `count` packed rows from `from` on.
+template <Index bytes, Index group, Index rows, class S>
+[[gnu::always_inline]] inline void run_product_tile(const RowProducts<S>& p, Index from, Index count, Index row) {
   if constexpr (group > 1) {
-    if (count < group) return run_product_tiles<bytes, group - 1>(p, from, count);
+    if (count < group) return run_product_tile<bytes, group - 1, rows>(p, from, count, row);
   }
-  using Tile = ProductTile<bytes, group, S>;
-  for (Index row = 0; row < p.count; row += Tile::kRows) Tile::run(p, from, row, from == 0 ? p.ahead : 0);
+  ProductTile<bytes, group, rows, S>::run(p, from, row, from == 0 ? p.ahead : 0);
+}
+
+/// All rows with `group` packed rows, which are all that there are.
+template <Index bytes, Index group, class S>
+[[gnu::always_inline]] inline void run_one_group(const RowProducts<S>& p) {
+  if constexpr (group > 1) {
+    if (p.x_rows < group) return run_one_group<bytes, group - 1>(p);
+  }
+  constexpr Index kRows = kTileRows<bytes, group>;
+  for (Index row = 0; row < p.count; row += kRows) ProductTile<bytes, group, kRows, S>::run(p, 0, row, p.ahead);
 }
 
 template <class S>
 template <Index bytes>
 [[gnu::always_inline]] inline void RowProducts<S>::run() const {
   constexpr Index kMost = 4;  // with more, loads from the L2 cache wait for those from memory
+  if (x_rows <= kMost) return run_one_group<bytes, kMost>(*this);
+  constexpr Index kRows = kTileRows<bytes, kMost>;
   const Index group = even_group(x_rows, kMost);
-  for (Index from = 0; from < x_rows; from += group) {
-    run_product_tiles<bytes, kMost>(*this, from, std::min(group, x_rows - from));
+  for (Index row = 0; row < count; row += kRows) {  // the rows are in the L1 cache for the second group
+    for (Index from = 0; from < x_rows; from += group) {
+      run_product_tile<bytes, kMost, kRows>(*this, from, std::min(group, x_rows - from), row);
+    }
   }
 }
 

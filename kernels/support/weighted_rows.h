@@ -26,6 +26,9 @@ struct WeightedRows {
   SumOf<S>* c = nullptr;
   Index c_row = 0;
   Index ahead = 0;  ///< elements from what is read to what should come into the caches; 0 for nothing
+  /// Rows that come into the caches meanwhile, one after the other.
+  const S* const* next = nullptr;
+  Index next_count = 0;
 
   template <Index bytes>
   [[gnu::always_inline]] inline void run() const;
@@ -75,6 +78,30 @@ requires(std::is_same_v<W, BFloat16>) struct WeightTerms<bytes, S, W> {
   }
 };
 
+/// Rows that come into the caches in pieces of `size` elements. A tile at column `at` asks for its share of the pieces.
+template <Index size, class S>
+struct NextRows {
+  const S* const* rows;
+  Index left, pieces, row, piece;  ///< pieces of this tile that are left, and those of a row
+
+  [[gnu::always_inline]] inline NextRows(const S* const* of, Index count, Index length, Index at)
+      : rows(of), left(count), pieces(std::max<Index>(1, length / size)) {
+    const Index number = at / size * count;
+    row = number / pieces;
+    piece = number % pieces;
+    left = std::min(left, count * pieces - number);
+  }
+  template <Index most>
+  [[gnu::always_inline]] inline void ask() {
+    for (Index i = 0; i < most && left > 0; ++i, --left) {
+      prefetch(rows[row] + piece * size, size);
+      if (++piece < pieces) continue;
+      piece = 0;
+      ++row;
+    }
+  }
+};
+
 /// Some columns of `group` sums, which stay in registers.
 template <Index bytes, Index group, Index pairs, class S, class W>
 struct WeightedTile {
@@ -97,24 +124,24 @@ struct WeightedTile {
         std::memcpy(&second[i][j], c + i * p.c_row + place + Places::kSecond, bytes);
       }
     }
+    NextRows<pairs * Places::kElements, S> next(p.next, from == 0 ? p.next_count : 0, p.length, at);
     for (Index r = 0; r < p.count; r += Terms::kRows) {
+      next.template ask<Terms::kRows>();
       if (ahead != 0) {
 #pragma GCC unroll 2
         for (Index of = 0; of < Terms::kRows; ++of) prefetch(rows[r + of] + at + ahead, pairs * Places::kElements);
       }
-      typename Terms::Term a[pairs], b[pairs];
+      typename Terms::Factor factors[group];
+#pragma GCC unroll 16
+      for (Index i = 0; i < group; ++i) Terms::load_factor(weights + i * p.weights_row + r, factors[i]);
 #pragma GCC unroll 16
       for (Index j = 0; j < pairs; ++j) {
-        Terms::load(rows + r, p.count - r, at + j * Places::kElements, a[j], b[j]);
-      }
+        typename Terms::Term a, b;
+        Terms::load(rows + r, p.count - r, at + j * Places::kElements, a, b);
 #pragma GCC unroll 16
-      for (Index i = 0; i < group; ++i) {
-        typename Terms::Factor factor;
-        Terms::load_factor(weights + i * p.weights_row + r, factor);
-#pragma GCC unroll 16
-        for (Index j = 0; j < pairs; ++j) {
-          Terms::add(factor, a[j], first[i][j]);
-          Terms::add(factor, b[j], second[i][j]);
+        for (Index i = 0; i < group; ++i) {
+          Terms::add(factors[i], a, first[i][j]);
+          Terms::add(factors[i], b, second[i][j]);
         }
       }
     }

@@ -13,17 +13,14 @@ namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
-/// The largest logit. Throws ResultError if one is not finite.
-double largest_finite(std::span<const double> logits) {
-  double most = logits[0];
-  for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (!std::isfinite(logits[id])) {
-      throw ResultError(fmt::format("the logit of token {} is {}, of {} tokens; a choice needs finite logits", id,
-                                    logits[id], logits.size()));
-    }
-    most = std::max(most, logits[id]);
-  }
-  return most;
+/// Throws ResultError if one is not finite.
+void require_finite(std::span<const double> logits) {
+  double zero = 0;  // stays 0 as long as all are finite
+  for (const double logit : logits) zero += logit * 0;
+  if (zero == 0) return;
+  const auto found = std::find_if(logits.begin(), logits.end(), [](double logit) { return !std::isfinite(logit); });
+  throw ResultError(fmt::format("the logit of token {} is {}, of {} tokens; a choice needs finite logits",
+                                found - logits.begin(), *found, logits.size()));
 }
 
 }  // namespace
@@ -67,11 +64,11 @@ const TokenChoice& TokenChooser::choose(std::span<const double> logits, std::spa
                                         double uniform) {
   SHARDLINE_CHECK(logits.size() == scores_.size(), "{} logits for a vocabulary of {}", logits.size(), scores_.size());
   SHARDLINE_CHECK(uniform >= 0 && uniform < 1, "a uniform number of {}; it must be in [0, 1)", uniform);
-  const double most = largest_finite(logits);
+  require_finite(logits);
   penalise(logits, so_far);
   const Candidate likeliest = find_likeliest();
   const std::int32_t token = options_.temperature == 0 ? likeliest.id : draw(likeliest, uniform);
-  report(logits, most, token);
+  report(logits, token);
   return choice_;
 }
 
@@ -184,16 +181,18 @@ std::int32_t TokenChooser::draw(const Candidate& likeliest, double uniform) {
   return token;
 }
 
-/// Sets the tokens of the choice. `most`: the largest logit.
-void TokenChooser::report(std::span<const double> logits, double most, std::int32_t chosen) {
+/// Sets the tokens of the choice.
+void TokenChooser::report(std::span<const double> logits, std::int32_t chosen) {
+  choice_.chosen = {.token = chosen};
+  choice_.likeliest.clear();
+  if (options_.likeliest == 0) return;
+  const double most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit - most);
   const auto likely = [&, log_sum = std::log(sum)](std::int32_t id) -> LikelyToken {
     return {id, (logits[static_cast<std::size_t>(id)] - most) - log_sum};
   };
   choice_.chosen = likely(chosen);
-  choice_.likeliest.clear();
-  if (options_.likeliest == 0) return;
   set_candidates(logits);
   const auto count = std::min<std::ptrdiff_t>(options_.likeliest, std::ssize(candidates_));
   const auto end = candidates_.begin() + count;

@@ -36,7 +36,7 @@ struct LikelyToken {
 
 /// The next token of a text.
 struct TokenChoice {
-  LikelyToken chosen;
+  LikelyToken chosen;  ///< its log probability is 0 if ChoiceOptions::likeliest is: that of so many ids takes time
   /// How far the largest logit is above the second largest, of ids that exist and after the repetition penalty: a
   /// greedy choice may differ where logits have errors of this size. Infinity if one id exists.
   double gap = 0;
@@ -80,7 +80,7 @@ class TokenChooser {
   Candidate last_kept(double most);
   Candidate last_of_share();
   std::int32_t draw(const Candidate& likeliest, double uniform);
-  void report(std::span<const double> logits, double most, std::int32_t chosen);
+  void report(std::span<const double> logits, std::int32_t chosen);
 
   ChoiceOptions options_;
   std::vector<std::int32_t> missing_;  ///< ids without a token

@@ -48,9 +48,12 @@ TEST(TokenChoice, ReportsLogProbabilitiesBeforeAnyFilter) {
   EXPECT_EQ(chosen({.likeliest = 100}, logits, 0.5).likeliest.size(), 4U);
   // Ids without a token count in the softmax.
   const Exists exists = [](std::int32_t id) { return id < 2; };
-  EXPECT_NEAR(chosen({.temperature = 0}, logits, 0, {}, exists).chosen.log_probability, std::log(0.2), 1e-15);
+  EXPECT_NEAR(chosen({.temperature = 0, .likeliest = 1}, logits, 0, {}, exists).chosen.log_probability, std::log(0.2),
+              1e-15);
   // A distance of all logits from 0 does not matter.
-  EXPECT_NEAR(chosen({}, {1e6, 1e6}, 0).chosen.log_probability, -std::log(2.0), 1e-15);
+  EXPECT_NEAR(chosen({.likeliest = 1}, {1e6, 1e6}, 0).chosen.log_probability, -std::log(2.0), 1e-15);
+  // Without reports nobody needs it.
+  EXPECT_EQ(chosen({}, logits, 0.5).chosen.log_probability, 0);
 }
 
 TEST(TokenChoice, TakesLogitsInF32) {

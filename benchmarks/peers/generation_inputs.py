@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What both sides of generation.sh start from: a model of random weights, and prompts.
 
-    generation_inputs.py model PARAMETERS FOLDER    a LLaMA model, `100m` or `800m`, as config.json and model.safetensors
+    generation_inputs.py model PARAMETERS FOLDER    a LLaMA model, `30m`, `100m` or `800m`, as config.json and model.safetensors
     generation_inputs.py prompts TEXT COUNT BYTES FILE    lines of the text, each of so many bytes
     generation_inputs.py job JOB.json PROMPTS THREADS TOKENS [RECORD]    what generation_llama.mjs is to do
 
@@ -17,7 +17,7 @@ import numpy
 
 VOCABULARY = 32000
 # hidden_size, intermediate_size, layers, heads, key-value heads; heads have 64 elements
-MODELS = {"100m": (768, 2048, 12, 12, 4), "800m": (1536, 4096, 30, 24, 8)}
+MODELS = {"30m": (512, 1408, 6, 8, 4), "100m": (768, 2048, 12, 12, 4), "800m": (1536, 4096, 30, 24, 8)}
 
 
 def tensors_of(width, inner, layers, heads, key_heads):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measured beside predicted for every record of a folder: one line per row of a `shardline bench` record, one per product
-(the whole of it, as scheduled) and one per training run (its median step)."""
+(the whole of it, as scheduled), one per training run (its median step), and two per generation (prefill, and the median step of decode)."""
 
 import json
 import pathlib
@@ -20,6 +20,9 @@ def rows_of(name, record):
         steps = record["steps"]
         warm = steps[2:] if len(steps) > 4 else steps
         yield name, statistics.median(s["step_s"] for s in warm), steps[0]["predicted_step_s"]
+    elif command == "generate":
+        for phase in ("prefill", "decode"):
+            yield f"{name} {phase}", record[phase]["time_s"]["median"], record[phase]["predicted_s"]
 
 
 def main():
@@ -35,9 +38,9 @@ def main():
     if not rows:
         sys.exit("prediction: no records in " + sys.argv[1])
     print(f"{machine['host']}, {machine['cores']} cores, {machine['ranks_per_node']} ranks a node, {machine['blas']}")
-    print(f"{'configuration':<36}{'measured':>12}{'predicted':>12}{'ratio':>8}")
+    print(f"{'configuration':<40}{'measured':>12}{'predicted':>12}{'ratio':>8}")
     for name, measured, predicted in rows:
-        print(f"{name:<36}{measured * 1e3:>9.3f} ms{predicted * 1e3:>9.3f} ms{measured / predicted:>8.3f}")
+        print(f"{name:<40}{measured * 1e3:>9.3f} ms{predicted * 1e3:>9.3f} ms{measured / predicted:>8.3f}")
     off = [abs(measured / predicted - 1) for _, measured, predicted in rows]
     print(f"{len(rows)} configurations: |measured / predicted - 1| is {statistics.median(off):.3f} in the median, "
           f"{max(off):.3f} at most")

@@ -8,11 +8,16 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
 
-# run ARGS...: sets code; standard output goes to $folder/out, standard error to $folder/err.
+# run ARGS...: sets code; standard output goes to $folder/out, standard error to $folder/err. A run that names no machine
+# gets the one in KNOWN_MACHINE, if that is set: it then measures none when it starts.
 run() {
-  ran=$(printf '%q ' "$@")
+  local words=("$@")
+  if [[ -n ${KNOWN_MACHINE:-} && $1 =~ ^(train|generate|sample)$ && " $* " != *' --'@(machine|hardware)' '* ]]; then
+    words=("$1" --machine "$KNOWN_MACHINE" "${@:2}")
+  fi
+  ran=$(printf '%q ' "${words[@]}")
   code=0
-  timeout 120 "$mpirun_sh" "$launcher" "$ranks" "$program" "$@" >"$folder/out" 2>"$folder/err" || code=$?
+  timeout 120 "$mpirun_sh" "$launcher" "$ranks" "$program" "${words[@]}" >"$folder/out" 2>"$folder/err" || code=$?
 }
 
 complain() {

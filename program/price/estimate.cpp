@@ -51,9 +51,13 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges, 
     extents[part] *= ranges[static_cast<std::size_t>(index)].size();
   }
   const bool has_matrix = std::max(extents[0], extents[1]) > 1 && extents[2] > 1;
-  if (type != DType::f64 && has_matrix && kernels::is_thin({.m = rows_of_products(phase, ranges, extents)})) {
-    work.kernel = roofline::kThinProduct;
-    return work;
+  if (type != DType::f64 && has_matrix) {
+    const Index rows = rows_of_products(phase, ranges, extents);
+    if (kernels::is_thin({.m = rows})) {
+      work.kernel = roofline::kThinProduct;
+      work.rows = rows;
+      return work;
+    }
   }
   const bool product = std::all_of(extents.begin(), extents.end(), [](Index extent) { return extent != 1; });
   if (product) work.m = extents[0], work.n = extents[1], work.k = extents[2];

@@ -38,13 +38,40 @@ roofline::KernelSample thin_sample(DType dtype) {
           }};
 }
 
+/// Products of few rows with matrices that come from beyond the caches, each with the next one.
+std::vector<roofline::KernelSample> thin_samples_from_memory(DType dtype) {
+  constexpr Index kInner = 512, kColumns = 1024, kBeyondCaches = Index{96} << 20;
+  struct Matrices {
+    std::vector<Tensor> all;
+    std::size_t next = 0;
+    const Tensor& take() { return all[next++ % all.size()]; }
+  };
+  const auto matrices = std::make_shared<Matrices>();
+  const Index count = kBeyondCaches / (kInner * kColumns * size_of(dtype));
+  const Tensor together = Tensor::zeros(dtype, {count * kInner, kColumns});
+  for (Index i = 0; i < count; ++i) matrices->all.push_back(together.rows({i * kInner, (i + 1) * kInner}));
+  std::vector<roofline::KernelSample> samples;
+  for (const Index rows : roofline::kThinRows) {
+    const kernels::GemmShape shape{.m = rows, .n = kColumns, .k = kInner};
+    const auto a = std::make_shared<Tensor>(Tensor::zeros(dtype, {rows, kInner}));
+    const auto c = std::make_shared<Tensor>(dtype, Shape{rows, kColumns});
+    samples.push_back(
+        {roofline::thin_product_from_memory(rows), kernels::gemm_cost(shape, size_of(dtype)), [matrices, a, c] {
+           run_einsum({{a.get(), &matrices->take()}, {{0, 2}, {2, 1}}, c.get(), {0, 1}});
+         }});
+  }
+  return samples;
+}
+
 std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
   std::vector<roofline::KernelSample> samples;
   for (const SampledKernel& sampled : sampled_kernels(dtype)) {
     samples.push_back({std::string(sampled.kernel->name), sampled.run->cost(sampled.operation, sampled.phase),
                        [sampled] { sampled.run->run(sampled.operation, sampled.phase); }});
   }
-  if (dtype != DType::f64) samples.push_back(thin_sample(dtype));
+  if (dtype == DType::f64) return samples;
+  samples.push_back(thin_sample(dtype));
+  for (roofline::KernelSample& sample : thin_samples_from_memory(dtype)) samples.push_back(std::move(sample));
   return samples;
 }
 

@@ -1,6 +1,7 @@
 #include "roofline/price/hardware.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/check.h"
 
@@ -34,6 +35,35 @@ Seconds memory_time(const Work& work, const Hardware& hardware) {
   }
   if (touched.value == 0) return work.cost.bytes / hardware.memory_rate(work.cost.bytes);
   return time * (work.cost.bytes / touched);  // a call need not use all of an array
+}
+
+/// The time in which a thin product takes an element of a matrix from beyond the caches. Nothing if that was not
+/// measured. Between two numbers of rows it grows evenly.
+std::optional<Seconds> time_of_element(Index rows, const Hardware& hardware) {
+  std::optional<Seconds> before;
+  Index rows_before = 0;
+  for (const Index measured : kThinRows) {
+    const auto rate = hardware.kernels.find(thin_product_from_memory(measured));
+    if (rate == hardware.kernels.end()) return std::nullopt;
+    const Seconds time = Flops(2.0 * static_cast<double>(measured)) / rate->second;
+    if (rows <= measured) {
+      if (!before) return time;
+      const double share = static_cast<double>(rows - rows_before) / static_cast<double>(measured - rows_before);
+      return *before + (time - *before) * share;
+    }
+    before = time;
+    rows_before = measured;
+  }
+  return before;
+}
+
+/// The time of a thin product to take its matrix from where it is. What the caches hold comes faster.
+Seconds thin_memory_time(const Work& work, Seconds by_bytes, const Hardware& hardware) {
+  const std::optional<Seconds> element = time_of_element(work.rows, hardware);
+  if (!element) return by_bytes;
+  const Seconds from_memory = work.cost.bytes / hardware.memory;
+  const double elements = work.cost.flops.value / (2.0 * static_cast<double>(work.rows));
+  return *element * elements * std::min(1.0, by_bytes / from_memory);
 }
 
 /// The bytes that the measurement of this product's rate touched. The largest extents of the grid price larger
@@ -70,6 +100,8 @@ std::string_view name_of(Limiter limiter) {
   throw Error("unknown limiter");
 }
 
+std::string thin_product_from_memory(Index rows) { return fmt::format("{}_{}", kThinProduct, rows); }
+
 BytesPerSecond Link::all_ways() const {
   if (sides.empty()) return two_way ? both_ways : bandwidth;
   BytesPerSecond sum;
@@ -93,6 +125,7 @@ Price kernel_price(const Work& work, const Hardware& hardware) {
   Price price;
   price.math = math_time(work, hardware);
   price.memory = memory_time(work, hardware);
+  if (work.rows > 0) price.memory = thin_memory_time(work, price.memory, hardware);
   const Seconds busy = std::max(price.math + added_by_memory(work, price.memory, hardware), price.memory);
   const Seconds start = hardware.overhead + latency(work, hardware);
   price.time = start + busy;

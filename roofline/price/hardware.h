@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -120,6 +121,7 @@ struct Work {
   std::string_view kernel = {};  ///< a machine may have a rate for this name
   /// Extents of its matrix products; 0 for other kernels.
   Index m = 0, n = 0, k = 0;
+  Index rows = 0;  ///< of a thin product
   /// The arrays that hold the bytes of `cost`. Empty: the caches must hold all bytes of the call.
   std::vector<Touch> touches = {};
 };
@@ -129,6 +131,11 @@ inline constexpr std::string_view kMatrixProduct = "matrix_product";
 /// The name in `Hardware::kernels` of products with so few rows that reading the matrix takes most of their time. They
 /// copy nothing, and start as other products do.
 inline constexpr std::string_view kThinProduct = "thin_product";
+/// Products of so many rows whose matrix comes from beyond the caches have rates of their own: a core reads it, or
+/// multiplies, or does both at once, as well as its kernels can.
+inline constexpr std::array<Index, 4> kThinRows = {1, 4, 8, 16};
+/// The name of such a product in `Hardware::kernels`: "thin_product_8".
+std::string thin_product_from_memory(Index rows);
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus
 /// the overhead of an operation and the latency of the kernel times its parts. The rate is that

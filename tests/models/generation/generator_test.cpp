@@ -247,7 +247,7 @@ std::vector<double> all_logits(Generator& generator, const Prompts& prompts) {
   return all;
 }
 
-/// Sweeps, bundles and collectives in flight change no bit. The oracle has every step at its place.
+/// On one node sweeps, bundles and collectives in flight change no bit. The oracle has every step at its place.
 TEST_F(Generation, AScheduleThatFusesNothingChangesNoBit) {
   const TransformerConfig config = small_config();
   const Prompts prompts = prompts_of({7, 3}, config.vocab);

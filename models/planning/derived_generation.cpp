@@ -59,9 +59,10 @@ class WorkCounter {
         Flops& flops = is_attention(step) ? work.attention : work.products;
         flops += estimates[i].flops;
       }
-      // A product beside a collective takes more than its price: what nothing hides.
       const bool moves = communicates(step.kind);
-      work.collectives += moves ? taken[i] : taken[i] - estimates[i].price.time;
+      if (moves) work.collectives += taken[i];
+      // A product takes more than its price beside its collective.
+      if (!moves && is_fused(compiled_.schedule(), i)) work.collectives += taken[i] - estimates[i].price.time;
       if (step.kind == StepKind::all_reduce) work.all_reduces += taken[i];
     }
     return layers;

@@ -226,7 +226,7 @@ TEST_F(Generation, InSmallerTypes) {
 TEST_F(Generation, WithScheduledPrograms) {
   scheduling_ = {.fuse = ScheduleOptions::Fuse::always, .strip_bytes = 8, .panel = Flops(40)};
   expect_equal(small_config(), kCases, {7, 3, 1, 5}, 4);
-  expect_equal(with_experts(), kCases, {4, 6, 2}, 3);
+  expect_equal(with_experts(), {{"X=2", "ep_rep=X"}, {"X=3", "ep=X"}, {"X=4", "tp_ep=X"}}, {4, 6, 2}, 3);
   for (const ActionKind kind : {ActionKind::run, ActionKind::sweep}) EXPECT_GT(actions_[kind], 0);
   for (const ActionKind kind : {ActionKind::start, ActionKind::wait, ActionKind::fuse}) {
     EXPECT_TRUE(actions_[kind] > 0 || world_.size() == 1 || world_.rank() > 1);

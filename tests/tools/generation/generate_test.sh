@@ -51,9 +51,9 @@ if ((ranks > 1)); then
   done
   expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy rep_s=X --prefill-strategy cp_s=X --chunk 4
   if grep -q 'panel by panel' "$record"; then complain "fused in the memory of a node"; fi
-  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp_rep=X --fuse on
-  grep -q 'AllReduce_X.*panel by panel' "$record" || complain "--fuse on fuses nothing"
-  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp_rep=X --overlap off
+  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp=X --fuse on
+  grep -q 'ReduceScatter_X.*panel by panel' "$record" || complain "--fuse on fuses nothing"
+  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp=X --overlap off
 fi
 expect_texts "${three[@]}" --seed 3 --chunk 1
 expect_texts "${three[@]}" --seed 3 --context 100

@@ -20,6 +20,7 @@
 #include "tools/generation/generate_report.h"
 #include "tools/generation/text_run.h"
 #include "tools/job.h"
+#include "tools/options/schedule_options.h"
 #include "tools/tokens/tokenizer_option.h"
 #include "tools/trace/last_run.h"
 #include "tools/trace/tracing.h"
@@ -89,7 +90,8 @@ GenerationForm form_of(const Job& job, const GenerateFlags& flags, const TextReq
           .chunk = flags.chunk.value_or(0),
           .dtype = job.dtype(),
           .decode = {},
-          .seen = expected_share(sequences, all, std::min(flags.tokens, context - longest), context)};
+          .seen = expected_share(sequences, all, std::min(flags.tokens, context - longest), context),
+          .how = {.scheduling = schedule_options(flags.schedule), .prices = job.prices()}};
 }
 
 std::string choice_text(const PricedGeneration& priced, bool of_prefill) {

@@ -41,14 +41,15 @@ struct PhaseWork {
 class WorkCounter {
  public:
   WorkCounter(const GenerationPhase& phase, const DerivedQuery& query, double share_of_experts)
-      : program_(phase.compiled->program()), weight_(query.weight), cache_(query.cache) {
+      : compiled_(*phase.compiled), program_(compiled_.program()), weight_(query.weight), cache_(query.cache) {
     for (const ModelParameter& each : phase.model.parameters) {
       share_read_[each.array] = each.by_expert ? share_of_experts : 1;
     }
   }
 
-  std::map<int, PhaseWork> by_layer(const roofline::Hardware& hardware) {
-    const std::vector<StepEstimate> estimates = estimate(program_, hardware);
+  std::map<int, PhaseWork> by_layer() {
+    const std::vector<StepEstimate>& estimates = compiled_.estimates();
+    const std::vector<Seconds>& taken = compiled_.time().taken;
     std::map<int, PhaseWork> layers;
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
       const Step& step = program_.steps[i];
@@ -58,9 +59,11 @@ class WorkCounter {
         Flops& flops = is_attention(step) ? work.attention : work.products;
         flops += estimates[i].flops;
       }
-      if (!communicates(step.kind)) continue;
-      work.collectives += estimates[i].price.time;
-      if (step.kind == StepKind::all_reduce) work.all_reduces += estimates[i].price.time;
+      const bool moves = communicates(step.kind);
+      if (moves) work.collectives += taken[i];
+      // A product takes more than its price beside its collective.
+      if (!moves && is_fused(compiled_.schedule(), i)) work.collectives += taken[i] - estimates[i].price.time;
+      if (step.kind == StepKind::all_reduce) work.all_reduces += taken[i];
     }
     return layers;
   }
@@ -99,6 +102,7 @@ class WorkCounter {
     return input != program_.inputs.end() && input->second == v;
   }
 
+  const Compiled& compiled_;
   const RankProgram& program_;
   Bytes weight_;  ///< of a stored element
   Bytes cache_;
@@ -118,25 +122,30 @@ TransformerConfig few_layers(const TransformerConfig& config) {
 /// The layer that stands for those that are not derived.
 int middle_layer(const TransformerConfig& few) { return static_cast<int>((few.layers + 1) / 2); }
 
-/// The work of all layers of a model. `tokens` choose experts.
+/// The work of all layers of a model, by the schedule of a few. `tokens` choose experts.
 PhaseWork whole_work(const GenerationPhase& phase, const DerivedQuery& query, const TransformerConfig& few,
-                     Index tokens, const roofline::Hardware& hardware) {
+                     Index tokens) {
   const Experts& experts = query.config.experts;
   const double chosen =
       experts.count > 0 ? static_cast<double>(experts.chosen) / static_cast<double>(experts.count) : 1;
   const double share = 1 - std::pow(1 - chosen, static_cast<double>(tokens));
-  const std::map<int, PhaseWork> layers = WorkCounter(phase, query, share).by_layer(hardware);
+  const std::map<int, PhaseWork> layers = WorkCounter(phase, query, share).by_layer();
   PhaseWork whole;
   for (const auto& [layer, work] : layers) whole.add(work, 1);
   whole.add(layers.at(middle_layer(few)), static_cast<double>(query.config.layers - few.layers));
   return whole;
 }
 
+/// Scheduled and priced for chips, which have no caches that strips could stay in.
+CompileOptions scheduled_for(const roofline::Hardware& hardware) {
+  return {.scheduling = {{.strip_bytes = 0}}, .prices = hardware, .predictions = hardware};
+}
+
 /// Decode of a model with few layers.
 GenerationPhase derived_phase(const DerivedQuery& query, const TransformerConfig& few, const AbstractMesh& mesh,
-                              const Strategy& strategy) {
+                              const Strategy& strategy, const CompileOptions& how) {
   const GenerationForm form{
-      .sequences = query.sequences, .context = query.context, .dtype = query.dtype, .decode = strategy};
+      .sequences = query.sequences, .context = query.context, .dtype = query.dtype, .decode = strategy, .how = how};
   return decode_phase(few, form, mesh, strategy);
 }
 
@@ -167,8 +176,8 @@ LayerMoves moves_of_layer(const RankProgram& program, int layer) {
 DerivedDecode derived_decode(const DerivedQuery& query, const AbstractMesh& mesh, const Strategy& strategy,
                              const roofline::Hardware& hardware) {
   const TransformerConfig few = few_layers(query.config);
-  const GenerationPhase phase = derived_phase(query, few, mesh, strategy);
-  const PhaseWork work = whole_work(phase, query, few, query.sequences, hardware);
+  const GenerationPhase phase = derived_phase(query, few, mesh, strategy, scheduled_for(hardware));
+  const PhaseWork work = whole_work(phase, query, few, query.sequences);
   return {.mesh = mesh,
           .strategy = strategy,
           .step = {.parameters = work.parameters / hardware.memory,
@@ -183,7 +192,7 @@ DerivedDecode derived_decode(const DerivedQuery& query, const AbstractMesh& mesh
 
 LayerMoves layer_of_decode(const DerivedQuery& query, const AbstractMesh& mesh, const Strategy& strategy) {
   const TransformerConfig few = few_layers(query.config);
-  const GenerationPhase phase = derived_phase(query, few, mesh, strategy);
+  const GenerationPhase phase = derived_phase(query, few, mesh, strategy, {});
   return moves_of_layer(phase.compiled->program(), middle_layer(few));
 }
 
@@ -196,9 +205,10 @@ DerivedPrefill derived_prefill(const DerivedQuery& query, const AbstractMesh& me
                             .longest = query.prompt_tokens,
                             .chunk = query.prompt_tokens,
                             .dtype = query.dtype,
-                            .decode = decode};
+                            .decode = decode,
+                            .how = scheduled_for(hardware)};
   const GenerationPhase phase = first_phase(few, form, mesh, strategy);
-  const PhaseWork work = whole_work(phase, query, few, query.prompt_tokens, hardware);
+  const PhaseWork work = whole_work(phase, query, few, query.prompt_tokens);
   const FlopsPerSecond reached = hardware.matmul * query.utilisation;
   return {.strategy = strategy,
           .work = {.products = work.products / reached,

@@ -38,7 +38,7 @@ struct DerivedDecode {
   AbstractMesh mesh;
   Strategy strategy;
   DecodeStep step;           ///< reading and computing; weights that are gathered are read too
-  Seconds collectives;       ///< of the whole step; nothing hides them
+  Seconds collectives;       ///< of the whole step; what its schedule does not hide beside reading and computing
   Seconds all_reduces = {};  ///< the part of `collectives` that AllReduces take
   LayerMoves layer;          ///< of one layer in the middle
   Bytes memory = {};         ///< parameters and caches of a rank
@@ -52,16 +52,16 @@ struct DerivedDecode {
 struct DerivedPrefill {
   Strategy strategy;
   PrefillTime work;
-  Seconds collectives;
+  Seconds collectives;  ///< as in DerivedDecode
   LayerMoves layer;
 
   Seconds time() const { return work.total() + collectives; }
 };
 
-/// Decode as `strategy` splits it on the ranks of `mesh`. A few layers are derived, checked and priced; one in their
-/// middle stands for those that they lack. Reads sequences and context of the query. Of experts a batch reads those
-/// that some token chooses, as weights_read() counts them. Throws as decode_phase(), and UsageError if no program has a
-/// part of the model.
+/// Decode as `strategy` splits it on the ranks of `mesh`. A few layers are derived, checked, scheduled and priced; one
+/// in their middle stands for those that they lack. Reads sequences and context of the query. Of experts a batch reads
+/// those that some token chooses, as weights_read() counts them. Throws as decode_phase(), and UsageError if no program
+/// has a part of the model.
 DerivedDecode derived_decode(const DerivedQuery& query, const AbstractMesh& mesh, const Strategy& strategy,
                              const roofline::Hardware& hardware);
 

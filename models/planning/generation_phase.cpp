@@ -27,11 +27,10 @@ GenerationPhase phase_of(const TransformerConfig& config, const GenerationForm& 
                         .split_places = splits_places(strategy) || splits_places(form.decode),
                         .seen = form.seen};
   GenerationPhase phase{.model = make_generation(config, {form.sequences, tokens}, cache, form.dtype)};
-  Declaration declaration = declare(phase.model.program, mesh, strategy);
-  rest_as(declaration, phase.model.program, mesh, form.decode);
+  const Declaration declaration = declare_generation(phase.model.program, mesh, strategy, form.decode);
   RankProgram program = partition(phase.model.program, mesh, declaration);
   check(program);
-  phase.compiled = compile(std::move(program), {});
+  phase.compiled = compile(std::move(program), form.how);
   check_in_place(*phase.compiled);
   return phase;
 }

@@ -21,6 +21,7 @@ struct GenerationForm {
   Strategy decode;                       ///< by it parameters and caches rest
   std::optional<Strategy> prefill = {};  ///< how the work of prefill is split; none: as that of decode
   double seen = 1;                       ///< the expected share of the places that a query of decode sees, for prices
+  CompileOptions how = {};               ///< of all programs; by default every step runs at its place
 };
 
 /// Tokens of each sequence in a run of prefill. By default: enough rows for products, and a bounded memory of

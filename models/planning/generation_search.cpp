@@ -4,7 +4,6 @@
 #include <set>
 
 #include "models/strategy/strategy_space.h"
-#include "program/price/estimate.h"
 
 namespace shardline {
 namespace {
@@ -51,10 +50,11 @@ class ScaledPrices {
 
   Seconds time(const GenerationPhase& phase) const {
     const RankProgram& program = phase.compiled->program();
-    const std::vector<StepEstimate> estimates = estimate(program, prices_);
+    phase.compiled->predict_by(prices_);
+    const std::vector<Seconds>& taken = phase.compiled->time().taken;
     Seconds time;
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      time += estimates[i].price.time * (is_middle(program.steps[i]) ? 1 + missing_ : 1);
+      time += taken[i] * (is_middle(program.steps[i]) ? 1 + missing_ : 1);
     }
     return time;
   }

@@ -25,6 +25,9 @@ struct RoleRow {
   std::vector<WorkIndex> work;
   std::vector<std::string> caches = {};  ///< of keys and values, when text is generated
   RoleUse use = RoleUse::both;
+  /// Entries before those of `work` where each sequence has one token: norms may be computed whole on every rank. Their
+  /// weights, the parameters of one dim, then rest whole.
+  std::vector<WorkIndex> decode = {};
 };
 
 /// The table. A strategy only assigns its rows to mesh axes. The algorithms of book section 5.1 follow from it.

@@ -195,11 +195,23 @@ Declaration declare(const Program& program, const AbstractMesh& mesh, const Stra
   return declaration;
 }
 
-void rest_as(Declaration& declaration, const Program& program, const AbstractMesh& mesh, const Strategy& resting) {
+Declaration declare_generation(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
+                               const Strategy& resting) {
+  Declaration declaration = declare(program, mesh, strategy);
   for (const auto& [array, layout] : declare(program, mesh, resting).layouts) {
     const Role role = program.array(array).role;
-    if (role == Role::parameter || role == Role::cache) declaration.layouts[array] = layout;
+    if (role != Role::parameter && role != Role::cache) continue;
+    Sharding& rests = declaration.layouts[array] = layout;
+    for (const auto& [axis, of_axis] : resting) {
+      if (rests.dims.size() == 1 && !of_axis.row().decode.empty()) std::erase(rests.dims[0], axis);
+    }
   }
+  if (program.sizes.at("T") > 1) return declaration;
+  for (const auto& [axis, of_axis] : strategy) {
+    std::vector<WorkIndex>& work = declaration.work[axis];
+    work.insert(work.begin(), of_axis.row().decode.begin(), of_axis.row().decode.end());
+  }
+  return declaration;
 }
 
 }  // namespace shardline

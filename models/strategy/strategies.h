@@ -31,7 +31,9 @@ Strategy within_stage(const Strategy& strategy);
 Declaration declare(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
                     const Policy& policy = {});
 
-/// Lays the parameters and caches of `program` as `resting` does, for a program that shares them with another one.
-void rest_as(Declaration& declaration, const Program& program, const AbstractMesh& mesh, const Strategy& resting);
+/// The same for a program of generation, of which several share parameters and caches: these lie as `resting` says. The
+/// entries of RoleRow::decode count if the program has one token of each sequence.
+Declaration declare_generation(const Program& program, const AbstractMesh& mesh, const Strategy& strategy,
+                               const Strategy& resting);
 
 }  // namespace shardline

@@ -47,6 +47,12 @@ class AxisRule {
     });
   }
 
+  /// True if `row` says that the axis splits nothing in operations of this kind.
+  bool is_kept_whole_in(const std::vector<WorkIndex>& row) const {
+    return std::any_of(row.begin(), row.end(),
+                       [&](const WorkIndex& work) { return is_of_kind(work) && work.index.empty(); });
+  }
+
   /// True if `row` names an index for operations of this kind.
   bool is_named_in(const std::vector<WorkIndex>& row) const {
     return std::any_of(row.begin(), row.end(), [&](const WorkIndex& work) { return is_named(work); });
@@ -87,10 +93,11 @@ class AxisRule {
   }
 
  private:
-  bool is_named(const WorkIndex& work) const {
-    return !work.kind.empty() && (op_.kind == work.kind || op_.kind == work.kind + "_grad") &&
-           op_.index_named(work.index) >= 0;
+  bool is_of_kind(const WorkIndex& work) const {
+    return !work.kind.empty() && (op_.kind == work.kind || op_.kind == work.kind + "_grad");
   }
+
+  bool is_named(const WorkIndex& work) const { return is_of_kind(work) && op_.index_named(work.index) >= 0; }
 
   int stored_split(ArrayId array) const {
     int dim = -1;
@@ -198,6 +205,7 @@ Assignment assign_by_table(const Operation& op, const Layouts& layouts, const Ra
     static const std::vector<WorkIndex> kNoRow;
     const auto found = table.find(axis);
     const std::vector<WorkIndex>& row = found == table.end() ? kNoRow : found->second;
+    if (rule.is_kept_whole_in(row)) continue;
     const std::optional<int> group = rule.is_named_in(row) ? std::nullopt : rule.debt();
     if (group) {
       assignment.debts[axis] = *group;

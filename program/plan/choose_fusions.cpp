@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "program/plan/panel_times.h"
 #include "program/plan/ring_fusion.h"
 #include "program/price/estimate.h"
 #include "roofline/price/panel_cost.h"
@@ -25,15 +26,14 @@ std::set<int> neighbours(const RankProgram& program, const FlightRules& rules, c
   return all;
 }
 
-/// The time that a collective matmul saves. It takes the longer part plus one panel of the shorter part. If moving
-/// needs the cores, it takes both parts. `products` is the time of all its products, one after the other, and `work`
-/// their FLOPs.
-Seconds gain_of(Seconds moving, Seconds products, Flops work, bool frees, const roofline::Hardware& hardware,
-                Flops panel) {
-  const Seconds cut = roofline::in_panels(products, hardware);
-  const Seconds apart = moving + products;
-  if (!frees) return apart - (moving + cut);
-  return apart - (std::max(moving, cut) + roofline::one_panel(cut, moving, panel, work));
+/// The time that a collective matmul saves.
+Seconds gain_of(const FusionGroup& group, const RankProgram& program, const std::vector<StepEstimate>& estimates,
+                const roofline::Hardware& hardware, Flops panel) {
+  Seconds products;
+  for (const Fusion& fusion : group) products += estimates[static_cast<std::size_t>(fusion.computation)].price.time;
+  const Seconds moving = estimates[static_cast<std::size_t>(group.front().collective)].price.time;
+  const PanelTimes fused = panel_times(program, group, estimates, hardware, panel);
+  return moving + products - fused.total(frees_cores(group.front().axes, hardware));
 }
 
 /// The time that a group of rings saves. A ring takes the longer of moving and computing, plus a segment of the shorter
@@ -109,18 +109,10 @@ Fusions choose_fusions(const RankProgram& program, const roofline::Hardware& har
     std::optional<std::pair<Seconds, FusionGroup>> best;
     for (FusionGroup& group : possible_fusions(program, rules, static_cast<int>(i))) {
       const int collective = group.front().collective;
-      Seconds products;
-      Flops work;
       bool open = !taken.contains(collective);
-      for (const Fusion& fusion : group) {
-        products += estimates[static_cast<std::size_t>(fusion.computation)].price.time;
-        work += estimates[static_cast<std::size_t>(fusion.computation)].flops;
-        open = open && !taken.contains(fusion.computation);
-      }
+      for (const Fusion& fusion : group) open = open && !taken.contains(fusion.computation);
       if (!open) continue;
-      const Seconds moving = estimates[static_cast<std::size_t>(collective)].price.time;
-      const bool frees = frees_cores(group.front().axes, hardware);
-      const Seconds gain = gain_of(moving, products, work, frees, hardware, panel_of(options, hardware));
+      const Seconds gain = gain_of(group, program, estimates, hardware, panel_of(options, hardware));
       if (options.fuse == ScheduleOptions::Fuse::priced && gain.value <= 0) continue;
       if (!best || gain > best->first) best = {gain, std::move(group)};
     }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "program/plan/flight_rules.h"
+#include "program/plan/panel_times.h"
 #include "roofline/price/panel_cost.h"
 #include "runtime/base/check.h"
 
@@ -21,9 +22,10 @@ class Timeline {
   ScheduledTime walk(const ProgramSchedule& schedule) {
     for (const Action& action : schedule.actions) {
       const Seconds begin = now_;
+      const auto number = static_cast<int>(&action - schedule.actions.data());
       switch (action.kind) {
         case ActionKind::run:
-          run(action.steps[0], schedule.cuts);
+          run(action.steps[0], schedule);
           break;
         case ActionKind::start:
           start(action.steps);
@@ -32,16 +34,16 @@ class Timeline {
           wait_until(done_[static_cast<std::size_t>(action.steps[0])]);
           break;
         case ActionKind::fuse:
-          fuse(action.steps, schedule.panel);
+          fuse(schedule.fusions.at(number), schedule.panel);
           break;
         case ActionKind::ring:
-          go_round(action, schedule.rings.at(static_cast<int>(&action - schedule.actions.data())));
+          go_round(action, schedule.rings.at(number));
           break;
         case ActionKind::sweep:
-          for (const int number : action.steps) {
+          for (const int each : action.steps) {
             const Seconds before = now_;
-            run(number, schedule.cuts);
-            taken(number) += now_ - before;
+            run(each, schedule);
+            taken(each) += now_ - before;
           }
           continue;
       }
@@ -61,10 +63,12 @@ class Timeline {
   }
   bool moves(int number) const { return communicates(step(number).kind) || changes_stage(step(number).kind); }
 
-  void run(int number, bool cuts) {
+  void run(int number, const ProgramSchedule& schedule) {
     if (!moves(number)) {
       const Seconds begin = now_;
-      now_ += cuts && is_product(number) ? roofline::in_panels(price(number), hardware_) : price(number);
+      const Flops work = estimates_[static_cast<std::size_t>(number)].flops;
+      const bool cut = schedule.cuts && is_product(number) && work > schedule.panel;
+      now_ += cut ? roofline::in_panels(price(number), hardware_) : price(number);
       result_.spans.push_back({number, begin, now_});
       return;
     }
@@ -102,35 +106,24 @@ class Timeline {
     return begin + time;
   }
 
-  void fuse(const std::vector<int>& steps, Flops panel) {
-    const int collective = moves(steps.front()) ? steps.front() : steps.back();
-    Seconds cut;
-    Flops work;
-    for (const int number : steps) {
-      if (number == collective) continue;
-      cut += roofline::in_panels(price(number), hardware_);
-      work += estimates_[static_cast<std::size_t>(number)].flops;
-    }
+  void fuse(const FusionGroup& group, Flops panel) {
+    const int collective = group.front().collective;
+    const PanelTimes times = panel_times(program_, group, estimates_, hardware_, panel);
     Seconds before = now_;
-    const Seconds end = carry(collective, price(collective), true);
+    const Seconds end = carry(collective, times.moving, true);
     taken(collective) += now_ - before;
-    int last = collective;
-    for (const int number : steps) {
-      if (number == collective) continue;
-      const Seconds time = roofline::in_panels(price(number), hardware_);
-      result_.spans.push_back({number, now_, now_ + time});
-      now_ += time;
-      taken(number) += time;
-      last = number;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const int number = group[i].computation;
+      result_.spans.push_back({number, now_, now_ + times.products[i]});
+      now_ += times.products[i];
+      taken(number) += times.products[i];
     }
     before = now_;
     wait_until(end);
     taken(collective) += now_ - before;
-    before = now_;
-    if (frees_cores(step(collective).axes, hardware_)) {
-      now_ += roofline::one_panel(cut, price(collective), panel, work);
-    }
-    taken(last) += now_ - before;
+    if (!frees_cores(step(collective).axes, hardware_)) return;
+    now_ += times.tail;
+    taken(group.back().computation) += times.tail;
   }
 
   /// What is not computing is at the first collective that no earlier ring has left out; without one, at the

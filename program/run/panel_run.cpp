@@ -35,6 +35,10 @@ std::vector<TimeRange> run_panels(const Program& program, const Operation& op, s
   }
   const kernels::Cost cost = phase_cost(program, op, phase, rank_0);
   const Index rows = roofline::panel_rows(panel, cost.flops, rows_of(*outer));
+  if (rows >= rows_of(*outer)) {  // one panel
+    run_einsum(call);
+    return {};
+  }
   const Index extent = result.extent(static_cast<int>(outer - dims.begin()));
   kernels::KeptOperands kept;
   std::vector<TimeRange> polls;

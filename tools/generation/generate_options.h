@@ -24,6 +24,7 @@ struct GenerateFlags {
   ChoiceOptions choice{.temperature = 0.7};
   std::vector<std::string> stops;
   bool ignore_end = false;
+  ScheduleFlags schedule;
   std::string trace;
   std::string report;
 };

@@ -74,16 +74,20 @@ TEST(GenerationPlan, RefusesRolesOfTrainingAndPromptsThatDoNotFit) {
       "the longest prompt has 32 tokens, and a context of 32 has room for it and at least one more only up to 31");
 }
 
-/// Collectives of one layer of decode, as lines of the printed program.
-std::vector<std::string> collectives(const std::string& strategy, const std::string& mesh_text) {
-  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
-  const GenerationPlan plan(tiny_config(), form_of(strategy, mesh), mesh);
-  const RankProgram& program = plan.decode().compiled->program();
+/// Collectives of one layer of a phase, as lines of the printed program.
+std::vector<std::string> collectives(const GenerationPhase& phase) {
+  const RankProgram& program = phase.compiled->program();
   std::vector<std::string> lines;
   for (const Step& step : program.steps) {
     if (step.region.layer == 2 && communicates(step.kind)) lines.push_back(to_string(program, step));
   }
   return lines;
+}
+
+/// Those of decode.
+std::vector<std::string> collectives(const std::string& strategy, const std::string& mesh_text) {
+  const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+  return collectives(GenerationPlan(tiny_config(), form_of(strategy, mesh), mesh).decode());
 }
 
 using Lines = std::vector<std::string>;
@@ -93,6 +97,9 @@ TEST(GenerationPlan, CollectivesOfALayerFollowFromTheRows) {
   EXPECT_EQ(collectives("tp_rep=X", "X=2"),
             (Lines{"h2[B, T, D] = AllReduce_X(h2[B, T, D]{U_X})", "x2[B, T, D] = AllReduce_X(x2[B, T, D]{U_X})"}));
   EXPECT_EQ(collectives("dp=X", "X=2"), Lines{});
+  EXPECT_EQ(collectives("tp=X", "X=2"),
+            (Lines{"x1[B, T, D] = AllGather_X(x1[B, T, D_X])", "a2[B, T, D_X] = ReduceScatter_X(a2[B, T, D]{U_X})",
+                   "h2[B, T, D] = AllGather_X(h2[B, T, D_X])", "d2[B, T, D_X] = ReduceScatter_X(d2[B, T, D]{U_X})"}));
   EXPECT_EQ(collectives("rep_b=X", "X=2"),
             (Lines{"qr2[B_X, T, K, G, H] = AllToAll_X(qr2[B, T, K, G_X, H])",
                    "o2[B, T, K, G_X, H] = AllToAll_X(o2[B_X, T, K, G, H])",
@@ -103,6 +110,53 @@ TEST(GenerationPlan, CollectivesOfALayerFollowFromTheRows) {
                    "o2.weighted[B, T, K, G_X, H] = ReduceScatter_X(o2.weighted[B, T, K, G, H]{U_X})",
                    "o2.sum[B, T, K, G_X] = ReduceScatter_X(o2.sum[B, T, K, G]{U_X})",
                    "h2[B, T, D] = AllReduce_X(h2[B, T, D]{U_X})", "x2[B, T, D] = AllReduce_X(x2[B, T, D]{U_X})"}));
+}
+
+/// Under tp every norm of decode reads the whole stream, which is gathered before it: 4 collectives a layer. In prefill
+/// the ranks share out the norms, and their sums are reduced: 6. The weights of norms lie whole, and nothing gathers
+/// them.
+TEST(GenerationPlan, NormsOfDecodeSendNothingUnderTp) {
+  for (const char* mesh_text : {"X=2", "X=4"}) {
+    const AbstractMesh mesh = AbstractMesh::parse(mesh_text);
+    const GenerationPlan plan(tiny_config(), form_of("tp=X", mesh), mesh);
+    EXPECT_EQ(collectives(plan.decode()).size(), 4U) << mesh_text;
+    EXPECT_EQ(collectives(plan.first()).size(), 6U) << mesh_text;
+    for (const GenerationPhase* phase : {&plan.first(), &plan.decode()}) {
+      const RankProgram& program = phase->compiled->program();
+      for (const ModelParameter& parameter : phase->model.parameters) {
+        const Sharding& sharding = program.version(program.inputs.at(parameter.array)).sharding;
+        const bool norm = sharding.dims.size() == 1;
+        EXPECT_EQ(sharding.dims == Sharding::replicated(sharding.dims.size()).dims, norm);
+      }
+      for (const Step& step : program.steps) {
+        EXPECT_FALSE(communicates(step.kind) && program.array_of(step.operands[0]).role == Role::parameter);
+      }
+    }
+  }
+}
+
+/// Links of a network, and steps that take as long as reading what they read.
+roofline::Hardware network(const AbstractMesh& mesh) {
+  roofline::Hardware hardware{"test", FlopsPerSecond(1e15), BytesPerSecond(1e9), Seconds(0), {}};
+  for (const Axis& axis : mesh.axes()) hardware.links[axis] = {Seconds(0), BytesPerSecond(1e9)};
+  return hardware;
+}
+
+/// Under fsdp the next layer's weights arrive while this one is computed; caches are still written in place.
+TEST(GenerationPlan, IsScheduledByPrices) {
+  const auto decode_of = [](const CompileOptions& how) {
+    GenerationForm form = form_of("fsdp=X");
+    form.how = how;
+    GenerationPlan plan(tiny_config(), form, kMesh);
+    for (const Compiled* program : plan.programs()) check_in_place(*program);
+    plan.predict_by(network(kMesh));
+    return plan.decode().compiled;
+  };
+  const auto apart = decode_of({});
+  const auto beside = decode_of({.scheduling = ScheduleOptions(), .prices = network(kMesh)});
+  EXPECT_EQ(apart->schedule().actions, in_order(apart->program()).actions);
+  EXPECT_LT(beside->time().total, 0.8 * apart->time().total);
+  EXPECT_GT(beside->liveness().peak(0), apart->liveness().peak(0)) << "the weights of two layers";
 }
 
 /// A small program with a cache that attention reads; `late`: it reads the cache from before the write.
@@ -185,7 +239,9 @@ TEST(PriceGeneration, PicksDecodeFirstAndPrefillBesideIt) {
     }
     throw Error("no " + name);
   };
-  EXPECT_EQ(to_string(priced.decode.front().strategy), "tp_rep=X");
+  // The same bytes in the same rounds as under tp_rep, which adds the residual on every rank.
+  EXPECT_EQ(to_string(priced.decode.front().strategy), "tp=X");
+  EXPECT_NEAR(time_of("tp_rep=X") / time_of("tp=X"), 1, 1e-2);
   EXPECT_GT(time_of("fsdp=X"), time_of("tp_rep=X") * 2);
   EXPECT_GT(time_of("dp=X"), time_of("tp_rep=X") * 1.5);
   EXPECT_FALSE(priced.prefill.empty());

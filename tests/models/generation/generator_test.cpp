@@ -107,6 +107,13 @@ double difference(Generator& generator, const Prompts& prompts, const Continued&
   return worst;
 }
 
+/// Collectives may go on while the ranks compute.
+CompileOptions scheduled(const AbstractMesh& mesh, const ScheduleOptions& options) {
+  roofline::Hardware prices{"test", FlopsPerSecond(1e10), BytesPerSecond(1e10), Seconds(1e-6), {}};
+  for (const Axis& axis : mesh.axes()) prices.links[axis] = {Seconds(1e-6), BytesPerSecond(1e9)};
+  return {.scheduling = options, .prices = prices};
+}
+
 struct Case {
   std::string mesh;
   std::string decode;
@@ -133,9 +140,13 @@ class Generation : public testing::Test {
                             .dtype = dtype,
                             .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
         if (!each.prefill.empty()) form.prefill = parse_strategy(each.prefill, mesh, RoleUse::generation);
+        if (scheduling_) form.how = scheduled(mesh, *scheduling_);
         const Mesh ranks(mesh, part);
         collectives::Engine engine(ranks);
         Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+        for (const Compiled* program : generator.plan().programs()) {
+          for (const Action& action : program->schedule().actions) ++actions_[action.kind];
+        }
         EXPECT_LE(difference(generator, prompts, expected), tolerance);
         EXPECT_LE(difference(generator, prompts, expected), tolerance) << "the second time, over what the first left";
       });
@@ -143,6 +154,8 @@ class Generation : public testing::Test {
   }
 
   mpi::Communicator world_ = mpi::Communicator::world();
+  std::optional<ScheduleOptions> scheduling_;  ///< of all programs; none: every step at its place
+  std::map<ActionKind, int> actions_;          ///< of all programs that ran
 };
 
 const std::vector<Case> kCases = {
@@ -206,6 +219,57 @@ TEST_F(Generation, WithExperts) {
 TEST_F(Generation, InSmallerTypes) {
   expect_equal(small_config(), kCases, {7, 3}, 0, DType::f32, 1e-4);
   expect_equal(small_config(), kCases, {7, 3}, 0, DType::bf16, 0.1);
+}
+
+/// As a training step is scheduled: collectives in flight, bundles, collective matmuls, sweeps of small strips, and
+/// products in many panels.
+TEST_F(Generation, WithScheduledPrograms) {
+  scheduling_ = {.fuse = ScheduleOptions::Fuse::always, .strip_bytes = 8, .panel = Flops(40)};
+  expect_equal(small_config(), kCases, {7, 3, 1, 5}, 4);
+  expect_equal(with_experts(), {{"X=2", "ep_rep=X"}, {"X=3", "ep=X"}, {"X=4", "tp_ep=X"}}, {4, 6, 2}, 3);
+  for (const ActionKind kind : {ActionKind::run, ActionKind::sweep}) EXPECT_GT(actions_[kind], 0);
+  for (const ActionKind kind : {ActionKind::start, ActionKind::wait, ActionKind::fuse}) {
+    EXPECT_TRUE(actions_[kind] > 0 || world_.size() == 1 || world_.rank() > 1);
+  }
+}
+
+/// The logits of all steps, in one row.
+std::vector<double> all_logits(Generator& generator, const Prompts& prompts) {
+  std::vector<double> all;
+  const Tensor* logits = &generator.prefill(prompts);
+  for (std::int32_t step = 0; step < static_cast<std::int32_t>(kNewTokens); ++step) {
+    for (std::size_t b = 0; b < prompts.size(); ++b) {
+      const std::vector<double> row = row_of(*logits, b);
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    logits = &generator.decode(std::vector<std::int32_t>(prompts.size(), step));
+  }
+  return all;
+}
+
+/// On one node sweeps, bundles and collectives in flight change no bit. The oracle has every step at its place.
+TEST_F(Generation, AScheduleThatFusesNothingChangesNoBit) {
+  const TransformerConfig config = small_config();
+  const Prompts prompts = prompts_of({7, 3}, config.vocab);
+  for (const Case& each : kCases) {
+    const AbstractMesh mesh = AbstractMesh::parse(each.mesh);
+    if (mesh.ranks() > world_.size() || !each.prefill.empty()) continue;
+    SCOPED_TRACE(each.mesh + " " + each.decode);
+    on_first(world_, static_cast<int>(mesh.ranks()), [&](const mpi::Communicator& part) {
+      GenerationForm form{.sequences = 2,
+                          .context = 16,
+                          .longest = 7,
+                          .dtype = DType::bf16,
+                          .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
+      const Mesh ranks(mesh, part);
+      collectives::Engine engine(ranks);
+      Generator apart(engine, GenerationPlan(config, form, mesh), fill_weights);
+      const std::vector<double> expected = all_logits(apart, prompts);
+      form.how = scheduled(mesh, {.fuse = ScheduleOptions::Fuse::never, .strip_bytes = 8});
+      Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+      EXPECT_EQ(all_logits(generator, prompts), expected);
+    });
+  }
 }
 
 /// The last place of a cache is used, and there is no place after it.

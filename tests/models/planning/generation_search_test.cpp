@@ -8,8 +8,6 @@
 
 #include <algorithm>
 
-#include "program/price/estimate.h"
-
 namespace shardline {
 namespace {
 
@@ -31,9 +29,8 @@ TransformerConfig five_layers() {
 GenerationForm three_chunks() { return {.sequences = 4, .context = 16, .longest = 8, .chunk = 3, .decode = {}}; }
 
 Seconds whole_time(const GenerationPhase& phase) {
-  Seconds sum;
-  for (const StepEstimate& step : estimate(phase.compiled->program(), slow_hardware())) sum += step.price.time;
-  return sum;
+  phase.compiled->predict_by(slow_hardware());
+  return phase.compiled->time().total;
 }
 
 Bytes whole_memory(const GenerationPhase& phase) { return phase.compiled->liveness().peak(0); }
@@ -63,6 +60,26 @@ TEST(GenerationSearch, PricesOnTwoAxesAreThoseOfProgramsWithAllLayers) {
     expect_same(priced.prefill[i], whole_time(first) + 2 * whole_time(later),
                 std::max(whole_memory(first), whole_memory(later)));
   }
+}
+
+/// The search prices the programs that would run: collectives beside computing, as they are scheduled.
+TEST(GenerationSearch, PricesOfScheduledProgramsAreThoseOfTheirSchedules) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=4");
+  GenerationForm form = three_chunks();
+  const PricedGeneration apart = price_generation(five_layers(), form, mesh, slow_hardware(), {.prefill = false});
+  form.how = {.scheduling = ScheduleOptions(), .prices = slow_hardware()};
+  const PricedGeneration beside = price_generation(five_layers(), form, mesh, slow_hardware(), {.prefill = false});
+  bool hides = false;
+  for (const PricedPhase& each : beside.decode) {
+    const GenerationPhase whole = decode_phase(five_layers(), form, mesh, each.strategy);
+    EXPECT_NEAR(each.time / whole_time(whole), 1, 1e-3) << to_string(each.strategy);
+    for (const PricedPhase& other : apart.decode) {
+      if (to_string(other.strategy) != to_string(each.strategy)) continue;
+      EXPECT_LE(each.time.value, other.time.value * (1 + 1e-12)) << to_string(each.strategy);
+      hides = hides || each.time < 0.9 * other.time;
+    }
+  }
+  EXPECT_TRUE(hides);
 }
 
 /// Axis Y changes nothing but the names of strategies.

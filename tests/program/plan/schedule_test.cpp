@@ -307,6 +307,7 @@ EvenPrices evenly_priced(const RankProgram& program) {
   for (const Step& step : program.steps) {
     const bool moves = communicates(step.kind);
     prices.estimates.emplace_back().price.time = Seconds(moves ? 0.5 : 1.0);
+    prices.estimates.back().flops = Flops(moves ? 0 : 1e10);
     (moves ? prices.moving : prices.computing) += moves ? 0.5 : 1.0;
   }
   return prices;

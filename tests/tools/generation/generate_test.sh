@@ -50,6 +50,10 @@ if ((ranks > 1)); then
     expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy "$strategy=X"
   done
   expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy rep_s=X --prefill-strategy cp_s=X --chunk 4
+  if grep -q 'panel by panel' "$record"; then complain "fused in the memory of a node"; fi
+  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp=X --fuse on
+  grep -q 'ReduceScatter_X.*panel by panel' "$record" || complain "--fuse on fuses nothing"
+  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp=X --overlap off
 fi
 expect_texts "${three[@]}" --seed 3 --chunk 1
 expect_texts "${three[@]}" --seed 3 --context 100
@@ -109,6 +113,7 @@ refused "min_p is 1; it must be at least 0 and below 1" "${load[@]}" --prompt x 
 refused "--temperature -1" "${load[@]}" --prompt x --temperature -1
 refused "--prefill-strategy auto: only beside --strategy auto" "${load[@]}" --prompt x --strategy tp_rep=X --mesh "X=$ranks" --prefill-strategy auto
 refused "--context 3000000000: a whole number from 2 to 2147483647" "${load[@]}" --prompt x --context 3000000000
+refused "--fuse maybe: auto, on or off" "${load[@]}" --prompt x --fuse maybe
 refused "--stop: it is empty" "${load[@]}" --prompt x --stop ""
 refused "unknown role \"tp_x\"" "${load[@]}" --prompt x --strategy tp_x=X
 refused "role \"tp_rep\" is not for training" train --model "$folder/config.json" --data "$folder/text.txt" --strategy tp_rep

@@ -135,8 +135,11 @@ PhaseWork whole_work(const GenerationPhase& phase, const DerivedQuery& query, co
 /// Decode of a model with few layers.
 GenerationPhase derived_phase(const DerivedQuery& query, const TransformerConfig& few, const AbstractMesh& mesh,
                               const Strategy& strategy) {
-  const GenerationForm form{
-      .sequences = query.sequences, .context = query.context, .dtype = query.dtype, .decode = strategy};
+  const GenerationForm form{.sequences = query.sequences,
+                            .context = query.context,
+                            .dtype = query.dtype,
+                            .cache_dtype = query.cache_dtype,
+                            .decode = strategy};
   return decode_phase(few, form, mesh, strategy);
 }
 
@@ -196,6 +199,7 @@ DerivedPrefill derived_prefill(const DerivedQuery& query, const AbstractMesh& me
                             .longest = query.prompt_tokens,
                             .chunk = query.prompt_tokens,
                             .dtype = query.dtype,
+                            .cache_dtype = query.cache_dtype,
                             .decode = decode};
   const GenerationPhase phase = first_phase(few, form, mesh, strategy);
   const PhaseWork work = whole_work(phase, query, few, query.prompt_tokens, hardware);

@@ -25,7 +25,8 @@ GenerationPhase phase_of(const TransformerConfig& config, const GenerationForm& 
   const CacheForm cache{.places = form.context,
                         .fresh = fresh,
                         .split_places = splits_places(strategy) || splits_places(form.decode),
-                        .seen = form.seen};
+                        .seen = form.seen,
+                        .dtype = form.cache_dtype};
   GenerationPhase phase{.model = make_generation(config, {form.sequences, tokens}, cache, form.dtype)};
   Declaration declaration = declare(phase.model.program, mesh, strategy);
   rest_as(declaration, phase.model.program, mesh, form.decode);

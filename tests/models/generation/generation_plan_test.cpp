@@ -69,9 +69,10 @@ TEST(GenerationPlan, RefusesRolesOfTrainingAndPromptsThatDoNotFit) {
             "cp_heads, ep, ep_fsdp, tp_ep, pp");
   GenerationForm form = form_of("tp_rep=X");
   form.longest = 32;
-  EXPECT_EQ(
-      usage_message([&] { GenerationPlan(tiny_config(), form, kMesh); }),
-      "the longest prompt has 32 tokens, and a context of 32 has room for it and at least one more only up to 31");
+  GenerationPlan(tiny_config(), form, kMesh);  // for the logits after the prompt alone
+  form.longest = 33;
+  EXPECT_EQ(usage_message([&] { GenerationPlan(tiny_config(), form, kMesh); }),
+            "the longest prompt has 33 tokens, and a context of 32 has room for 1 to 32");
 }
 
 /// Collectives of one layer of decode, as lines of the printed program.

@@ -35,7 +35,7 @@ refused_generation() {
 # Chapter 8: LLaMA-3 70B in int8 on a v5e 4x2, batch 32, caches of 8192 tokens: (70.55e9 + 42.95e9) / 6.48e12 s.
 book=(--model llama3-70b --hardware v5e --prompt-tokens 7680 --new-tokens 512)
 right "${book[@]}" --chips 8 --dtype int8 --batch 32
-expect_lines out 1 "decode      17.5 ms a step: caches 6.63 ms + the longer of parameters 10.9 ms and FLOPs 2.87 ms"
+expect_lines out 1 "decode      17.5 ms a step without links: caches 6.63 ms + the longer of parameters 10.9 ms and FLOPs 2.87 ms"
 expect_lines out 1 "FLOPs take longer than reading all weights from 122 sequences on"
 expect_lines out 1 "of 128 GB; 42 sequences fit"
 # What the derived programs add: two AllReduces in each layer, and that of the embedding.

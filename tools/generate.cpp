@@ -213,6 +213,7 @@ int generate(const GenerateFlags& flags) {
   Json json = job.header("shardline.generate/1", "generate");
   json["strategy"] = to_string(generator.plan().form().decode);
   json["prefill_strategy"] = to_string(generator.plan().form().prefill.value_or(generator.plan().form().decode));
+  json["cache_dtype"] = name_of(form.cache_dtype.value_or(form.dtype));
   json["outputs"] = outputs_json(request, run);
   add_keys(json, record);
   job.write_json(json);

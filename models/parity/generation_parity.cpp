@@ -13,7 +13,7 @@
 namespace shardline {
 namespace {
 
-constexpr Index kNewTokens = 5;
+constexpr Index kNewTokens = 4;
 constexpr std::uint64_t kSeed = 3;
 
 /// Prompts of different lengths, one of a single token.

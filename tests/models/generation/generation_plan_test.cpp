@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "models/planning/generation_search.h"
 #include "models/planning/phase_bound.h"
 #include "program/ir/print.h"
@@ -45,6 +48,27 @@ TEST(GenerationPlan, MemoryIsThatOfItsPartAndABlockOfAParameter) {
     const double least = 4 * (whole + places) / 2 + (2 * 4 + 3 * 8) * largest / 2;
     EXPECT_GT(made.memory(rank), Bytes(least));
     EXPECT_LT(made.memory(rank), Bytes(1.1 * least));
+  }
+}
+
+/// Caches of half the bytes take half the memory, and the programs say where they cast.
+TEST(GenerationPlan, CachesMayHaveASmallerType) {
+  GenerationForm form = form_of("tp_rep=X");
+  const GenerationPlan usual(tiny_config(), form, kMesh);
+  form.cache_dtype = DType::bf16;
+  const GenerationPlan made(tiny_config(), form, kMesh);
+  const Bytes caches = cache_bytes(made.decode(), 0);
+  EXPECT_EQ(caches * 2, cache_bytes(usual.decode(), 0));
+  EXPECT_LT(made.memory(0), usual.memory(0) - caches * 0.9);
+  const auto casts = [](const GenerationPhase& phase) {
+    const std::vector<Operation>& all = phase.model.program.operations;
+    return std::count_if(all.begin(), all.end(), [](const Operation& op) { return op.kind == "cast"; });
+  };
+  const Index layers = tiny_config().layers;
+  EXPECT_EQ(casts(made.decode()) - casts(usual.decode()), 4 * layers) << "q, k, v and o of each layer";
+  EXPECT_EQ(casts(made.first()) - casts(usual.first()), 2 * layers) << "attention reads the keys at hand";
+  for (const ArrayId cache : made.decode().model.cached.caches) {
+    EXPECT_EQ(made.decode().model.program.array(cache).dtype, DType::bf16);
   }
 }
 

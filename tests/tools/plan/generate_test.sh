@@ -132,6 +132,7 @@ refused_generation '--cache-dtype int4: bf16 or int8' "${small[@]}" --cache-dtyp
 refused_generation '--context 8000: less than the 8192 tokens of a prompt and the 512 new ones' "${small[@]}" --context 8000
 refused_generation '--step-limit 0: a positive number' "${small[@]}" --step-limit 0
 refused_generation '--utilisation 0: ' "${small[@]}" --utilisation 0
+refused_generation '--price-per-hour 1e300: a number from 0 to 1000000000' "${small[@]}" --price-per-hour 1e300
 refused_generation '--plot p.png: the plot is written as SVG' "${small[@]}" --plot p.png
 refused_generation 'the record of --json goes there' "${small[@]}" --plot "$folder/f" --json "$folder/f"
 refused_generation 'is not known, nor is there such a file' --model nobody --chips 8

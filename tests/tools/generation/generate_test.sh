@@ -132,11 +132,8 @@ refused "--context 6: the longest prompt has 6 tokens, and a text needs room for
 refused "--top-p 0: a positive number, at most 1" "${load[@]}" --prompt x --top-p 0
 refused "--context 5: the longest prompt has 6 tokens; 6 works" "${load[@]}" --prompt "line 1" --context 5 --tokens 0
 refused "--min-p 1: a number of at least 0, below 1" "${load[@]}" --prompt x --min-p 1
-refused "--top-p 1.5: a positive number, at most 1" "${load[@]}" --prompt x --top-p 1.5
 refused "--temperature -1: a number of at least 0" "${load[@]}" --prompt x --temperature -1
 refused "--repetition-penalty 0: a positive number" "${load[@]}" --prompt x --repetition-penalty 0
-refused "--top-k -1: a whole number of at least 0" "${load[@]}" --prompt x --top-k -1
-refused "--logprobs 1001: a whole number from 0 to 1000" "${load[@]}" --prompt x --logprobs 1001
 refused "--prefill-strategy auto: only beside --strategy auto" "${load[@]}" --prompt x --strategy tp_rep=X --mesh "X=$ranks" --prefill-strategy auto
 refused "--context 3000000000: a whole number from 1 to 2147483647" "${load[@]}" --prompt x --context 3000000000
 refused "--stop: it is empty" "${load[@]}" --prompt x --stop ""

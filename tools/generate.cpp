@@ -77,18 +77,19 @@ std::pair<Index, Index> prompt_tokens(const TextRequest& request) {
 GenerationForm form_of(const Job& job, const GenerateFlags& flags, const TextRequest& request) {
   const auto [all, longest] = prompt_tokens(request);
   const auto sequences = static_cast<Index>(request.ids.size());
-  const Index context = flags.context.value_or(longest + std::max<Index>(flags.tokens, 1));
+  const Index context = flags.context.value_or(longest + flags.tokens);
   require(context <= std::numeric_limits<std::int32_t>::max(),
           "--tokens {}: a text with its prompt would have {} tokens, and at most {} are legal", flags.tokens, context,
           std::numeric_limits<std::int32_t>::max());
-  require(longest < context,
-          "--context {}: the longest prompt has {} tokens, and a text needs room for one more; {} works", context,
-          longest, longest + 1);
+  const Index least = longest + std::min<Index>(flags.tokens, 1);
+  require(least <= context, "--context {}: the longest prompt has {} tokens{}; {} works", context, longest,
+          flags.tokens > 0 ? ", and a text needs room for one more" : "", least);
   return {.sequences = sequences,
           .context = context,
           .longest = longest,
           .chunk = flags.chunk.value_or(0),
           .dtype = job.dtype(),
+          .cache_dtype = cache_dtype_of(flags),
           .decode = {},
           .seen = expected_share(sequences, all, std::min(flags.tokens, context - longest), context),
           .how = {.scheduling = schedule_options(flags.schedule), .prices = job.prices()}};
@@ -214,6 +215,7 @@ int generate(const GenerateFlags& flags) {
   Json json = job.header("shardline.generate/1", "generate");
   json["strategy"] = to_string(generator.plan().form().decode);
   json["prefill_strategy"] = to_string(generator.plan().form().prefill.value_or(generator.plan().form().decode));
+  json["cache_dtype"] = name_of(form.cache_dtype.value_or(form.dtype));
   json["outputs"] = outputs_json(request, run);
   add_keys(json, record);
   job.write_json(json);

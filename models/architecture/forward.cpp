@@ -149,12 +149,16 @@ class Forward {
     model_.cached.last = program().add_input("last", {"B", "T"}, Role::positions);
   }
 
+  DType cache_type() { return options_.cache->dtype.value_or(program().dtype); }
+
   /// The cache of this layer with what `values` add to it.
   ArrayId written(const std::string& name, ArrayId values) {
     Program& p = program();
     const ArrayId cache = p.add_input(name + number_, {"B", "S", "K", "H"}, Role::cache);
+    p.array(cache).dtype = cache_type();
     model_.cached.caches.push_back(cache);
-    return write_at(p, name + number_ + "'", cache, values, model_.cached.at, model_.cached.where);
+    const ArrayId stored = in_type(values, cache_type());
+    return write_at(p, name + number_ + "'", cache, stored, model_.cached.at, model_.cached.where);
   }
 
   /// Attention of tokens over all tokens of their sequences so far. Keys and values go into the caches.
@@ -163,8 +167,10 @@ class Forward {
     const ArrayId values = written("Vc", v);
     const std::string name = "o" + number_;
     if (options_.cache->fresh) return attention(program(), name, q, k, v, model_.positions);
-    return cache_attention(program(), name, q, keys, values, model_.cached.at, model_.cached.where,
-                           {.split_places = options_.cache->split_places, .seen = options_.cache->seen});
+    const ArrayId o =
+        cache_attention(program(), name, in_type(q, cache_type()), keys, values, model_.cached.at, model_.cached.where,
+                        {.split_places = options_.cache->split_places, .seen = options_.cache->seen});
+    return in_type(o, program().dtype);
   }
 
   /// The MLP of one layer: the term that it adds to the residual stream.
@@ -220,7 +226,7 @@ class Forward {
     const ArrayId w_down = expert_weight("W_down", "w2.weight", {"E", "F", "D"});
     const ArrayId y = rms_norm(p, "n" + n, h, w_norm, config_.rms_eps);
     const ArrayId scores = einsum(p, "r" + n, {y, w_router}, {"B", "T", "R"});
-    const ArrayId probs = softmax(p, "probs" + n, exact(scores));
+    const ArrayId probs = softmax(p, "probs" + n, in_type(scores, sum_type(p.dtype)));
     ExpertRouting routing = top_k(p, "gate" + n, probs);
     slots(p, "slot" + n, routing, model_.positions);
     if (options_.balance_parts > 0 && config_.experts.balance > 0) {
@@ -238,9 +244,8 @@ class Forward {
     return combine(p, "d" + n, expert_product(p, "ys" + n, s, w_down, routing.taken), routing);
   }
 
-  /// `x` in the type of sums.
-  ArrayId exact(ArrayId x) {
-    const DType type = sum_type(program().dtype);
+  /// `x`, cast if it has another type.
+  ArrayId in_type(ArrayId x, DType type) {
     const std::string name = program().array(x).name;
     return program().array(x).dtype == type ? x : cast(program(), fmt::format("{}.{}", name, name_of(type)), x, type);
   }

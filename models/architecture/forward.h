@@ -14,6 +14,9 @@ struct CacheForm {
   bool fresh = false;
   bool split_places = false;  ///< an axis may split S, see CacheAttentionOptions
   double seen = 1;            ///< the share of the places that a query is expected to see; prices count it
+  /// Of the stored keys and values; none: as elements. Keys and values are cast before they are written. Where
+  /// attention reads the caches, queries are cast before it and its result is cast back.
+  std::optional<DType> dtype = {};
 };
 
 struct ForwardOptions {

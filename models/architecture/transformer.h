@@ -16,7 +16,7 @@ Model make_inference(const TransformerConfig& config, const BatchShape& batch, D
 /// A run that continues texts (book section 7.1): prefill of the tokens of a prompt or of a chunk of it, or decode if
 /// the batch has one token a sequence. Writes their keys and values into the caches, see Model::cached, and gives the
 /// logits that follow the last token of each sequence, on every rank: [B, V], or with one token [B, 1, V]. They are in
-/// sum_type() of `dtype`; parameters and caches are in `dtype`.
+/// sum_type() of `dtype`; parameters are in `dtype`, and so are caches unless CacheForm says otherwise.
 Model make_generation(const TransformerConfig& config, const BatchShape& batch, const CacheForm& cache, DType dtype);
 
 /// Forward pass to the loss, see Model::loss.

@@ -49,10 +49,9 @@ std::vector<std::int32_t> end_tokens_of(const mpi::Communicator& comm, const std
   add_those_of(config, mpi::on_root(comm, 0, [&] { return read_description(config); }));
   const std::string generation = folder + "/generation_config.json";
   add_those_of(generation, mpi::on_root(comm, 0, [&]() -> std::string {
-                 std::error_code failure;  // read_description() names it
-                 const bool missing =
-                     std::filesystem::status(generation, failure).type() == std::filesystem::file_type::not_found;
-                 return missing ? "{}" : read_description(generation);
+                 std::error_code failure;  // read_description() names it, and a link to nothing
+                 const std::filesystem::file_status status = std::filesystem::symlink_status(generation, failure);
+                 return status.type() == std::filesystem::file_type::not_found ? "{}" : read_description(generation);
                }));
   add(encoder.end_tokens());
   return ids;

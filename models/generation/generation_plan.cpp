@@ -17,9 +17,9 @@ void check_form(const GenerationForm& form) {
   SHARDLINE_CHECK(form.sequences >= 1, "generation of {} sequences", form.sequences);
   require(form.context <= std::numeric_limits<std::int32_t>::max(), "a context of {} tokens; at most {} are legal",
           form.context, std::numeric_limits<std::int32_t>::max());
-  require(form.longest >= 1 && form.longest < form.context,
-          "the longest prompt has {} tokens, and a context of {} has room for it and at least one more only up to {}",
-          form.longest, form.context, form.context - 1);
+  require(form.longest >= 1 && form.longest <= form.context,
+          "the longest prompt has {} tokens, and a context of {} has room for 1 to {}", form.longest, form.context,
+          form.context);
 }
 
 /// The axes that split the places of the caches, in the order in which they do.
@@ -50,6 +50,18 @@ std::vector<const Compiled*> GenerationPlan::programs() const {
   if (later_) all.push_back(later_->compiled.get());
   all.push_back(decode_.compiled.get());
   return all;
+}
+
+bool GenerationPlan::change(const std::function<bool(RankProgram&)>& change) {
+  const auto changed = [&](GenerationPhase& phase) {
+    RankProgram program = phase.compiled->program();
+    if (!change(program)) return false;
+    phase.compiled = compile(std::move(program), phase.compiled->options());
+    return true;
+  };
+  bool any = changed(first_);
+  if (later_) any = changed(*later_) || any;
+  return changed(decode_) || any;
 }
 
 void GenerationPlan::predict_by(const roofline::Hardware& predictions) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace shardline {
 class GenerationPlan {
  public:
   /// Throws UsageError if a strategy does not fit the mesh or makes stages, or if the longest prompt does not fit the
-  /// context. Throws Error if a cache could not be written in place, see check_in_place().
+  /// context; one that fills it leaves no room for decode. Throws Error if a cache could not be written in place, see
+  /// check_in_place().
   GenerationPlan(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh);
 
   const GenerationForm& form() const { return form_; }
@@ -28,6 +30,8 @@ class GenerationPlan {
   /// that every rank has an equal share of each sequence.
   std::vector<std::int32_t> where() const;
   std::vector<const Compiled*> programs() const;
+  /// Compiles each program again that `change` changes. Returns true if it changed one. Parity plants faults so.
+  bool change(const std::function<bool(RankProgram&)>& change);
   /// Prices for the expected times of the programs. Throws Error if there are some already.
   void predict_by(const roofline::Hardware& predictions);
   /// The most bytes of arrays on `rank`, outside shared memory, while it loads weights from a checkpoint or runs.

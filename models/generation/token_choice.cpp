@@ -83,8 +83,9 @@ void TokenChooser::penalise(std::span<const double> logits, std::span<const std:
       const auto at = static_cast<std::size_t>(id);
       scores_[at] = logits[at] > 0 ? logits[at] / penalty : logits[at] * penalty;  // of the logit: counts once
       if (std::isfinite(scores_[at])) continue;
-      throw ResultError(fmt::format("a repetition_penalty of {} makes the logit of token {}, {:g}, {}", penalty, id,
-                                    logits[at], scores_[at]));
+      throw ResultError(
+          fmt::format("--repetition-penalty {} makes the logit of token {}, {:g}, {}; a penalty nearer to 1 may help",
+                      penalty, id, logits[at], scores_[at]));
     }
   }
   for (const std::int32_t id : missing_) scores_[static_cast<std::size_t>(id)] = kNoScore;

@@ -4,6 +4,7 @@
 
 #include "models/parity/context_faults.h"
 #include "models/parity/expert_faults.h"
+#include "models/parity/generation_faults.h"
 #include "models/parity/step_faults.h"
 #include "runtime/base/check.h"
 
@@ -238,6 +239,15 @@ const std::vector<Fault>& faults() {
       {.name = "mask-shift",
        .meaning = "the labels that count are those one place before the right ones",
        .in_samples = mask_shift},
+      {.name = "cache-place-off-by-one",
+       .meaning = "keys and values go into the place of the next position in the caches",
+       .in_generation = cache_place_off_by_one},
+      {.name = "cache-places-in-order",
+       .meaning = "a rank that has some places of the caches writes as if positions did not go round the ranks",
+       .in_generation = cache_places_in_order},
+      {.name = "decode-position-off-by-one",
+       .meaning = "decode turns queries and keys by the position after the right one",
+       .in_generation = decode_position_off_by_one},
   };
   return kFaults;
 }

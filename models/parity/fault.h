@@ -12,7 +12,7 @@
 
 namespace shardline {
 
-/// A fault that training systems have had. Parity plants it on purpose, to show that it would be found.
+/// A fault that systems which train or generate have had. Parity plants it on purpose, to show that it would be found.
 struct Fault {
   std::string name;     ///< as in --break
   std::string meaning;  ///< one sentence
@@ -25,6 +25,8 @@ struct Fault {
   bool (*in_state)(const RankProgram& program, State& state, const std::map<std::string, Tensor>& before) = nullptr;
   /// Stands between a rank and the samples of a layout in which only some labels count. `tokens`: in a sample.
   std::unique_ptr<FaultySamples> (*in_samples)(const SampleSource& data, Index tokens) = nullptr;
+  /// As in_program, in the programs of prefill and of decode. Such a fault has no place in training.
+  bool (*in_generation)(RankProgram& program) = nullptr;
 };
 
 /// The faults that can be planted.

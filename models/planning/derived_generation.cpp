@@ -144,8 +144,12 @@ CompileOptions scheduled_for(const roofline::Hardware& hardware) {
 /// Decode of a model with few layers.
 GenerationPhase derived_phase(const DerivedQuery& query, const TransformerConfig& few, const AbstractMesh& mesh,
                               const Strategy& strategy, const CompileOptions& how) {
-  const GenerationForm form{
-      .sequences = query.sequences, .context = query.context, .dtype = query.dtype, .decode = strategy, .how = how};
+  const GenerationForm form{.sequences = query.sequences,
+                            .context = query.context,
+                            .dtype = query.dtype,
+                            .cache_dtype = query.cache_dtype,
+                            .decode = strategy,
+                            .how = how};
   return decode_phase(few, form, mesh, strategy);
 }
 
@@ -205,6 +209,7 @@ DerivedPrefill derived_prefill(const DerivedQuery& query, const AbstractMesh& me
                             .longest = query.prompt_tokens,
                             .chunk = query.prompt_tokens,
                             .dtype = query.dtype,
+                            .cache_dtype = query.cache_dtype,
                             .decode = decode,
                             .how = scheduled_for(hardware)};
   const GenerationPhase phase = first_phase(few, form, mesh, strategy);

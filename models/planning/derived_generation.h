@@ -20,17 +20,18 @@ struct LayerMoves {
 LayerMoves moves_of_layer(const RankProgram& program, int layer);
 
 /// What generates. No program has weights or caches in int8 or int4: products, activations and all that moves are those
-/// of a program in `dtype`, and so are weights that a strategy gathers. Reading and memory count the bytes that are
-/// stored.
+/// of a program in `dtype`, and so are weights that a strategy gathers; its caches are in `cache_dtype`. Reading and
+/// memory count the bytes that are stored.
 struct DerivedQuery {
   TransformerConfig config;
-  Index sequences = 1;        ///< B of decode
-  Index context = 0;          ///< tokens in each cache; a step reads them all
-  Index prompt_tokens = 1;    ///< of one prompt
-  double utilisation = 1;     ///< share of the peak that prefill reaches
-  DType dtype = DType::bf16;  ///< of the programs
-  Bytes weight{2};            ///< of a stored element of a parameter
-  Bytes cache{2};             ///< of a stored element of keys and values
+  Index sequences = 1;                    ///< B of decode
+  Index context = 0;                      ///< tokens in each cache; a step reads them all
+  Index prompt_tokens = 1;                ///< of one prompt
+  double utilisation = 1;                 ///< share of the peak that prefill reaches
+  DType dtype = DType::bf16;              ///< of the programs
+  std::optional<DType> cache_dtype = {};  ///< of their caches; none: as `dtype`
+  Bytes weight{2};                        ///< of a stored element of a parameter
+  Bytes cache{2};                         ///< of a stored element of keys and values
 };
 
 /// A decode step under a strategy, on the busiest rank.

@@ -25,7 +25,8 @@ GenerationPhase phase_of(const TransformerConfig& config, const GenerationForm& 
   const CacheForm cache{.places = form.context,
                         .fresh = fresh,
                         .split_places = splits_places(strategy) || splits_places(form.decode),
-                        .seen = form.seen};
+                        .seen = form.seen,
+                        .dtype = form.cache_dtype};
   GenerationPhase phase{.model = make_generation(config, {form.sequences, tokens}, cache, form.dtype)};
   const Declaration declaration = declare_generation(phase.model.program, mesh, strategy, form.decode);
   RankProgram program = partition(phase.model.program, mesh, declaration);

@@ -18,10 +18,11 @@ struct GenerationForm {
   Index longest = 1;    ///< tokens of the longest prompt
   Index chunk = 0;      ///< the most tokens of each sequence in a run of prefill; 0: see chunk_of()
   DType dtype = DType::f32;
-  Strategy decode;                       ///< by it parameters and caches rest
-  std::optional<Strategy> prefill = {};  ///< how the work of prefill is split; none: as that of decode
-  double seen = 1;                       ///< the expected share of the places that a query of decode sees, for prices
-  CompileOptions how = {};               ///< of all programs; by default every step runs at its place
+  std::optional<DType> cache_dtype = {};  ///< of stored keys and values; none: as `dtype`
+  Strategy decode;                        ///< by it parameters and caches rest
+  std::optional<Strategy> prefill = {};   ///< how the work of prefill is split; none: as that of decode
+  double seen = 1;                        ///< the expected share of the places that a query of decode sees, for prices
+  CompileOptions how = {};                ///< of all programs; by default every step runs at its place
 };
 
 /// Tokens of each sequence in a run of prefill. By default: enough rows for products, and a bounded memory of

@@ -87,15 +87,15 @@ constexpr Kernel kCacheDivide{
     .types = KernelTypes::any,
 };
 
-/// Divides weighted values by the sums of their weights.
-ArrayId cache_divide(Program& program, const std::string& name, ArrayId weighted, ArrayId sum) {
-  const ArrayId o = program.add_array(name, program.array(weighted).dims);
+/// Divides weighted values by the sums of their weights. The result has the form of `q`.
+ArrayId cache_divide(Program& program, const std::string& name, ArrayId weighted, ArrayId sum, ArrayId q) {
+  const ArrayId o = add_like(program, name, q);
   Builder(program, "cache_divide").phase(kCacheDivide, {weighted, sum}, {o}).whole({"H"}).append({weighted, sum}, {o});
   return o;
 }
 
 ArrayId attend_whole(Program& program, const std::string& name, const std::vector<ArrayId>& operands, double seen) {
-  const ArrayId o = program.add_array(name, program.array(operands[0]).dims);
+  const ArrayId o = add_like(program, name, operands[0]);
   Builder(program, "cache_attention")
       .phase(kCacheAttention, operands, {o})
       .whole({"S", "H"})
@@ -110,18 +110,23 @@ ArrayId attend_in_phases(Program& program, const std::string& name, const std::v
   const Dims rows = leading(program.array(q).dims);
   Dims of_scores = rows;
   of_scores.emplace_back("S");
-  const ArrayId scores = add_sums(program, name + ".scores", of_scores);
-  const ArrayId max = add_sums(program, name + ".max", rows);
+  const auto add = [&](const char* which, const Dims& dims) {
+    const ArrayId made = program.add_array(name + which, dims);
+    program.array(made).dtype = sum_type(program.array(q).dtype);
+    return made;
+  };
+  const ArrayId scores = add(".scores", of_scores);
+  const ArrayId max = add(".max", rows);
   program.array(max).reduce = ReduceOp::max;
-  const ArrayId weighted = add_sums(program, name + ".weighted", program.array(q).dims);
-  const ArrayId sum = add_sums(program, name + ".sum", rows);
+  const ArrayId weighted = add(".weighted", program.array(q).dims);
+  const ArrayId sum = add(".sum", rows);
   Builder(program, "cache_attention")
       .phase(kCacheScores, {q, k, at, where}, {scores, max})
       .phase(kCacheWeigh, {v, scores, max, at, where}, {weighted, sum})
       .whole({"H"})
       .constants({{kSeen, seen}})
       .append(operands, {weighted, sum});
-  return cache_divide(program, name, weighted, sum);
+  return cache_divide(program, name, weighted, sum, q);
 }
 
 /// Inputs of a token for each of a few sequences, and what attends to their caches.

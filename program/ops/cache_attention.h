@@ -13,7 +13,8 @@ struct CacheAttentionOptions {
 };
 
 /// Attention of q[B,T,K,G,H] over caches k and v [B,S,K,H] that hold its own key already: a query sees the places with
-/// where[S] <= at[B,T]. S and H stay whole, but see CacheAttentionOptions::split_places: then the division is an
+/// where[S] <= at[B,T]. q, k, v and the result have one type, which need not be that of the program; sums are in
+/// sum_type() of it. S and H stay whole, but see CacheAttentionOptions::split_places: then the division is an
 /// operation "cache_divide" of its own, so that a row of the strategy table can say where its result is wanted.
 ArrayId cache_attention(Program& program, const std::string& name, ArrayId q, ArrayId k, ArrayId v, ArrayId at,
                         ArrayId where, const CacheAttentionOptions& options);

@@ -268,6 +268,7 @@ TEST_F(Parity, FaultsOfExperts) {
 TEST_F(Parity, EveryFaultIsFound) {
   if (world_.size() < 4) GTEST_SKIP() << "4 ranks at least";
   for (const Fault& fault : faults()) {
+    if (fault.in_generation != nullptr) continue;  // see generation_parity_test
     int planted = 0;
     for (const char* strategy : {"dp=X,tp=Y", "fsdp=X,tp_seq=Y", "zero1=X,tp_g=Y", "zero2=X,tp=Y", "pp=X,fsdp=Y",
                                  "cp=X,tp=Y", "ep=X,fsdp=Y"}) {

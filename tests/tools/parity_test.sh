@@ -13,6 +13,12 @@ expect_code 0
 expect_lines out 1 " equal to one rank within 1e-10, 0 not"
 layouts=$(counted pass true)
 ((layouts >= 30)) || complain "$layouts layouts"
+generating=$(counted name '"generate ')
+((generating >= 19)) || complain "$generating layouts of generation"
+for key in logits_diff logits_diff_f32 first_difference_f32; do
+  [[ $(counted $key '') == "$generating" ]] || complain "a layout of generation has no $key"
+done
+[[ $(counted first_difference null) == "$generating" ]] || complain "a text is another one in f64"
 [[ $(counted pass false) == 0 && $(counted planted false) == "$layouts" ]] || complain "a layout differs, or has a fault"
 grep -q '"planted": null' "$folder/record.json" || complain "the record names a fault"
 grep -q '"schema": "shardline.parity/1"' "$folder/record.json" || complain "the record has no schema"
@@ -23,9 +29,9 @@ done
 run parity --break
 expect_code 0
 names=$(awk '{print $1}' "$folder/out")
-(($(wc -w <<<"$names") >= 24)) || complain "fewer than 24 faults"
+(($(wc -w <<<"$names") >= 27)) || complain "fewer than 27 faults"
 # One of each kind; parity_test plants all of them.
-for name in wrong-hop drop-by-rank stale-gather mean-of-means; do
+for name in wrong-hop drop-by-rank stale-gather mean-of-means cache-places-in-order; do
   grep -qw -- "$name" <<<"$names" || complain "$name is not listed"
   rm -f "$folder/record.json"
   run parity --break "$name" --json "$folder/record.json"

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <limits>
 
+#include "runtime/base/check.h"
 #include "tools/options/number_option.h"
 #include "tools/trace/tracing.h"
 
@@ -21,9 +23,12 @@ void add_choice_options(CLI::App& command, ChoiceOptions& choice) {
                       .positive = true,
                       .most = 1},
                      choice.top_p);
-  add_decimal_option(
-      command, {.name = "--min-p", .help = "Leave out tokens below this share of the largest probability", .most = 1},
-      choice.min_p);
+  add_decimal_option(command,
+                     {.name = "--min-p",
+                      .help = "Leave out tokens below this share of the largest probability; 0: none",
+                      .most = 1,
+                      .below = true},
+                     choice.min_p);
   add_decimal_option(command,
                      {.name = "--repetition-penalty",
                       .help = "Divide positive logits of tokens that are there already by it; 1: none",
@@ -59,12 +64,15 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
   add_whole_option(command,
                    {.name = "--context",
                     .help = "The most tokens of a text with its prompt; default: what is needed",
-                    .least = 2,
                     .most = std::numeric_limits<std::int32_t>::max()},
                    flags.context);
   add_whole_option(command,
                    {.name = "--chunk", .help = "The most tokens of each prompt that are read at once", .least = 1},
                    flags.chunk);
+  command
+      .add_option("--cache-dtype", flags.cache_dtype,
+                  "Type in which keys and values are stored: f32, bf16 or f64, no wider than --dtype [--dtype]")
+      ->check(not_empty());
   command
       .add_option("--strategy", flags.strategy,
                   "Roles on mesh axes in decode, tp_rep=X,rep_b=Y; auto takes the cheapest by price [auto]")
@@ -81,6 +89,20 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
   add_schedule_options(command, flags.schedule, true);
   add_trace_option(command, flags.trace);
   add_report_option(command, flags.report, "the run");
+}
+
+std::optional<DType> cache_dtype_of(const GenerateFlags& flags) {
+  if (flags.cache_dtype.empty()) return std::nullopt;
+  const DType dtype = dtype_of(flags.common);
+  const std::vector<DType>& known = flags.common.dtypes;
+  const auto named =
+      std::find_if(known.begin(), known.end(), [&](DType each) { return name_of(each) == flags.cache_dtype; });
+  require(named != known.end(), "--cache-dtype {}: f32, bf16 or f64", flags.cache_dtype);
+  require(
+      size_of(*named) <= size_of(dtype),
+      "--cache-dtype {}: keys and values are computed in {} (--dtype), and a wider cache would hold the same numbers",
+      flags.cache_dtype, name_of(dtype));
+  return *named;
 }
 
 CommandFiles files_of(const GenerateFlags& flags) {

@@ -21,6 +21,7 @@ struct GenerateFlags {
   Index tokens = 400;
   std::optional<Index> context;
   std::optional<Index> chunk;
+  std::string cache_dtype;  ///< empty: that of `common`
   ChoiceOptions choice{.temperature = 0.7};
   std::vector<std::string> stops;
   bool ignore_end = false;
@@ -31,6 +32,10 @@ struct GenerateFlags {
 
 /// Adds the options. `flags` must outlive the parsing.
 void add_generate_options(CLI::App& command, GenerateFlags& flags);
+
+/// The type of --cache-dtype, if it is given. Throws UsageError if there is no such type, or if it is wider than
+/// --dtype.
+std::optional<DType> cache_dtype_of(const GenerateFlags& flags);
 
 /// The files that the command reads and writes.
 CommandFiles files_of(const GenerateFlags& flags);

@@ -71,14 +71,15 @@ template CLI::Option* add_whole_option(CLI::App&, const WholeOption&, std::optio
 template <class Value>
 CLI::Option* add_decimal_option(CLI::App& command, const DecimalOption& option, Value& value) {
   const bool open = option.most == std::numeric_limits<double>::max();
-  const std::string legal =
-      option.positive ? fmt::format("a positive number{}", open ? "" : fmt::format(", at most {}", option.most))
-      : open ? fmt::format("a number of at least {}", option.least)
-                      : fmt::format("a number from {} to {}", option.least, option.most);
+  const std::string most = open ? "" : fmt::format(", {} {}", option.below ? "below" : "at most", option.most);
+  const std::string legal = option.positive        ? "a positive number" + most
+                            : open || option.below ? fmt::format("a number of at least {}", option.least) + most
+                                                   : fmt::format("a number from {} to {}", option.least, option.most);
   const auto read = [option, legal](const std::string& text) {
     const std::optional<double> number = decimal_number(text);
     const bool legal_zero = !option.positive || number != 0;
-    if (!number || *number < option.least || *number > option.most || !legal_zero) refuse(option.name, text, legal);
+    const bool too_large = number > option.most || (option.below && number == option.most);
+    if (!number || *number < option.least || too_large || !legal_zero) refuse(option.name, text, legal);
     return *number;
   };
   return add_number(command, option.name, option.help, value, read)->type_name("FLOAT");

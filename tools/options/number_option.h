@@ -35,6 +35,7 @@ struct DecimalOption {
   double least = 0;
   bool positive = false;  ///< 0 is refused
   double most = std::numeric_limits<double>::max();
+  bool below = false;  ///< `most` is refused too
 };
 
 /// Adds the option as add_whole_option() does. Infinity and "nan" are refused. `Value` is double or its std::optional.

@@ -28,11 +28,14 @@ std::string sentence(std::string text) {
 }
 
 std::string plain_number(double number) {
+  constexpr double kLongest = 1e15, kLeast = 1e-9;
+  const double size = std::abs(number);
+  if (size >= kLongest || (size > 0 && size < kLeast)) return fmt::format("{:.4g}", number);
   constexpr double kFiveDigits = 1e4;
-  const bool whole = number == std::floor(number) || std::abs(number) >= kFiveDigits;
+  const bool whole = number == std::floor(number) || size >= kFiveDigits;
   if (whole) return fmt::format("{:.0f}", number);
   constexpr double kFirstWithExponent = 1e-4;
-  return std::abs(number) < kFirstWithExponent ? fmt::format("{:.9f}", number) : fmt::format("{:.5g}", number);
+  return size < kFirstWithExponent ? fmt::format("{:.9f}", number) : fmt::format("{:.5g}", number);
 }
 
 std::string short_count(double number) {

@@ -20,6 +20,7 @@ DerivedQuery derived_query(const GenerateQuestion& question, double utilisation)
           .prompt_tokens = question.prompt_tokens,
           .utilisation = utilisation,
           .dtype = question.products_type(),
+          .cache_dtype = question.caches_type(),
           .weight = question.weights.element,
           .cache = question.caches.element};
 }

@@ -40,6 +40,10 @@ struct GenerateQuestion {
   /// The hardware of the ranks of a mesh, for the type that multiplies.
   roofline::Hardware hardware_of(const ChipMesh& mesh) const;
   DType products_type() const { return products == "bf16" ? DType::bf16 : DType::f32; }
+  /// Of the caches of programs: none has int8, and these then have the type that multiplies.
+  DType caches_type() const {
+    return caches.name == "bf16" ? DType::bf16 : caches.name == "f32" ? DType::f32 : products_type();
+  }
   /// The query with weights and caches in another type.
   FrontierQuery stored_in(const StoredType& type) const;
 };

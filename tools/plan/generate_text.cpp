@@ -70,9 +70,9 @@ std::string generation_decode_text(const GenerateAnswer& answer) {
   const FrontierPoint& decode = answer.decode;
   const DecodeStep& step = decode.step;
   std::string text =
-      fmt::format("decode      {} a step: caches {} + the longer of parameters {} and FLOPs {} (section 7.1.5)\n",
-                  to_string(step.time()), to_string(std::max(step.caches, step.attention)), to_string(step.parameters),
-                  to_string(step.flops));
+      fmt::format("decode      {} a step{}: caches {} + the longer of parameters {} and FLOPs {} (section 7.1.5)\n",
+                  to_string(step.time()), decode.links.time.value > 0 ? " without links" : "",
+                  to_string(std::max(step.caches, step.attention)), to_string(step.parameters), to_string(step.flops));
   text += fmt::format("            {}; FLOPs take longer than reading all weights from {:.0f} sequences on\n",
                       what_takes_most(decode), std::ceil(answer.critical));
   if (step.attention > step.caches) {

@@ -112,7 +112,8 @@ void add_training(CLI::App& command, PlanOptions& options) {
       command,
       {.name = "--utilisation", .help = "Share of the peak that training and prefill reach", .least = 0.001, .most = 1},
       options.utilisation);
-  add_decimal_option(command, {.name = "--price-per-hour", .help = "Of a chip, in any currency; 0: not known"},
+  add_decimal_option(command,
+                     {.name = "--price-per-hour", .help = "Of a chip, in any currency; 0: not known", .most = 1e9},
                      options.price_per_hour);
   add_whole_option(
       command,

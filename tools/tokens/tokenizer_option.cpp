@@ -18,7 +18,8 @@ std::string tokenizer_in(const mpi::Communicator& world, const std::string& fold
   return mpi::on_root(world, 0, [&] {
     std::error_code failure;
     const std::string path = tokenizer_path(folder);
-    return std::filesystem::exists(path, failure) ? path : std::string();
+    // A link to nothing is refused when it is read.
+    return std::filesystem::exists(std::filesystem::symlink_status(path, failure)) ? path : std::string();
   });
 }
 

@@ -88,6 +88,11 @@ TEST_F(EndTokensOfAFolder, BadFilesAreRefusedOnEveryRank) {
     std::filesystem::create_directory(generation);
   }
   EXPECT_TRUE(refused().starts_with(generation + ": ")) << refused();
+  if (world_.rank() == 0) {
+    std::filesystem::remove(generation);
+    std::filesystem::create_symlink("nowhere.json", generation);
+  }
+  EXPECT_TRUE(refused().starts_with(generation + ": ")) << "a link to nothing: " << refused();
 }
 
 }  // namespace

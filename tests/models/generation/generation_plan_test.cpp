@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "models/planning/generation_search.h"
 #include "models/planning/phase_bound.h"
 #include "program/ir/print.h"
@@ -48,6 +51,27 @@ TEST(GenerationPlan, MemoryIsThatOfItsPartAndABlockOfAParameter) {
   }
 }
 
+/// Caches of half the bytes take half the memory, and the programs say where they cast.
+TEST(GenerationPlan, CachesMayHaveASmallerType) {
+  GenerationForm form = form_of("tp_rep=X");
+  const GenerationPlan usual(tiny_config(), form, kMesh);
+  form.cache_dtype = DType::bf16;
+  const GenerationPlan made(tiny_config(), form, kMesh);
+  const Bytes caches = cache_bytes(made.decode(), 0);
+  EXPECT_EQ(caches * 2, cache_bytes(usual.decode(), 0));
+  EXPECT_LT(made.memory(0), usual.memory(0) - caches * 0.9);
+  const auto casts = [](const GenerationPhase& phase) {
+    const std::vector<Operation>& all = phase.model.program.operations;
+    return std::count_if(all.begin(), all.end(), [](const Operation& op) { return op.kind == "cast"; });
+  };
+  const Index layers = tiny_config().layers;
+  EXPECT_EQ(casts(made.decode()) - casts(usual.decode()), 4 * layers) << "q, k, v and o of each layer";
+  EXPECT_EQ(casts(made.first()) - casts(usual.first()), 2 * layers) << "attention reads the keys at hand";
+  for (const ArrayId cache : made.decode().model.cached.caches) {
+    EXPECT_EQ(made.decode().model.program.array(cache).dtype, DType::bf16);
+  }
+}
+
 /// Parameters that fsdp gathers lie in shared memory, and nowhere else.
 TEST(GenerationPlan, MemoryCountsWhatIsCommunicatedOnce) {
   const TransformerConfig config = tiny_config();
@@ -69,9 +93,10 @@ TEST(GenerationPlan, RefusesRolesOfTrainingAndPromptsThatDoNotFit) {
             "cp_heads, ep, ep_fsdp, tp_ep, pp");
   GenerationForm form = form_of("tp_rep=X");
   form.longest = 32;
-  EXPECT_EQ(
-      usage_message([&] { GenerationPlan(tiny_config(), form, kMesh); }),
-      "the longest prompt has 32 tokens, and a context of 32 has room for it and at least one more only up to 31");
+  GenerationPlan(tiny_config(), form, kMesh);  // for the logits after the prompt alone
+  form.longest = 33;
+  EXPECT_EQ(usage_message([&] { GenerationPlan(tiny_config(), form, kMesh); }),
+            "the longest prompt has 33 tokens, and a context of 32 has room for 1 to 32");
 }
 
 /// Collectives of one layer of a phase, as lines of the printed program.

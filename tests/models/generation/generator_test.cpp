@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "runtime/base/counter_rng.h"
@@ -114,6 +115,16 @@ CompileOptions scheduled(const AbstractMesh& mesh, const ScheduleOptions& option
   return {.scheduling = options, .prices = prices};
 }
 
+/// Types and how far from the truth they may lead.
+struct Types {
+  DType dtype = DType::f64;
+  std::optional<DType> caches = {};
+  double tolerance = 1e-10;
+};
+
+/// Half a unit in the last of the 8 bits of bf16.
+constexpr double kBf16Rounding = 1.0 / 512;
+
 struct Case {
   std::string mesh;
   std::string decode;
@@ -124,7 +135,7 @@ class Generation : public testing::Test {
  protected:
   /// Collective over all ranks: every case on a mesh of at most `ranks` ranks, with prompts of these lengths.
   void expect_equal(const TransformerConfig& config, const std::vector<Case>& cases, const std::vector<Index>& lengths,
-                    Index chunk, DType dtype = DType::f64, double tolerance = 1e-10) {
+                    Index chunk, const Types& types = {}) {
     const Prompts prompts = prompts_of(lengths, config.vocab);
     const Continued expected = continued_by_loops(config, prompts);
     const Index longest = *std::max_element(lengths.begin(), lengths.end());
@@ -137,7 +148,8 @@ class Generation : public testing::Test {
                             .context = longest + kNewTokens + 3,
                             .longest = longest,
                             .chunk = chunk,
-                            .dtype = dtype,
+                            .dtype = types.dtype,
+                            .cache_dtype = types.caches,
                             .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
         if (!each.prefill.empty()) form.prefill = parse_strategy(each.prefill, mesh, RoleUse::generation);
         if (scheduling_) form.how = scheduled(mesh, *scheduling_);
@@ -147,8 +159,9 @@ class Generation : public testing::Test {
         for (const Compiled* program : generator.plan().programs()) {
           for (const Action& action : program->schedule().actions) ++actions_[action.kind];
         }
-        EXPECT_LE(difference(generator, prompts, expected), tolerance);
-        EXPECT_LE(difference(generator, prompts, expected), tolerance) << "the second time, over what the first left";
+        EXPECT_LE(difference(generator, prompts, expected), types.tolerance);
+        EXPECT_LE(difference(generator, prompts, expected), types.tolerance)
+            << "the second time, over what the first left";
       });
     }
   }
@@ -217,8 +230,54 @@ TEST_F(Generation, WithExperts) {
 }
 
 TEST_F(Generation, InSmallerTypes) {
-  expect_equal(small_config(), kCases, {7, 3}, 0, DType::f32, 1e-4);
-  expect_equal(small_config(), kCases, {7, 3}, 0, DType::bf16, 0.1);
+  expect_equal(small_config(), kCases, {7, 3}, 0, {.dtype = DType::f32, .tolerance = 1e-4});
+  expect_equal(small_config(), kCases, {7, 3}, 0, {.dtype = DType::bf16, .tolerance = 0.1});
+}
+
+/// Caches of another type round what they hold, queries and the results of attention: 12 times the rounding of bf16 in
+/// these logits.
+TEST_F(Generation, WithCachesOfASmallerType) {
+  expect_equal(small_config(), kCases, {7, 3, 1}, 4, {.dtype = DType::f64, .caches = DType::f64});
+  expect_equal(small_config(), kCases, {7, 3, 1}, 4, {.dtype = DType::f64, .caches = DType::f32, .tolerance = 1e-5});
+  const double bf16 = 12 * kBf16Rounding;
+  expect_equal(small_config(), kCases, {7, 3, 1}, 4, {.dtype = DType::f32, .caches = DType::bf16, .tolerance = bf16});
+  expect_equal(with_experts(), {{"Y=2,Z=3", "ep_rep=Y,rep_s=Z"}}, {4, 6}, 3,
+               {.dtype = DType::f64, .caches = DType::f32, .tolerance = 1e-5});
+}
+
+/// The logits after the prompts and after each of some tokens, as bytes.
+std::string bytes_of_run(const mpi::Communicator& comm, const Case& each, std::optional<DType> caches) {
+  const AbstractMesh mesh = AbstractMesh::parse(each.mesh);
+  const TransformerConfig config = small_config();
+  const GenerationForm form{.sequences = 2,
+                            .context = 9,
+                            .longest = 5,
+                            .dtype = DType::f64,
+                            .cache_dtype = caches,
+                            .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
+  const Mesh ranks(mesh, comm);
+  collectives::Engine engine(ranks);
+  Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+  std::string bytes;
+  const auto add = [&](const Tensor& logits) {
+    bytes.append(reinterpret_cast<const char*>(logits.data()), static_cast<std::size_t>(logits.bytes()));
+  };
+  add(generator.prefill(prompts_of({5, 2}, config.vocab)));
+  for (std::int32_t token = 0; token < 3; ++token) add(generator.decode({token, token + 1}));
+  return bytes;
+}
+
+TEST_F(Generation, WithCachesOfTheTypeOfTheModelHasTheSameBits) {
+  for (const Case& each : kCases) {
+    const auto ranks = static_cast<int>(AbstractMesh::parse(each.mesh).ranks());
+    if (ranks > world_.size() || !each.prefill.empty()) continue;
+    SCOPED_TRACE(each.mesh + " " + each.decode);
+    on_first(world_, ranks, [&](const mpi::Communicator& part) {
+      const std::string usual = bytes_of_run(part, each, {});
+      EXPECT_EQ(bytes_of_run(part, each, DType::f64), usual);
+      EXPECT_NE(bytes_of_run(part, each, DType::f32), usual) << "smaller caches round";
+    });
+  }
 }
 
 /// As a training step is scheduled: collectives in flight, bundles, collective matmuls, sweeps of small strips, and

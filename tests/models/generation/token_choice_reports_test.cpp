@@ -102,7 +102,9 @@ TEST(TokenChoice, RefusesLogitsThatAreNotFinite) {
     chosen({.repetition_penalty = 1e300}, {1, -1e10}, 0, {1});
     ADD_FAILURE() << "a penalty made a logit infinite";
   } catch (const ResultError& error) {
-    EXPECT_STREQ(error.what(), "a repetition_penalty of 1e+300 makes the logit of token 1, -1e+10, -inf");
+    EXPECT_STREQ(
+        error.what(),
+        "--repetition-penalty 1e+300 makes the logit of token 1, -1e+10, -inf; a penalty nearer to 1 may help");
   }
 }
 

@@ -104,6 +104,18 @@ TEST(DerivedGeneration, BytesGrowWithTheBatchAndTheElement) {
   }
 }
 
+/// Queries are cast before they move to where the caches are: of 8 sequences, 8 heads and 128 elements a rank has half
+/// and sends half of it. What attention makes is cast back before it moves.
+TEST(DerivedGeneration, SmallerCachesMoveSmallerQueries) {
+  DerivedQuery query = llama70();
+  query.dtype = DType::f32;
+  const Bytes usual = layer_under(query, "Y=8,Z=2", "tp_rep=Y,rep_b=Z").sent;
+  query.cache_dtype = DType::bf16;
+  const LayerMoves layer = layer_under(query, "Y=8,Z=2", "tp_rep=Y,rep_b=Z");
+  EXPECT_EQ(layer.collectives, 4);
+  EXPECT_DOUBLE_EQ(usual.value - layer.sent.value, 2 * kBatch * 8 * 128 / 2 / 2);
+}
+
 /// Chapter 8: batch 32 on a 4x2, weights and caches in int8. The step is that of the closed form, 17 ms; the
 /// all_reduces come to it.
 TEST(DerivedGeneration, WhatAllReducesAddToTheStepOfChapterEight) {

@@ -57,6 +57,7 @@ if ((ranks > 1)); then
 fi
 expect_texts "${three[@]}" --seed 3 --chunk 1
 expect_texts "${three[@]}" --seed 3 --context 100
+expect_texts "${three[@]}" --seed 3 --cache-dtype f64
 run "${three[@]}" --seed 4
 texts other
 cmp -s "$folder/texts" "$folder/other" && complain "another seed gave the same texts"
@@ -73,6 +74,9 @@ run "${load[@]}" --prompt "line 1" --tokens 20 --temperature 0 --json "$record"
 run "${load[@]}" --prompt x --tokens 0 --json "$record"
 expect_code 0
 grep -q '"tokens": \[\]' "$record" || complain "tokens were added"
+run "${load[@]}" --prompt "line 1" --tokens 0 --context 6 --json "$record"
+expect_code 0
+grep -q '"context": 6' "$record" || complain "the prompt does not fill the context"
 run "${load[@]}" --prompt x --tokens 1 --json "$record"
 expect_code 0
 grep -q '"finish_reason": "length"' "$record" || complain "not ended by its length"
@@ -101,6 +105,27 @@ for dtype in f32 bf16; do
   [[ -s $folder/trace.json ]] || complain "no trace"
 done
 
+# Caches of half the bytes.
+cache_bytes() { grep -oE '^  "cache_bytes": [0-9.]+' "$record" | grep -oE '[0-9.]+$'; }
+stored=(generate --load "$folder/model" --prompts "$folder/prompts.txt" --tokens 5 --context 40 --chunk 4 --json "$record")
+run "${stored[@]}"
+expect_code 0
+whole=$(cache_bytes)
+run "${stored[@]}" --cache-dtype bf16
+expect_code 0
+awk -v a="$whole" -v b="$(cache_bytes)" 'BEGIN { exit !(b > 0 && a == 2 * b) }' || complain "caches of $(cache_bytes) bytes, not half of $whole"
+grep -q '"cache_dtype": "bf16"' "$record" || complain "the record does not say the type of caches"
+grep -qF "kr2.bf16[" "$record" || complain "no cast in the programs"
+refused "--cache-dtype f64: keys and values are computed in f32 (--dtype), and a wider cache would hold the same numbers" "${stored[@]}" --cache-dtype f64
+refused "--cache-dtype int8: f32, bf16 or f64" "${stored[@]}" --cache-dtype int8
+
+# Links to nothing are not files that are missing.
+for name in generation_config.json tokenizer.json; do
+  ln -s nowhere "$folder/model/$name"
+  refused "$name: " "${load[@]}" --prompt x
+  rm "$folder/model/$name"
+done
+
 refused "give --prompt TEXT, or --prompts FILE" "${load[@]}"
 refused "--prompt is empty" "${load[@]}" --prompt ""
 : >"$folder/none.txt"
@@ -109,10 +134,12 @@ printf 'a\n\nb\n' >"$folder/gap.txt"
 refused "line 2" "${load[@]}" --prompts "$folder/gap.txt"
 refused "--context 6: the longest prompt has 6 tokens, and a text needs room for one more; 7 works" "${load[@]}" --prompt "line 1" --context 6
 refused "--top-p 0: a positive number, at most 1" "${load[@]}" --prompt x --top-p 0
-refused "min_p is 1; it must be at least 0 and below 1" "${load[@]}" --prompt x --min-p 1
-refused "--temperature -1" "${load[@]}" --prompt x --temperature -1
+refused "--context 5: the longest prompt has 6 tokens; 6 works" "${load[@]}" --prompt "line 1" --context 5 --tokens 0
+refused "--min-p 1: a number of at least 0, below 1" "${load[@]}" --prompt x --min-p 1
+refused "--temperature -1: a number of at least 0" "${load[@]}" --prompt x --temperature -1
+refused "--repetition-penalty 0: a positive number" "${load[@]}" --prompt x --repetition-penalty 0
 refused "--prefill-strategy auto: only beside --strategy auto" "${load[@]}" --prompt x --strategy tp_rep=X --mesh "X=$ranks" --prefill-strategy auto
-refused "--context 3000000000: a whole number from 2 to 2147483647" "${load[@]}" --prompt x --context 3000000000
+refused "--context 3000000000: a whole number from 1 to 2147483647" "${load[@]}" --prompt x --context 3000000000
 refused "--fuse maybe: auto, on or off" "${load[@]}" --prompt x --fuse maybe
 refused "--stop: it is empty" "${load[@]}" --prompt x --stop ""
 refused "unknown role \"tp_x\"" "${load[@]}" --prompt x --strategy tp_x=X

@@ -20,6 +20,7 @@ struct Values {
   std::optional<int> threads;
   double rate = 0.5;
   double share = 0.4;
+  double part = 0;
   std::vector<std::string> files;
   std::string name;
 };
@@ -35,6 +36,7 @@ std::string parse(const std::vector<std::string>& arguments, Values& values) {
   add_whole_option(*run, {.name = "--threads", .help = "Threads"}, values.threads);
   add_decimal_option(*run, {.name = "--lr", .help = "Rate", .positive = true}, values.rate);
   add_decimal_option(*run, {.name = "--share", .help = "Share", .least = 0.001, .most = 1}, values.share);
+  add_decimal_option(*run, {.name = "--part", .help = "Part", .most = 1, .below = true}, values.part);
   run->add_option("FILE,--data", values.files, "Files");
   run->add_option("--name", values.name, "Name");
   std::vector<std::string> all{"run"};
@@ -86,6 +88,11 @@ TEST(Arguments, NumbersAreFinite) {
     EXPECT_EQ(fault_of({"--lr", text}), "--lr " + text + ": a positive number");
   }
   EXPECT_EQ(fault_of({"--share", "0"}), "--share 0: a number from 0.001 to 1");
+  EXPECT_EQ(parse({"--part", "0.999"}, values), "");
+  EXPECT_EQ(values.part, 0.999);
+  for (const std::string text : {"1", "2", "-0.1"}) {
+    EXPECT_EQ(fault_of({"--part", text}), "--part " + text + ": a number of at least 0, below 1");
+  }
 }
 
 TEST(Arguments, NamesAreNotLists) {

@@ -47,6 +47,9 @@ TEST(PlainNumber, HasNoExponent) {
   EXPECT_EQ(plain_number(0.25), "0.25");
   EXPECT_EQ(plain_number(0.00001), "0.000010000");
   EXPECT_EQ(plain_number(0), "0");
+  EXPECT_EQ(plain_number(1e300), "1e+300");
+  EXPECT_EQ(plain_number(1e-300), "1e-300");
+  EXPECT_EQ(plain_number(-123456e12), "-1.235e+17");
   EXPECT_EQ(plain_number(-100000), "-100000");
 }
 

@@ -35,7 +35,7 @@ refused_generation() {
 # Chapter 8: LLaMA-3 70B in int8 on a v5e 4x2, batch 32, caches of 8192 tokens: (70.55e9 + 42.95e9) / 6.48e12 s.
 book=(--model llama3-70b --hardware v5e --prompt-tokens 7680 --new-tokens 512)
 right "${book[@]}" --chips 8 --dtype int8 --batch 32
-expect_lines out 1 "decode      17.5 ms a step: caches 6.63 ms + the longer of parameters 10.9 ms and FLOPs 2.87 ms"
+expect_lines out 1 "decode      17.5 ms a step without links: caches 6.63 ms + the longer of parameters 10.9 ms and FLOPs 2.87 ms"
 expect_lines out 1 "FLOPs take longer than reading all weights from 122 sequences on"
 expect_lines out 1 "of 128 GB; 42 sequences fit"
 # What the derived programs add: two AllReduces in each layer, and that of the embedding.
@@ -132,6 +132,7 @@ refused_generation '--cache-dtype int4: bf16 or int8' "${small[@]}" --cache-dtyp
 refused_generation '--context 8000: less than the 8192 tokens of a prompt and the 512 new ones' "${small[@]}" --context 8000
 refused_generation '--step-limit 0: a positive number' "${small[@]}" --step-limit 0
 refused_generation '--utilisation 0: ' "${small[@]}" --utilisation 0
+refused_generation '--price-per-hour 1e300: a number from 0 to 1000000000' "${small[@]}" --price-per-hour 1e300
 refused_generation '--plot p.png: the plot is written as SVG' "${small[@]}" --plot p.png
 refused_generation 'the record of --json goes there' "${small[@]}" --plot "$folder/f" --json "$folder/f"
 refused_generation 'is not known, nor is there such a file' --model nobody --chips 8

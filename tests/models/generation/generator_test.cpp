@@ -111,6 +111,7 @@ struct Case {
   std::string mesh;
   std::string decode;
   std::string prefill = {};  ///< empty: as decode
+  bool own_prefill = false;
 };
 
 class Generation : public testing::Test {
@@ -133,6 +134,7 @@ class Generation : public testing::Test {
                             .dtype = dtype,
                             .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
         if (!each.prefill.empty()) form.prefill = parse_strategy(each.prefill, mesh, RoleUse::generation);
+        form.own_prefill = each.own_prefill;
         const Mesh ranks(mesh, part);
         collectives::Engine engine(ranks);
         Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
@@ -206,6 +208,60 @@ TEST_F(Generation, WithExperts) {
 TEST_F(Generation, InSmallerTypes) {
   expect_equal(small_config(), kCases, {7, 3}, 0, DType::f32, 1e-4);
   expect_equal(small_config(), kCases, {7, 3}, 0, DType::bf16, 0.1);
+}
+
+/// Prefill with a state of its own, in its own layouts; then the caches are resharded.
+const std::vector<Case> kOwn = {
+    {"X=1", "dp=X", "", true},
+    {"X=2", "tp_rep=X", "dp=X", true},
+    {"X=2", "rep_s=X", "tp_seq=X", true},
+    {"X=2", "dp=X", "fsdp=X", true},
+    {"X=3", "rep_s=X", "cp_s=X", true},
+    {"X=3", "rep_s=X", "tp_rep=X", true},
+    {"X=3", "tp_rep=X", "rep_s=X", true},
+    {"X=4", "rep_b=X", "cp_s=X", true},
+    {"X=4", "tp_rep=X", "", true},
+    {"Y=2,Z=2", "tp_rep=Y,rep_s=Z", "rep_s=Y,tp_rep=Z", true},
+    {"Y=2,Z=2", "rep_s=Y,rep_s=Z", "tp_seq=Y,cp_s=Z", true},
+    {"Y=2,Z=2", "tp_rep=Y,rep_b=Z", "rep_s=Y,cp_s=Z", true},
+};
+
+TEST_F(Generation, WithAStateOfPrefillsOwn) {
+  expect_equal(small_config(), kOwn, {7, 3, 1, 5}, 3);
+  expect_equal(small_config(), kOwn, {4}, 0);
+  expect_equal(with_experts(), kOwn, {6, 2}, 4);
+  expect_equal(small_config(), kOwn, {7, 3}, 0, DType::bf16, 0.1);
+}
+
+/// Without the order of decode in prefill, a place of decode does not hold the position that it says. Another order is
+/// right if both have it.
+TEST_F(Generation, BothStatesHaveOneOrderOfPlaces) {
+  const TransformerConfig config = small_config();
+  const Prompts prompts = prompts_of({9, 4}, config.vocab);
+  const Continued expected = continued_by_loops(config, prompts);
+  const AbstractMesh mesh({{"X", 3}});
+  on_first(world_, 3, [&](const mpi::Communicator& part) {
+    const GenerationForm form{.sequences = 2,
+                              .context = 16,
+                              .longest = 9,
+                              .dtype = DType::f64,
+                              .decode = parse_strategy("rep_s=X", mesh, RoleUse::generation),
+                              .prefill = parse_strategy("dp=X", mesh, RoleUse::generation),
+                              .own_prefill = true};
+    const Mesh ranks(mesh, part);
+    collectives::Engine engine(ranks);
+    Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+    const auto set_order = [](Executor& executor, const GenerationPhase& phase, const std::vector<Index>& sizes) {
+      Tensor where(DType::i32, {16});
+      const std::vector<std::int32_t> order = striped_places(16, sizes);
+      std::copy(order.begin(), order.end(), where.view<std::int32_t>().begin());
+      executor.set(phase.model.cached.where, where);
+    };
+    set_order(generator.first(), generator.plan().first(), {});
+    EXPECT_GT(difference(generator, prompts, expected), 1e-3) << "prefill in order, decode striped";
+    set_order(generator.decoder(), generator.plan().decode(), {});
+    EXPECT_LE(difference(generator, prompts, expected), 1e-10) << "both in order";
+  });
 }
 
 /// The last place of a cache is used, and there is no place after it.

@@ -89,6 +89,7 @@ GenerationForm form_of(const Job& job, const GenerateFlags& flags, const TextReq
           .chunk = flags.chunk.value_or(0),
           .dtype = job.dtype(),
           .decode = {},
+          .own_prefill = flags.prefill_state == "own",
           .seen = expected_share(sequences, all, std::min(flags.tokens, context - longest), context)};
 }
 
@@ -143,7 +144,8 @@ void require_memory(const Job& job, const TransformerConfig& config, const Gener
       form.sequences = (least + most) / 2;
       (fits(need_of(GenerationPlan(config, form, job.mesh().axes()), rank)) ? least : most) = form.sequences;
     }
-    const double caches = cache_bytes(plan.decode(), rank).value;
+    double caches = cache_bytes(plan.decode(), rank).value;
+    if (plan.form().own_prefill) caches += cache_bytes(plan.first(), rank).value;
     const std::string size = fmt::format("the caches of {} sequences of {} tokens take {} of it", plan.form().sequences,
                                          plan.form().context, to_string(Bytes(caches)));
     if (least == 0) return size + "; a strategy that shards more, a shorter --context or bf16 would need less";
@@ -182,6 +184,8 @@ std::string texts_of(const TextRequest& request, const TextRun& run) {
 
 int generate(const GenerateFlags& flags) {
   require_legal(flags.choice);
+  require(flags.prefill_state == "shared" || flags.prefill_state == "own",
+          "--prefill-state {}: legal are shared (with decode) and own", flags.prefill_state);
   Job job(flags.common, files_of(flags));
   const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
@@ -212,6 +216,7 @@ int generate(const GenerateFlags& flags) {
   Json json = job.header("shardline.generate/1", "generate");
   json["strategy"] = to_string(generator.plan().form().decode);
   json["prefill_strategy"] = to_string(generator.plan().form().prefill.value_or(generator.plan().form().decode));
+  json["prefill_state"] = flags.prefill_state;
   json["outputs"] = outputs_json(request, run);
   add_keys(json, record);
   job.write_json(json);

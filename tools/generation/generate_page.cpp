@@ -13,7 +13,7 @@ namespace {
 
 /// The rooflines and the table of operations of one phase.
 void add_phase(Job& job, Page& page, const PhaseRecord& record, const std::string& run) {
-  if (record.times.empty()) return;
+  if (record.times.empty() || record.kinds.empty()) return;
   const OperationsView view{rows_of(record.kinds),
                             &job.predictions(),
                             source_of_figures(job),
@@ -85,11 +85,12 @@ BatchCurve batch_curve(const GenerationPlan& plan, const TransformerConfig& conf
 Page page_of(Job& job, const GenerationPlan& plan, const TransformerConfig& config, const GenerateRecord& record,
              const TimelineFigure& timeline) {
   const GenerationForm& form = plan.form();
-  Page page = run_page(job, "Generation",
-                       fmt::format("{} of up to {} tokens on mesh {}; decode {}, prefill {}.",
-                                   form.sequences == 1 ? "A text" : fmt::format("{} texts", form.sequences),
-                                   form.context, job.mesh().axes().to_string(), to_string(form.decode),
-                                   to_string(form.prefill.value_or(form.decode))));
+  Page page = run_page(
+      job, "Generation",
+      fmt::format("{} of up to {} tokens on mesh {}; decode {}, prefill {}{}.",
+                  form.sequences == 1 ? "A text" : fmt::format("{} texts", form.sequences), form.context,
+                  job.mesh().axes().to_string(), to_string(form.decode), to_string(form.prefill.value_or(form.decode)),
+                  form.own_prefill ? " with a state of its own" : ""));
   page.sections.push_back({"Result", {Preformatted{result_text(job, record)}}});
   const BatchCurve curve = batch_curve(plan, config, job.predictions());
   page.sections.push_back({"More sequences",
@@ -98,6 +99,7 @@ Page page_of(Job& job, const GenerationPlan& plan, const TransformerConfig& conf
                                    "computing, and measured in this run."},
                             Paragraph{knee_text(curve, record)}}});
   add_phase(job, page, record.prefill, "run of prefill");
+  if (record.reshard) add_phase(job, page, record.reshard->phase, "reshard of the caches");
   add_phase(job, page, record.decode, "step of decode");
   if (!record.decode.times.empty())
     page.sections.push_back(timeline_section(timeline, "step of decode", job.mesh().ranks()));

@@ -4,20 +4,13 @@
 #include <utility>
 
 #include "collectives/shared/arena.h"
+#include "models/generation/phase_inputs.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
-#include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
 
 namespace shardline {
 namespace {
-
-Tensor integers(Shape shape, std::int32_t value) {
-  Tensor made(DType::i32, std::move(shape));
-  const View<std::int32_t> view = made.view<std::int32_t>();
-  std::fill(view.begin(), view.end(), value);
-  return made;
-}
 
 /// Collective over the mesh: gives the engine an arena, if the plan needs one and it has none. Returns the obstacle.
 std::string make_arena(collectives::Engine& engine, const GenerationPlan& plan) {
@@ -45,33 +38,14 @@ Generator::Generator(collectives::Engine& engine, GenerationPlan plan, const Wei
   if (plan_.reshard()) resharder_.emplace(plan_.reshard()->compiled, engine);
   fill(state_, plan_.decode(), weights);
   if (own_state_) fill(*own_state_, plan_.first(), weights);
-  prepare(first_, plan_.first());
-  if (later_) prepare(*later_, *plan_.later());
-  prepare(decoder_, plan_.decode());
+  set_positions_of(first_, plan_.first(), plan_.where());
+  if (later_) set_positions_of(*later_, *plan_.later(), plan_.where());
+  set_positions_of(decoder_, plan_.decode(), plan_.where());
 }
 
 void Generator::fill(State& state, const GenerationPhase& phase, const Weights& weights) {
   weights(state, phase.model);
   for (const ArrayId cache : phase.model.cached.caches) state.fill_zeros(phase.model.program.array(cache).name);
-}
-
-/// Sets the inputs that are the same in every run.
-void Generator::prepare(Executor& executor, const GenerationPhase& phase) {
-  Tensor where = integers({plan_.form().context}, 0);
-  const std::vector<std::int32_t> positions = plan_.where();
-  std::copy(positions.begin(), positions.end(), where.view<std::int32_t>().begin());
-  executor.set(phase.model.cached.where, where);
-  if (phase.model.positions < 0) return;
-  Tensor in_order = integers(phase.model.program.array(phase.model.positions).shape, 0);
-  for (Index t = 0; t < in_order.size(); ++t) in_order.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
-  executor.set(phase.model.positions, in_order);
-}
-
-/// Gives an input, of which every rank knows the whole, its block.
-void Generator::give(Executor& executor, ArrayId input, const Tensor& whole) {
-  const RankProgram& program = executor.compiled().program();
-  const Sharding& sharding = program.version(program.inputs.at(input)).sharding;
-  executor.set(input, whole.slice(box(whole.shape(), sharding, engine_.mesh().axes(), engine_.mesh().rank())));
 }
 
 const Tensor& Generator::prefill(const std::vector<std::vector<std::int32_t>>& prompts) {
@@ -111,9 +85,9 @@ void Generator::run_chunk(const std::vector<std::vector<std::int32_t>>& prompts,
       if (position + 1 == lengths_[b]) last.view<std::int32_t>()[place] = 1, wanted[b] = true;
     }
   }
-  give(executor, phase.model.samples[0], ids);
-  give(executor, phase.model.cached.at, at);
-  if (phase.model.cached.last >= 0) give(executor, phase.model.cached.last, last);
+  give(executor, engine_.mesh(), phase.model.samples[0], ids);
+  give(executor, engine_.mesh(), phase.model.cached.at, at);
+  if (phase.model.cached.last >= 0) give(executor, engine_.mesh(), phase.model.cached.last, last);
   executor.run();
   keep_logits(executor, phase, wanted);
 }
@@ -152,8 +126,8 @@ const Tensor& Generator::decode(const std::vector<std::int32_t>& tokens) {
     wanted[b] = true;
   }
   const GenerationPhase& phase = plan_.decode();
-  give(decoder_, phase.model.samples[0], ids);
-  give(decoder_, phase.model.cached.at, at);
+  give(decoder_, engine_.mesh(), phase.model.samples[0], ids);
+  give(decoder_, engine_.mesh(), phase.model.cached.at, at);
   decoder_.run();
   keep_logits(decoder_, phase, wanted);
   return logits_;

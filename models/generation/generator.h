@@ -43,6 +43,8 @@ class Generator {
   /// Why there is no shared memory; empty if there is some, or no need for it.
   const std::string& arena_obstacle() const { return arena_obstacle_; }
   collectives::Engine& engine() { return engine_; }
+  /// Parameters and caches as decode has them.
+  const State& state() const { return state_; }
   /// Tokens of each sequence so far.
   const std::vector<Index>& lengths() const { return lengths_; }
   /// Those of the programs of the plan: first and later chunks of prefill, the reshard after them, decode.
@@ -54,8 +56,6 @@ class Generator {
  private:
   State& prefill_state() { return own_state_ ? *own_state_ : state_; }
   static void fill(State& state, const GenerationPhase& phase, const Weights& weights);
-  void prepare(Executor& executor, const GenerationPhase& phase);
-  void give(Executor& executor, ArrayId input, const Tensor& whole);
   void run_chunk(const std::vector<std::vector<std::int32_t>>& prompts, Index begin);
   void keep_logits(const Executor& executor, const GenerationPhase& phase, const std::vector<bool>& wanted);
 

@@ -171,7 +171,8 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
   decode.times = run.steps;
   decode.whole = run.decoding;
   decode.predicted = plan.decode().compiled->time().total;
-  decode.bound = bound_of(plan.decode(), run.steps.empty() ? plan.form().seen : run.seen, hardware);
+  record.seen = run.steps.empty() ? plan.form().seen : run.seen;
+  decode.bound = bound_of(plan.decode(), record.seen, hardware);
   join(job, generator, generator.decoder(), decode);
   record.alone = job.mesh().ranks() > 1 ? predicted_alone(plan, config, hardware) : decode.predicted;
   return record;
@@ -201,6 +202,10 @@ std::string result_text(const Job& job, const GenerateRecord& record) {
 void add_keys(Json& json, const GenerateRecord& record) {
   json["prefill"] = phase_json(record.prefill);
   json["decode"] = phase_json(record.decode);
+  if (record.batches) {
+    json["decode"]["batches"] = measured_json(*record.batches);
+    json["decode"]["batches_left_out"] = left_out_json(*record.batches);
+  }
   if (record.reshard) json["reshard"] = reshard_json(*record.reshard);
   json["time_to_first_token_s"] = record.first_token.value;
   json["context"] = record.context;

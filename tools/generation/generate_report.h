@@ -6,6 +6,7 @@
 
 #include "models/planning/phase_bound.h"
 #include "program/run/measure.h"
+#include "tools/generation/batch_times.h"
 #include "tools/generation/text_run.h"
 #include "tools/job.h"
 
@@ -39,9 +40,11 @@ struct GenerateRecord {
   PhaseRecord prefill;
   PhaseRecord decode;  ///< without times if no token was decoded
   std::optional<ReshardRecord> reshard = {};
+  std::optional<BatchTimes> batches = {};  ///< of decode, if there is a page of them
   Seconds first_token;
   Seconds alone;         ///< predicted time of a step of decode on one rank with the figures of each of these
   bool one_node = true;  ///< all ranks share a node
+  double seen = 0;       ///< the share of the places of the caches that a step saw, or is expected to see
   Index sequences = 0;
   Index context = 0;
   Bytes cache_bytes;  ///< on rank 0

@@ -1,7 +1,7 @@
 // Prefill and decode against a Transformer of plain loops that computes the whole sequence at once. In one job of eight
 // ranks, the first ranks form each mesh in turn. Sequences differ in length, and the model in heads, experts and ties.
 
-#include "models/generation/generator.h"
+#include "models/generation/decode_trial.h"
 
 #include <gtest/gtest.h>
 
@@ -86,22 +86,35 @@ std::vector<double> row_of(const Tensor& logits, std::size_t b) {
   return {values.begin(), values.end()};
 }
 
-/// The largest difference of logits, over their largest magnitude, along the expected texts.
+/// The largest difference of the logits of a step, over their largest magnitude.
+double step_difference(const Tensor& logits, const Continued& expected, std::size_t step) {
+  double worst = 0;
+  for (std::size_t b = 0; b < expected.texts.size(); ++b) {
+    const std::vector<double> ours = row_of(logits, b), &theirs = expected.logits[b][step];
+    double most = 0, gap = 0;
+    for (std::size_t v = 0; v < ours.size(); ++v) {
+      most = std::max(most, std::abs(theirs[v]));
+      gap = std::max(gap, std::abs(ours[v] - theirs[v]));
+    }
+    worst = std::max(worst, gap / most);
+  }
+  return worst;
+}
+
+/// The expected token of each text in a step.
+std::vector<std::int32_t> tokens_of_step(const Prompts& prompts, const Continued& expected, std::size_t step) {
+  std::vector<std::int32_t> next;
+  for (std::size_t b = 0; b < prompts.size(); ++b) next.push_back(expected.texts[b][prompts[b].size() + step]);
+  return next;
+}
+
+/// That of all steps, along the expected texts.
 double difference(Generator& generator, const Prompts& prompts, const Continued& expected) {
   double worst = 0;
   const Tensor* logits = &generator.prefill(prompts);
   for (std::size_t step = 0; step < static_cast<std::size_t>(kNewTokens); ++step) {
-    std::vector<std::int32_t> next;
-    for (std::size_t b = 0; b < prompts.size(); ++b) {
-      const std::vector<double> ours = row_of(*logits, b), &theirs = expected.logits[b][step];
-      double most = 0, gap = 0;
-      for (std::size_t v = 0; v < ours.size(); ++v) {
-        most = std::max(most, std::abs(theirs[v]));
-        gap = std::max(gap, std::abs(ours[v] - theirs[v]));
-      }
-      worst = std::max(worst, gap / most);
-      next.push_back(expected.texts[b][prompts[b].size() + step]);
-    }
+    worst = std::max(worst, step_difference(*logits, expected, step));
+    const std::vector<std::int32_t> next = tokens_of_step(prompts, expected, step);
     if (step + 1 < static_cast<std::size_t>(kNewTokens)) logits = &generator.decode(next);
   }
   return worst;
@@ -262,6 +275,41 @@ TEST_F(Generation, BothStatesHaveOneOrderOfPlaces) {
     set_order(generator.decoder(), generator.plan().decode(), {});
     EXPECT_LE(difference(generator, prompts, expected), 1e-10) << "both in order";
   });
+}
+
+/// Decode of other numbers of sequences uses the parameters of the generator, and leaves its texts as they are.
+TEST_F(Generation, TrialsOfOtherBatchesChangeNothing) {
+  const TransformerConfig config = with_experts();
+  const Prompts prompts = prompts_of({5, 2}, config.vocab);
+  const Continued expected = continued_by_loops(config, prompts);
+  for (const Case& each : kCases) {
+    const AbstractMesh mesh = AbstractMesh::parse(each.mesh);
+    if (mesh.ranks() > world_.size() || !each.prefill.empty()) continue;
+    SCOPED_TRACE(each.mesh + " " + each.decode);
+    on_first(world_, static_cast<int>(mesh.ranks()), [&](const mpi::Communicator& part) {
+      GenerationForm form{.sequences = 2,
+                          .context = 12,
+                          .longest = 5,
+                          .dtype = DType::f64,
+                          .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
+      const Mesh ranks(mesh, part);
+      collectives::Engine engine(ranks);
+      Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+      for (const Index sequences : {1, 2, 7}) {
+        form.sequences = sequences;
+        const GenerationPhase phase = decode_phase(config, form, mesh, form.decode);
+        generator.prefill(prompts);
+        const std::unique_ptr<DecodeTrial> trial = DecodeTrial::make(generator, phase, 0.5);
+        ASSERT_NE(trial, nullptr);
+        trial->step();
+        trial->step();
+        EXPECT_LE(step_difference(generator.decode(tokens_of_step(prompts, expected, 0)), expected, 1), 1e-10);
+        const TrialMemory more = trial_memory(generator.plan(), phase, ranks.rank());
+        EXPECT_GE(more.own, cache_bytes(phase, ranks.rank()));
+        EXPECT_GE(more.shared, Bytes(0));
+      }
+    });
+  }
 }
 
 /// The last place of a cache is used, and there is no place after it.

@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "collectives/shared/arena.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/end_tokens.h"
 #include "models/generation/prompts.h"
 #include "models/planning/generation_search.h"
 #include "runtime/base/check.h"
 #include "runtime/host/files.h"
+#include "tools/generation/batch_times.h"
 #include "tools/generation/generate_options.h"
 #include "tools/generation/generate_page.h"
 #include "tools/generation/generate_report.h"
@@ -33,9 +36,10 @@ constexpr const char* kGenerateFooter = R"(Examples:
   mpirun -n 2 shardline generate --load build/model --prompts texts.txt --strategy tp_rep=X --temperature 0
 
 Prefill reads the prompts and fills the caches of keys and values; decode adds a token to every text in each step. Both
-are sharded programs over one state. Roles of --strategy: those of training but pp, and those of generation alone:
-tp_rep (heads and F, the stream whole), ep_rep (with experts), rep_b and rep_s beside them (caches split by sequence or
-by place), ws (D of the weights), cp_s (tokens of a prompt, for --prefill-strategy).
+are sharded programs over one state, or over two with a reshard of the caches between them (--prefill-state own).
+--report also measures decode of 1 to 32 sequences. Roles of --strategy: those of training but pp, and those of
+generation alone: tp_rep (heads and F, the stream whole), ep_rep (with experts), rep_b and rep_s beside them (caches
+split by sequence or by place), ws (D of the weights), cp_s (tokens of a prompt, for --prefill-strategy).
 
 A prompt becomes tokens by --tokenizer, or by the tokenizer.json in the folder of the model. A model that was trained
 on text without a tokenizer reads bytes, and a token is a byte. Added tokens may stand in the prompt, as <|endoftext|>.
@@ -91,6 +95,7 @@ GenerationForm form_of(const Job& job, const GenerateFlags& flags, const TextReq
           .dtype = job.dtype(),
           .cache_dtype = cache_dtype_of(flags),
           .decode = {},
+          .own_prefill = flags.prefill_state == "own",
           .seen = expected_share(sequences, all, std::min(flags.tokens, context - longest), context),
           .how = {.scheduling = schedule_options(flags.schedule), .prices = job.prices()}};
 }
@@ -146,12 +151,27 @@ void require_memory(const Job& job, const TransformerConfig& config, const Gener
       form.sequences = (least + most) / 2;
       (fits(need_of(GenerationPlan(config, form, job.mesh().axes()), rank)) ? least : most) = form.sequences;
     }
-    const double caches = cache_bytes(plan.decode(), rank).value;
+    double caches = cache_bytes(plan.decode(), rank).value;
+    if (plan.form().own_prefill) caches += cache_bytes(plan.first(), rank).value;
     const std::string size = fmt::format("the caches of {} sequences of {} tokens take {} of it", plan.form().sequences,
                                          plan.form().context, to_string(Bytes(caches)));
     if (least == 0) return size + "; a strategy that shards more, a shorter --context or bf16 would need less";
     return fmt::format("{}; {} sequences would fit", size, least);
   });
+}
+
+/// Collective over all ranks: gives the engine the arena of a run and of the trials after it. If there is none, the
+/// generator says why.
+void make_room(Job& job, Bytes bytes) {
+  if (bytes > Bytes(0)) collectives::give_arena(job.engine(), static_cast<Index>(bytes.value));
+}
+
+/// Collective over all ranks: decode of other numbers of sequences, for about as long as the run took and some seconds.
+BatchTimes measured_batches(Job& job, BatchTrials& trials, Generator& generator, const GenerateRecord& record,
+                            const TextRun& run) {
+  constexpr Seconds kMore(10);
+  const BatchTime own{record.sequences, record.decode.times, record.decode.predicted, record.decode.bound};
+  return trials.measure(job, generator, own, record.seen, run.prefill + run.reshard + run.decoding + kMore);
 }
 
 Json outputs_json(const TextRequest& request, const TextRun& run) {
@@ -185,6 +205,8 @@ std::string texts_of(const TextRequest& request, const TextRun& run) {
 
 int generate(const GenerateFlags& flags) {
   require_legal(flags.choice);
+  require(flags.prefill_state == "shared" || flags.prefill_state == "own",
+          "--prefill-state {}: legal are shared (with decode) and own", flags.prefill_state);
   Job job(flags.common, files_of(flags));
   const Checkpoint checkpoint = open_checkpoint(job.world(), flags.load);
   for (const std::string& remark : checkpoint.remarks) job.note(remark);
@@ -194,6 +216,11 @@ int generate(const GenerateFlags& flags) {
   const std::string choice = choose_strategies(job, flags, checkpoint.config, form);
   GenerationPlan plan(checkpoint.config, form, job.mesh().axes());
   require_memory(job, checkpoint.config, plan);
+  std::optional<BatchTrials> trials;
+  if (!flags.report.empty()) {
+    trials.emplace(job, checkpoint.config, plan, need_of(plan, job.mesh().rank()));
+    make_room(job, plan.arena() + trials->shared());
+  }
   plan.predict_by(job.predictions());
   Generator generator(job.engine(), std::move(plan), [&](State& state, const Model& model) {
     load_parameters(checkpoint, state, model, job.mesh().comm());
@@ -209,13 +236,15 @@ int generate(const GenerateFlags& flags) {
   const TextRun run = continue_texts(job, generator, encoder, request);
   job.other_work().end();
   generator.decoder().set_recording(nullptr);
-  const GenerateRecord record = record_of(job, generator, checkpoint.config, run, request.ids);
+  GenerateRecord record = record_of(job, generator, checkpoint.config, run, request.ids);
   job.print(texts_of(request, run));
   job.print(result_text(job, record));
+  if (trials) record.batches = measured_batches(job, *trials, generator, record, run);
   Json json = job.header("shardline.generate/1", "generate");
   json["strategy"] = to_string(generator.plan().form().decode);
   json["prefill_strategy"] = to_string(generator.plan().form().prefill.value_or(generator.plan().form().decode));
   json["cache_dtype"] = name_of(form.cache_dtype.value_or(form.dtype));
+  json["prefill_state"] = flags.prefill_state;
   json["outputs"] = outputs_json(request, run);
   add_keys(json, record);
   job.write_json(json);

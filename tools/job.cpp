@@ -151,6 +151,10 @@ void Job::require_memory(const std::string& what, const MemoryNeed& need, const 
                         : "more must be free");
 }
 
+bool Job::fits(const MemoryNeed& need) const {
+  return !memory_shortage(world_, with_predictions(need), memory_bounds_left());
+}
+
 void Job::introduce() const {
   note(fmt::format("{} rank{} on {} ({} node{}, {} core{}), mesh {}, {} BLAS thread{} per rank", world_.size(),
                    world_.size() == 1 ? "" : "s", machine_.host, machine_.nodes, machine_.nodes == 1 ? "" : "s",

@@ -72,6 +72,9 @@ class Job {
   /// --no-memory-check.
   void require_memory(const std::string& what, const MemoryNeed& need, const MemoryAdvice& advice = {}) const;
 
+  /// Collective over all ranks: true if require_memory() would take `need`. It looks under --no-memory-check too.
+  bool fits(const MemoryNeed& need) const;
+
   /// Tells on standard error how the machine is shared. Called once all arguments are known to be
   /// good.
   void introduce() const;

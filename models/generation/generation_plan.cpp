@@ -6,7 +6,6 @@
 
 #include "models/checkpoint/file_arrays.h"
 #include "program/plan/arena_plan.h"
-#include "program/plan/state_plan.h"
 #include "runtime/base/check.h"
 #include "runtime/layout/blocks.h"
 
@@ -37,6 +36,7 @@ GenerationPlan::GenerationPlan(const TransformerConfig& config, const Generation
   first_ = first_phase(config, form, mesh, of_prefill);
   if (form.longest > chunk_) later_ = later_phase(config, form, mesh, of_prefill);
   decode_ = decode_phase(config, form, mesh, form.decode);
+  if (form.own_prefill) reshard_ = cache_reshard(first_, decode_);
 }
 
 std::vector<std::int32_t> GenerationPlan::where() const {
@@ -45,11 +45,26 @@ std::vector<std::int32_t> GenerationPlan::where() const {
   return striped_places(form_.context, sizes);
 }
 
-std::vector<const Compiled*> GenerationPlan::programs() const {
+std::vector<const Compiled*> GenerationPlan::prefill_programs() const {
   std::vector<const Compiled*> all{first_.compiled.get()};
   if (later_) all.push_back(later_->compiled.get());
-  all.push_back(decode_.compiled.get());
   return all;
+}
+
+std::vector<const Compiled*> GenerationPlan::programs() const {
+  std::vector<const Compiled*> all = prefill_programs();
+  all.push_back(decode_.compiled.get());
+  if (reshard_) all.push_back(reshard_->compiled.get());
+  return all;
+}
+
+StatePlan GenerationPlan::state() const {
+  if (form_.own_prefill) return plan_state({decode_.compiled.get()});
+  return plan_state(programs());
+}
+
+StatePlan GenerationPlan::prefill_state() const {
+  return form_.own_prefill ? plan_state(prefill_programs()) : StatePlan();
 }
 
 bool GenerationPlan::change(const std::function<bool(RankProgram&)>& change) {
@@ -68,13 +83,22 @@ void GenerationPlan::predict_by(const roofline::Hardware& predictions) {
   first_.compiled->predict_by(predictions);
   if (later_) later_->compiled->predict_by(predictions);
   decode_.compiled->predict_by(predictions);
+  if (reshard_) reshard_->compiled->predict_by(predictions);
+}
+
+/// Both states last as long as the generator, so what the other one holds counts beside each program.
+Bytes GenerationPlan::running_memory(Index rank) const {
+  const AbstractMesh& mesh = decode_.compiled->program().mesh;
+  const auto peak = [&](const Compiled& program) { return heap_peak(program.arena(), program.liveness(), rank); };
+  const Bytes of_prefill = prefill_state().own_bytes(mesh, rank);
+  const Bytes of_decode = form_.own_prefill ? state().own_bytes(mesh, rank) : Bytes(0);
+  Bytes running = peak(*decode_.compiled) + of_prefill;
+  for (const Compiled* program : prefill_programs()) running = std::max(running, peak(*program) + of_decode);
+  if (reshard_) running = std::max(running, peak(*reshard_->compiled) + of_prefill + of_decode);
+  return running;
 }
 
 Bytes GenerationPlan::memory(Index rank) const {
-  double running = 0;
-  for (const Compiled* program : programs()) {
-    running = std::max(running, heap_peak(program->arena(), program->liveness(), rank).value);
-  }
   double loading = 0;  // for a block; rank 0 holds the largest
   for (const ModelParameter& parameter : decode_.model.parameters) {
     const RankProgram& program = decode_.compiled->program();
@@ -85,9 +109,13 @@ Bytes GenerationPlan::memory(Index rank) const {
   const double logits = static_cast<double>(form_.sequences) * static_cast<double>(vocabulary_) *
                         static_cast<double>(size_of(sum_type(form_.dtype)));
   const double places = static_cast<double>(form_.context) * static_cast<double>(size_of(DType::i32));
-  return Bytes(running + loading + logits * static_cast<double>(programs().size()) + 2 * places);
+  return running_memory(rank) + Bytes(loading + logits * static_cast<double>(programs().size()) + 2 * places);
 }
 
-Bytes GenerationPlan::arena() const { return Bytes(static_cast<double>(plan_state(programs()).shared_bytes())); }
+Bytes GenerationPlan::arena() const {
+  Index bytes = state().shared_bytes() + prefill_state().shared_bytes();
+  if (reshard_) bytes += reshard_->compiled->arena().total_bytes();
+  return Bytes(static_cast<double>(bytes));
+}
 
 }  // namespace shardline

@@ -4,20 +4,13 @@
 #include <utility>
 
 #include "collectives/shared/arena.h"
+#include "models/generation/phase_inputs.h"
 #include "runtime/base/check.h"
 #include "runtime/base/result_error.h"
-#include "runtime/layout/blocks.h"
 #include "runtime/layout/finite.h"
 
 namespace shardline {
 namespace {
-
-Tensor integers(Shape shape, std::int32_t value) {
-  Tensor made(DType::i32, std::move(shape));
-  const View<std::int32_t> view = made.view<std::int32_t>();
-  std::fill(view.begin(), view.end(), value);
-  return made;
-}
 
 /// Collective over the mesh: gives the engine an arena, if the plan needs one and it has none. Returns the obstacle.
 std::string make_arena(collectives::Engine& engine, const GenerationPlan& plan) {
@@ -35,35 +28,24 @@ Generator::Generator(collectives::Engine& engine, GenerationPlan plan, const Wei
     : engine_(engine),
       plan_(std::move(plan)),
       arena_obstacle_(make_arena(engine, plan_)),
-      state_(engine, plan_state(plan_.programs())),
-      first_(plan_.first().compiled, state_),
+      state_(engine, plan_.state()),
+      own_state_(plan_.form().own_prefill ? std::make_unique<State>(engine, plan_.prefill_state()) : nullptr),
+      first_(plan_.first().compiled, prefill_state()),
       decoder_(plan_.decode().compiled, state_),
       lengths_(static_cast<std::size_t>(plan_.form().sequences), 0),
       logits_(sum_type(plan_.form().dtype), {plan_.form().sequences, plan_.vocabulary()}) {
-  if (plan_.later()) later_.emplace(plan_.later()->compiled, state_);
-  weights(state_, plan_.decode().model);
-  const Program& program = plan_.decode().model.program;
-  for (const ArrayId cache : plan_.decode().model.cached.caches) state_.fill_zeros(program.array(cache).name);
-  Tensor where = integers({plan_.form().context}, 0);
-  const std::vector<std::int32_t> positions = plan_.where();
-  std::copy(positions.begin(), positions.end(), where.view<std::int32_t>().begin());
-  const auto prepare = [&](Executor& executor, const GenerationPhase& phase) {
-    executor.set(phase.model.cached.where, where);
-    if (phase.model.positions < 0) return;
-    Tensor in_order = integers(phase.model.program.array(phase.model.positions).shape, 0);
-    for (Index t = 0; t < in_order.size(); ++t) in_order.view<std::int32_t>()[t] = static_cast<std::int32_t>(t);
-    executor.set(phase.model.positions, in_order);
-  };
-  prepare(first_, plan_.first());
-  if (later_) prepare(*later_, *plan_.later());
-  prepare(decoder_, plan_.decode());
+  if (plan_.later()) later_.emplace(plan_.later()->compiled, prefill_state());
+  if (plan_.reshard()) resharder_.emplace(plan_.reshard()->compiled, engine);
+  fill(state_, plan_.decode(), weights);
+  if (own_state_) fill(*own_state_, plan_.first(), weights);
+  set_positions_of(first_, plan_.first(), plan_.where());
+  if (later_) set_positions_of(*later_, *plan_.later(), plan_.where());
+  set_positions_of(decoder_, plan_.decode(), plan_.where());
 }
 
-/// Gives an input, of which every rank knows the whole, its block.
-void Generator::give(Executor& executor, ArrayId input, const Tensor& whole) {
-  const RankProgram& program = executor.compiled().program();
-  const Sharding& sharding = program.version(program.inputs.at(input)).sharding;
-  executor.set(input, whole.slice(box(whole.shape(), sharding, engine_.mesh().axes(), engine_.mesh().rank())));
+void Generator::fill(State& state, const GenerationPhase& phase, const Weights& weights) {
+  weights(state, phase.model);
+  for (const ArrayId cache : phase.model.cached.caches) state.fill_zeros(phase.model.program.array(cache).name);
 }
 
 const Tensor& Generator::prefill(const std::vector<std::vector<std::int32_t>>& prompts) {
@@ -83,6 +65,7 @@ const Tensor& Generator::prefill(const std::vector<std::vector<std::int32_t>>& p
     run_chunk(prompts, begin);
     if (later_) later_->keep_times(kKeptChunks);
   }
+  awaits_reshard_ = plan_.reshard().has_value();
   return logits_;
 }
 
@@ -102,15 +85,34 @@ void Generator::run_chunk(const std::vector<std::vector<std::int32_t>>& prompts,
       if (position + 1 == lengths_[b]) last.view<std::int32_t>()[place] = 1, wanted[b] = true;
     }
   }
-  give(executor, phase.model.samples[0], ids);
-  give(executor, phase.model.cached.at, at);
-  if (phase.model.cached.last >= 0) give(executor, phase.model.cached.last, last);
+  give(executor, engine_.mesh(), phase.model.samples[0], ids);
+  give(executor, engine_.mesh(), phase.model.cached.at, at);
+  if (phase.model.cached.last >= 0) give(executor, engine_.mesh(), phase.model.cached.last, last);
   executor.run();
   keep_logits(executor, phase, wanted);
 }
 
+void Generator::reshard() {
+  if (!awaits_reshard_) return;
+  const std::array<ArrayId, 2>& ends = plan_.reshard()->caches;
+  const Model &from = plan_.first().model, &to = plan_.decode().model;
+  resharder_->forget_times();
+  for (std::size_t layer = 0; layer < to.cached.caches.size(); layer += ends.size()) {
+    const auto name_of_cache = [&](const Model& model, std::size_t i) {
+      return model.program.array(model.cached.caches[layer + i]).name;
+    };
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      resharder_->set(ends[i], own_state_->block(name_of_cache(from, i)));
+    }
+    resharder_->run();
+    for (std::size_t i = 0; i < ends.size(); ++i) state_.set(name_of_cache(to, i), resharder_->get(ends[i]));
+  }
+  awaits_reshard_ = false;
+}
+
 const Tensor& Generator::decode(const std::vector<std::int32_t>& tokens) {
   SHARDLINE_CHECK(tokens.size() == lengths_.size(), "{} tokens for {} sequences", tokens.size(), lengths_.size());
+  reshard();
   const Shape shape{plan_.form().sequences, 1};
   Tensor ids = integers(shape, 0), at = integers(shape, -1);
   std::vector<bool> wanted(lengths_.size(), false);
@@ -124,8 +126,8 @@ const Tensor& Generator::decode(const std::vector<std::int32_t>& tokens) {
     wanted[b] = true;
   }
   const GenerationPhase& phase = plan_.decode();
-  give(decoder_, phase.model.samples[0], ids);
-  give(decoder_, phase.model.cached.at, at);
+  give(decoder_, engine_.mesh(), phase.model.samples[0], ids);
+  give(decoder_, engine_.mesh(), phase.model.cached.at, at);
   decoder_.run();
   keep_logits(decoder_, phase, wanted);
   return logits_;

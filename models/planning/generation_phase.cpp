@@ -17,18 +17,19 @@ bool splits_places(const Strategy& strategy) {
                      [](const auto& entry) { return shardline::splits_places(entry.second.row()); });
 }
 
+/// `resting`: by it parameters and caches rest.
 GenerationPhase phase_of(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
-                         const Strategy& strategy, Index tokens, bool fresh) {
+                         const Strategy& strategy, const Strategy& resting, Index tokens, bool fresh) {
   for (const auto& [axis, role] : strategy) {
     require(serves(role.row(), RoleUse::generation), "role {} on axis {} is not for generation", role.name(), axis);
   }
   const CacheForm cache{.places = form.context,
                         .fresh = fresh,
-                        .split_places = splits_places(strategy) || splits_places(form.decode),
+                        .split_places = splits_places(strategy) || splits_places(resting),
                         .seen = form.seen,
                         .dtype = form.cache_dtype};
   GenerationPhase phase{.model = make_generation(config, {form.sequences, tokens}, cache, form.dtype)};
-  const Declaration declaration = declare_generation(phase.model.program, mesh, strategy, form.decode);
+  const Declaration declaration = declare_generation(phase.model.program, mesh, strategy, resting);
   RankProgram program = partition(phase.model.program, mesh, declaration);
   check(program);
   phase.compiled = compile(std::move(program), form.how);
@@ -61,19 +62,17 @@ Index chunk_of(const GenerationForm& form) {
 
 GenerationPhase decode_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
                              const Strategy& strategy) {
-  GenerationForm own = form;
-  own.decode = strategy;
-  return phase_of(config, own, mesh, strategy, 1, false);
+  return phase_of(config, form, mesh, strategy, strategy, 1, false);
 }
 
 GenerationPhase first_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
                             const Strategy& strategy) {
-  return phase_of(config, form, mesh, strategy, chunk_of(form), true);
+  return phase_of(config, form, mesh, strategy, form.own_prefill ? strategy : form.decode, chunk_of(form), true);
 }
 
 GenerationPhase later_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
                             const Strategy& strategy) {
-  return phase_of(config, form, mesh, strategy, chunk_of(form), false);
+  return phase_of(config, form, mesh, strategy, form.own_prefill ? strategy : form.decode, chunk_of(form), false);
 }
 
 Bytes cache_bytes(const GenerationPhase& phase, Index rank) {

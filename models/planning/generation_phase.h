@@ -21,8 +21,10 @@ struct GenerationForm {
   std::optional<DType> cache_dtype = {};  ///< of stored keys and values; none: as `dtype`
   Strategy decode;                        ///< by it parameters and caches rest
   std::optional<Strategy> prefill = {};   ///< how the work of prefill is split; none: as that of decode
-  double seen = 1;                        ///< the expected share of the places that a query of decode sees, for prices
-  CompileOptions how = {};                ///< of all programs; by default every step runs at its place
+  /// Prefill has parameters and caches of its own, as a server for prefill: they rest as its own strategy says.
+  bool own_prefill = false;
+  double seen = 1;          ///< the expected share of the places that a query of decode sees, for prices
+  CompileOptions how = {};  ///< of all programs; by default every step runs at its place
 };
 
 /// Tokens of each sequence in a run of prefill. By default: enough rows for products, and a bounded memory of
@@ -40,7 +42,8 @@ struct GenerationPhase {
 /// in place (see check_in_place()).
 GenerationPhase decode_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
                              const Strategy& strategy);
-/// The first chunk of prefill as `strategy` splits its work; parameters and caches rest as GenerationForm::decode says.
+/// The first chunk of prefill as `strategy` splits its work; parameters and caches rest as GenerationForm::decode says,
+/// or under GenerationForm::own_prefill as `strategy` does.
 GenerationPhase first_phase(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh,
                             const Strategy& strategy);
 /// A later chunk, of which the caches hold the tokens before.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/planning/cache_reshard.h"
 #include "models/strategy/strategy_space.h"
 
 namespace shardline {
@@ -121,16 +122,24 @@ PricedGeneration price_generation(const TransformerConfig& config, const Generat
     return PricedPhase{strategy, scaled.time(phase), scaled.memory(phase)};
   });
   if (!search.prefill) return result;
+  const GenerationPhase decode = decode_phase(few, form, mesh, result.decode.front().strategy);
   GenerationForm tried = form;
   tried.decode = result.decode.front().strategy;
   const Index later_chunks = (form.longest - 1) / chunk_of(form);
   result.prefill = priced(strategies(suits_prefill), search.memory_per_rank, [&](const Strategy& strategy) {
     const GenerationPhase first = first_phase(few, tried, mesh, strategy);
     PricedPhase all{strategy, scaled.time(first), scaled.memory(first)};
-    if (later_chunks == 0) return all;
-    const GenerationPhase later = later_phase(few, tried, mesh, strategy);
-    all.time += scaled.time(later) * static_cast<double>(later_chunks);
-    all.memory = std::max(all.memory, scaled.memory(later));
+    if (later_chunks > 0) {
+      const GenerationPhase later = later_phase(few, tried, mesh, strategy);
+      all.time += scaled.time(later) * static_cast<double>(later_chunks);
+      all.memory = std::max(all.memory, scaled.memory(later));
+    }
+    if (!form.own_prefill) return all;
+    const CacheReshard reshard = cache_reshard(first, decode);
+    for (const StepEstimate& step : estimate(reshard.compiled->program(), prices)) {
+      all.time += step.price.time * static_cast<double>(config.layers);
+    }
+    all.memory += result.decode.front().memory;
     return all;
   });
   return result;

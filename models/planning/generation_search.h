@@ -16,8 +16,9 @@ struct PricedPhase {
 };
 
 /// The strategies of generation, cheapest first: of decode; of prefill, given that parameters and caches rest as the
-/// cheapest of decode wants them (book section 7.3). Both phases are priced on a few layers, whose
-/// middle one stands for those that they lack.
+/// cheapest of decode wants them (book section 7.3), or under GenerationForm::own_prefill as each of prefill does. Then
+/// its time has the reshard of the caches, and its memory what decode needs. Both phases are priced on a few layers,
+/// whose middle one stands for those that they lack.
 struct PricedGeneration {
   std::vector<PricedPhase> decode;
   std::vector<PricedPhase> prefill;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/layout/blocks.h"
 #include "runtime/layout/sharding.h"
 
 namespace shardline {
@@ -55,6 +56,15 @@ Index StatePlan::shared_bytes() const {
   Index sum = room + input_bytes;
   for (const auto& [name, item] : items) sum += item.bytes;
   return sum;
+}
+
+Bytes StatePlan::own_bytes(const AbstractMesh& mesh, Index rank) const {
+  double sum = 0;
+  for (const auto& [name, item] : items) {
+    const Shape block = local_shape(item.array.shape, item.array.sharding, mesh, rank);
+    if (!item.shared) sum += static_cast<double>(element_count(block) * size_of(item.array.dtype));
+  }
+  return Bytes(sum);
 }
 
 StatePlan plan_state(const std::vector<const Compiled*>& programs) {

@@ -43,6 +43,8 @@ struct StatePlan {
 
   /// The arena size for all of it.
   Index shared_bytes() const;
+  /// What the blocks of its arrays take on `rank`, without those in shared memory.
+  Bytes own_bytes(const AbstractMesh& mesh, Index rank) const;
 };
 
 /// The union of the states of `programs`. Throws Error with both descriptions if two programs

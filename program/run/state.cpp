@@ -1,5 +1,6 @@
 #include "program/run/state.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -22,20 +23,44 @@ void copy_elements(const Tensor& from, Tensor& to) {
 }  // namespace
 
 State::State(collectives::Engine& engine, const StatePlan& plan) : engine_(engine) {
-  const Mesh& mesh = engine.mesh();
-  collectives::Arena* arena = engine.arena().get();
-  if (arena != nullptr && plan.room > 0) room_ = arena->try_allocate(DType::i64, {plan.room / size_of(DType::i64)});
+  take_room(plan.room);
+  for (const auto& [name, item] : plan.items) add(item);
+}
+
+State::State(collectives::Engine& engine, const StatePlan& plan, const State& lender,
+             const std::vector<std::string>& lent)
+    : engine_(engine), room_(lender.room(plan.room)) {
+  if (!room_) take_room(plan.room);
   for (const auto& [name, item] : plan.items) {
+    if (std::find(lent.begin(), lent.end(), name) == lent.end()) {
+      add(item);
+      continue;
+    }
+    const Slot& slot = lender.slot(name);
+    SHARDLINE_CHECK(slot.array == item.array, "a state holds {}, one that lends to it {}", to_string(item.array),
+                    to_string(slot.array));
     numbers_.emplace(name, slots_.size());
-    Slot& made = slots_.emplace_back();
-    made.array = item.array;
-    if (arena == nullptr || !item.shared) continue;
-    const Shape shape = local_shape(item.array.shape, item.array.sharding, mesh.axes(), mesh.rank());
-    std::optional<Tensor> place = arena->try_allocate(item.array.dtype, shape);
-    if (!place) continue;
-    made.placed = true;
-    made.block = {item.array.dtype, shape, counted(place->memory(), place->bytes())};
+    slots_.push_back(slot);
   }
+}
+
+void State::take_room(Index bytes) {
+  collectives::Arena* arena = engine_.arena().get();
+  if (arena != nullptr && bytes > 0) room_ = arena->try_allocate(DType::i64, {bytes / size_of(DType::i64)});
+}
+
+void State::add(const StatePlan::Item& item) {
+  const Mesh& mesh = engine_.mesh();
+  collectives::Arena* arena = engine_.arena().get();
+  numbers_.emplace(item.array.name, slots_.size());
+  Slot& made = slots_.emplace_back();
+  made.array = item.array;
+  if (arena == nullptr || !item.shared) return;
+  const Shape shape = local_shape(item.array.shape, item.array.sharding, mesh.axes(), mesh.rank());
+  std::optional<Tensor> place = arena->try_allocate(item.array.dtype, shape);
+  if (!place) return;
+  made.placed = true;
+  made.block = {item.array.dtype, shape, counted(place->memory(), place->bytes())};
 }
 
 std::vector<std::string> State::names() const {

@@ -23,6 +23,10 @@ class State {
   /// Collective over the mesh of `engine`, which must outlive the state. Takes the places in the
   /// arena. No array has elements yet.
   State(collectives::Engine& engine, const StatePlan& plan);
+  /// The same, but the arrays of `lender` with these names are arrays of both states, and take no memory here. Both
+  /// must describe them alike, else Error. The lender's room serves both, if it is large enough. A program that
+  /// replaced a lent array would change it in one state alone, so only arrays that stay as they are may be lent.
+  State(collectives::Engine& engine, const StatePlan& plan, const State& lender, const std::vector<std::string>& lent);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -73,6 +77,8 @@ class State {
     bool is_set = false;
   };
 
+  void take_room(Index bytes);
+  void add(const StatePlan::Item& item);
   const Slot& slot(const std::string& name) const { return slots_[number(name)]; }
   Slot& slot(const std::string& name) { return slots_[number(name)]; }
 

@@ -81,6 +81,11 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
       .add_option("--prefill-strategy", flags.prefill_strategy,
                   "How the work of prefill is split; default: as decode's, or by auto the cheapest given that")
       ->check(not_empty());
+  command
+      .add_option("--prefill-state", flags.prefill_state,
+                  "Of parameters and caches: shared with decode; or own, as a server for prefill has: in layouts of "
+                  "prefill, and the caches are resharded once [shared]")
+      ->check(not_empty());
   add_choice_options(command, flags.choice);
   command.add_option("--stop", flags.stops, "Text that ends a text; may be given several times")
       ->allow_extra_args(false)

@@ -14,6 +14,7 @@ struct GenerateFlags {
   CommonOptions common;
   std::string strategy = "auto";
   std::string prefill_strategy;  ///< empty: as `strategy`
+  std::string prefill_state = "shared";
   std::string load;
   std::string tokenizer;
   std::optional<std::string> prompt;

@@ -37,6 +37,20 @@ void join(Job& job, Generator& generator, Executor& executor, PhaseRecord& recor
   record.waiting = std::max(record.waiting, job.world().max(all.value > 0 ? waited / all : 0));
 }
 
+/// Collective over all ranks.
+ReshardRecord reshard_record(Job& job, Generator& generator, const TextRun& run) {
+  const CacheReshard& planned = *generator.plan().reshard();
+  ReshardRecord record;
+  record.sent = planned.sent();
+  record.phase.name = "reshard";
+  record.phase.times = {run.reshard};
+  record.phase.whole = run.reshard;
+  record.phase.predicted = planned.compiled->time().total * static_cast<double>(planned.layers);
+  join(job, generator, *generator.resharder(), record.phase);
+  record.phase.timed_runs = 1;
+  return record;
+}
+
 /// A step of decode on one rank: what `hardware` predicts.
 Seconds predicted_alone(const GenerationPlan& plan, const TransformerConfig& config,
                         const roofline::Hardware& hardware) {
@@ -87,6 +101,23 @@ std::string phase_line(const PhaseRecord& record) {
                      roofline::name_of(record.bound.limiter()));
 }
 
+std::string reshard_line(const ReshardRecord& record) {
+  const Seconds measured = record.phase.whole, predicted = record.phase.predicted;
+  const bool moves = predicted > Seconds();
+  return fmt::format("{:8} {:>7} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}  {}\n", record.phase.name, "-",
+                     to_string(measured), "-", to_string(predicted),
+                     moves ? fmt::format("{:.2f}", measured / predicted) : "-", "-", "-",
+                     moves ? "moving " + to_string(record.sent) : "nothing moves");
+}
+
+Json reshard_json(const ReshardRecord& record) {
+  return {{"bytes", record.sent.value},
+          {"time_s", record.phase.whole.value},
+          {"predicted_s", record.phase.predicted.value},
+          {"waiting_share", record.phase.waiting},
+          {"operations", kinds_json(record.phase.kinds)}};
+}
+
 /// Why the ranks are slower than one.
 std::string reason_of_loss(const GenerateRecord& record) {
   if (record.decode.waiting > 0.5) return "they wait for each other longer than they save";
@@ -133,13 +164,15 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
     join(job, generator, *generator.later(), prefill);
   }
   prefill.timed_runs = 1;
+  if (plan.reshard()) record.reshard = reshard_record(job, generator, run);
   PhaseRecord& decode = record.decode;
   decode.name = "decode";
   decode.tokens = run.decoded;
   decode.times = run.steps;
   decode.whole = run.decoding;
   decode.predicted = plan.decode().compiled->time().total;
-  decode.bound = bound_of(plan.decode(), run.steps.empty() ? plan.form().seen : run.seen, hardware);
+  record.seen = run.steps.empty() ? plan.form().seen : run.seen;
+  decode.bound = bound_of(plan.decode(), record.seen, hardware);
   join(job, generator, generator.decoder(), decode);
   record.alone = job.mesh().ranks() > 1 ? predicted_alone(plan, config, hardware) : decode.predicted;
   return record;
@@ -149,6 +182,7 @@ std::string result_text(const Job& job, const GenerateRecord& record) {
   std::string text = fmt::format("{:8} {:>7} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}  {}\n", "", "tokens", "time",
                                  "tokens/s", "predicted", "ratio", "bound", "ratio", "bound by");
   text += phase_line(record.prefill);
+  if (record.reshard) text += reshard_line(*record.reshard);
   if (record.decode.times.empty()) return text;
   text += phase_line(record.decode);
   const Seconds step = median_of(record.decode.times);
@@ -168,10 +202,16 @@ std::string result_text(const Job& job, const GenerateRecord& record) {
 void add_keys(Json& json, const GenerateRecord& record) {
   json["prefill"] = phase_json(record.prefill);
   json["decode"] = phase_json(record.decode);
+  if (record.batches) {
+    json["decode"]["batches"] = measured_json(*record.batches);
+    json["decode"]["batches_left_out"] = left_out_json(*record.batches);
+  }
+  if (record.reshard) json["reshard"] = reshard_json(*record.reshard);
   json["time_to_first_token_s"] = record.first_token.value;
   json["context"] = record.context;
   json["cache_bytes"] = record.cache_bytes.value;
   json["program"] = {{"prefill", record.prefill.program}, {"decode", record.decode.program}};
+  if (record.reshard) json["program"]["reshard"] = record.reshard->phase.program;
 }
 
 }  // namespace shardline::tools

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/planning/phase_bound.h"
 #include "program/run/measure.h"
+#include "tools/generation/batch_times.h"
 #include "tools/generation/text_run.h"
 #include "tools/job.h"
 
@@ -27,13 +29,22 @@ struct PhaseRecord {
   double tokens_per_second() const;
 };
 
+/// How the caches went from prefill's own state to decode's.
+struct ReshardRecord {
+  PhaseRecord phase;  ///< without tokens and bound
+  Bytes sent;         ///< by the rank that sends most
+};
+
 /// What `shardline generate` found. Equal on every rank but for the times of its steps.
 struct GenerateRecord {
   PhaseRecord prefill;
   PhaseRecord decode;  ///< without times if no token was decoded
+  std::optional<ReshardRecord> reshard = {};
+  std::optional<BatchTimes> batches = {};  ///< of decode, if there is a page of them
   Seconds first_token;
   Seconds alone;         ///< predicted time of a step of decode on one rank with the figures of each of these
   bool one_node = true;  ///< all ranks share a node
+  double seen = 0;       ///< the share of the places of the caches that a step saw, or is expected to see
   Index sequences = 0;
   Index context = 0;
   Bytes cache_bytes;  ///< on rank 0
@@ -47,7 +58,7 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
 /// together and to each of which `added` tokens are added.
 double expected_share(Index sequences, Index prompt_tokens, Index added, Index context);
 
-/// Two lines of times, with what they mean, and why several ranks may be slower than one.
+/// A line of times for each phase, with what they mean, and why several ranks may be slower than one.
 std::string result_text(const Job& job, const GenerateRecord& record);
 
 /// The keys of the record but for the texts.

@@ -55,6 +55,9 @@ class Continuation {
     run_.prefill = now() - begin;
     std::vector<std::int32_t> next = choose(*logits);
     run_.first_token = now() - begin;
+    const Seconds chosen = now();
+    generator_.reshard();
+    if (generator_.resharder() != nullptr) run_.reshard = now() - chosen;
     while (Index count = going_on(next)) {
       const Seconds start = now();
       logits = &generator_.decode(next);

@@ -34,6 +34,7 @@ struct TextRun {
   std::vector<ContinuedText> texts;  ///< on rank 0, which chooses the tokens; empty on the others
   Seconds prefill;                   ///< of all prompts, to their logits
   Seconds first_token;               ///< until the first tokens were chosen
+  Seconds reshard;                   ///< of the caches of all layers, if prefill has a state of its own
   std::vector<Seconds> steps;        ///< of decode, each to its logits
   Seconds decoding;                  ///< all steps with the choice of their tokens
   Index decoded = 0;                 ///< tokens of all steps

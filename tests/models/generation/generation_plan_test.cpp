@@ -184,6 +184,43 @@ TEST(GenerationPlan, IsScheduledByPrices) {
   EXPECT_GT(beside->liveness().peak(0), apart->liveness().peak(0)) << "the weights of two layers";
 }
 
+/// The reshard between two states, as lines of the printed program.
+std::vector<std::string> reshard_lines(const std::string& decode, const std::string& prefill) {
+  GenerationForm form = form_of(decode);
+  form.prefill = parse_strategy(prefill, kMesh, RoleUse::generation);
+  form.own_prefill = true;
+  const GenerationPlan plan(tiny_config(), form, kMesh);
+  const RankProgram& program = plan.reshard()->compiled->program();
+  Lines lines;
+  for (const Step& step : program.steps) lines.push_back(to_string(program, step));
+  return lines;
+}
+
+TEST(GenerationPlan, ReshardsCachesBetweenTwoStates) {
+  EXPECT_EQ(reshard_lines("tp_rep=X", "dp=X"), (Lines{"Kc[B, S, K_X, H] = AllToAll_X(Kc[B_X, S, K, H])",
+                                                      "Vc[B, S, K_X, H] = AllToAll_X(Vc[B_X, S, K, H])"}));
+  EXPECT_EQ(reshard_lines("rep_s=X", "rep_s=X"), Lines{});
+}
+
+/// Half of the places of a rank go to the other one, in all layers. Parameters are there twice, and caches too.
+TEST(GenerationPlan, CountsTheReshardAndBothStates) {
+  const TransformerConfig config = tiny_config();
+  GenerationForm form = form_of("tp_rep=X");
+  form.sequences = 4;
+  const GenerationPlan shared(config, form, kMesh);
+  form.prefill = parse_strategy("dp=X", kMesh, RoleUse::generation);
+  form.own_prefill = true;
+  const GenerationPlan own(config, form, kMesh);
+  const Bytes caches = cache_bytes(own.decode(), 0);
+  EXPECT_EQ(own.reshard()->sent(), caches / 2);
+  Bytes whole(0);
+  for (const ModelParameter& parameter : own.decode().model.parameters) {
+    whole += 4.0 * Bytes(static_cast<double>(element_count(own.decode().model.program.array(parameter.array).shape)));
+  }
+  EXPECT_GT(own.memory(0) + own.arena(), shared.memory(0) + shared.arena() + whole + caches);
+  EXPECT_LT(own.memory(0) + own.arena(), shared.memory(0) + shared.arena() + (whole + caches) * 1.5);
+}
+
 /// A small program with a cache that attention reads; `late`: it reads the cache from before the write.
 /// `rests`: the axes that split the places of what is written.
 RankProgram program_with_cache(bool late, const Axes& rests) {

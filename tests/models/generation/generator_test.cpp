@@ -1,7 +1,7 @@
 // Prefill and decode against a Transformer of plain loops that computes the whole sequence at once. In one job of eight
 // ranks, the first ranks form each mesh in turn. Sequences differ in length, and the model in heads, experts and ties.
 
-#include "models/generation/generator.h"
+#include "models/generation/decode_trial.h"
 
 #include <gtest/gtest.h>
 
@@ -87,22 +87,35 @@ std::vector<double> row_of(const Tensor& logits, std::size_t b) {
   return {values.begin(), values.end()};
 }
 
-/// The largest difference of logits, over their largest magnitude, along the expected texts.
+/// The largest difference of the logits of a step, over their largest magnitude.
+double step_difference(const Tensor& logits, const Continued& expected, std::size_t step) {
+  double worst = 0;
+  for (std::size_t b = 0; b < expected.texts.size(); ++b) {
+    const std::vector<double> ours = row_of(logits, b), &theirs = expected.logits[b][step];
+    double most = 0, gap = 0;
+    for (std::size_t v = 0; v < ours.size(); ++v) {
+      most = std::max(most, std::abs(theirs[v]));
+      gap = std::max(gap, std::abs(ours[v] - theirs[v]));
+    }
+    worst = std::max(worst, gap / most);
+  }
+  return worst;
+}
+
+/// The expected token of each text in a step.
+std::vector<std::int32_t> tokens_of_step(const Prompts& prompts, const Continued& expected, std::size_t step) {
+  std::vector<std::int32_t> next;
+  for (std::size_t b = 0; b < prompts.size(); ++b) next.push_back(expected.texts[b][prompts[b].size() + step]);
+  return next;
+}
+
+/// That of all steps, along the expected texts.
 double difference(Generator& generator, const Prompts& prompts, const Continued& expected) {
   double worst = 0;
   const Tensor* logits = &generator.prefill(prompts);
   for (std::size_t step = 0; step < static_cast<std::size_t>(kNewTokens); ++step) {
-    std::vector<std::int32_t> next;
-    for (std::size_t b = 0; b < prompts.size(); ++b) {
-      const std::vector<double> ours = row_of(*logits, b), &theirs = expected.logits[b][step];
-      double most = 0, gap = 0;
-      for (std::size_t v = 0; v < ours.size(); ++v) {
-        most = std::max(most, std::abs(theirs[v]));
-        gap = std::max(gap, std::abs(ours[v] - theirs[v]));
-      }
-      worst = std::max(worst, gap / most);
-      next.push_back(expected.texts[b][prompts[b].size() + step]);
-    }
+    worst = std::max(worst, step_difference(*logits, expected, step));
+    const std::vector<std::int32_t> next = tokens_of_step(prompts, expected, step);
     if (step + 1 < static_cast<std::size_t>(kNewTokens)) logits = &generator.decode(next);
   }
   return worst;
@@ -129,6 +142,7 @@ struct Case {
   std::string mesh;
   std::string decode;
   std::string prefill = {};  ///< empty: as decode
+  bool own_prefill = false;
 };
 
 class Generation : public testing::Test {
@@ -153,6 +167,7 @@ class Generation : public testing::Test {
                             .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
         if (!each.prefill.empty()) form.prefill = parse_strategy(each.prefill, mesh, RoleUse::generation);
         if (scheduling_) form.how = scheduled(mesh, *scheduling_);
+        form.own_prefill = each.own_prefill;
         const Mesh ranks(mesh, part);
         collectives::Engine engine(ranks);
         Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
@@ -327,6 +342,95 @@ TEST_F(Generation, AScheduleThatFusesNothingChangesNoBit) {
       form.how = scheduled(mesh, {.fuse = ScheduleOptions::Fuse::never, .strip_bytes = 8});
       Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
       EXPECT_EQ(all_logits(generator, prompts), expected);
+    });
+  }
+}
+
+/// Prefill with a state of its own, in its own layouts; then the caches are resharded.
+const std::vector<Case> kOwn = {
+    {"X=1", "dp=X", "", true},
+    {"X=2", "tp_rep=X", "dp=X", true},
+    {"X=2", "rep_s=X", "tp_seq=X", true},
+    {"X=2", "dp=X", "fsdp=X", true},
+    {"X=3", "rep_s=X", "cp_s=X", true},
+    {"X=3", "rep_s=X", "tp_rep=X", true},
+    {"X=3", "tp_rep=X", "rep_s=X", true},
+    {"X=4", "rep_b=X", "cp_s=X", true},
+    {"X=4", "tp_rep=X", "", true},
+    {"Y=2,Z=2", "tp_rep=Y,rep_s=Z", "rep_s=Y,tp_rep=Z", true},
+    {"Y=2,Z=2", "rep_s=Y,rep_s=Z", "tp_seq=Y,cp_s=Z", true},
+    {"Y=2,Z=2", "tp_rep=Y,rep_b=Z", "rep_s=Y,cp_s=Z", true},
+};
+
+TEST_F(Generation, WithAStateOfPrefillsOwn) {
+  expect_equal(small_config(), kOwn, {7, 3, 1, 5}, 3);
+  expect_equal(small_config(), kOwn, {4}, 0);
+  expect_equal(with_experts(), kOwn, {6, 2}, 4);
+  expect_equal(small_config(), kOwn, {7, 3}, 0, {.dtype = DType::bf16, .tolerance = 0.1});
+}
+
+/// Without the order of decode in prefill, a place of decode does not hold the position that it says. Another order is
+/// right if both have it.
+TEST_F(Generation, BothStatesHaveOneOrderOfPlaces) {
+  const TransformerConfig config = small_config();
+  const Prompts prompts = prompts_of({9, 4}, config.vocab);
+  const Continued expected = continued_by_loops(config, prompts);
+  const AbstractMesh mesh({{"X", 3}});
+  on_first(world_, 3, [&](const mpi::Communicator& part) {
+    const GenerationForm form{.sequences = 2,
+                              .context = 16,
+                              .longest = 9,
+                              .dtype = DType::f64,
+                              .decode = parse_strategy("rep_s=X", mesh, RoleUse::generation),
+                              .prefill = parse_strategy("dp=X", mesh, RoleUse::generation),
+                              .own_prefill = true};
+    const Mesh ranks(mesh, part);
+    collectives::Engine engine(ranks);
+    Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+    const auto set_order = [](Executor& executor, const GenerationPhase& phase, const std::vector<Index>& sizes) {
+      Tensor where(DType::i32, {16});
+      const std::vector<std::int32_t> order = striped_places(16, sizes);
+      std::copy(order.begin(), order.end(), where.view<std::int32_t>().begin());
+      executor.set(phase.model.cached.where, where);
+    };
+    set_order(generator.first(), generator.plan().first(), {});
+    EXPECT_GT(difference(generator, prompts, expected), 1e-3) << "prefill in order, decode striped";
+    set_order(generator.decoder(), generator.plan().decode(), {});
+    EXPECT_LE(difference(generator, prompts, expected), 1e-10) << "both in order";
+  });
+}
+
+/// Decode of other numbers of sequences uses the parameters of the generator, and leaves its texts as they are.
+TEST_F(Generation, TrialsOfOtherBatchesChangeNothing) {
+  const TransformerConfig config = with_experts();
+  const Prompts prompts = prompts_of({5, 2}, config.vocab);
+  const Continued expected = continued_by_loops(config, prompts);
+  for (const Case& each : kCases) {
+    const AbstractMesh mesh = AbstractMesh::parse(each.mesh);
+    if (mesh.ranks() > world_.size() || !each.prefill.empty()) continue;
+    SCOPED_TRACE(each.mesh + " " + each.decode);
+    on_first(world_, static_cast<int>(mesh.ranks()), [&](const mpi::Communicator& part) {
+      GenerationForm form{.sequences = 2,
+                          .context = 12,
+                          .longest = 5,
+                          .dtype = DType::f64,
+                          .decode = parse_strategy(each.decode, mesh, RoleUse::generation)};
+      const Mesh ranks(mesh, part);
+      collectives::Engine engine(ranks);
+      Generator generator(engine, GenerationPlan(config, form, mesh), fill_weights);
+      for (const Index sequences : {1, 2, 7}) {
+        form.sequences = sequences;
+        const GenerationPhase phase = decode_phase(config, form, mesh, form.decode);
+        generator.prefill(prompts);
+        const std::unique_ptr<DecodeTrial> trial = DecodeTrial::make(generator, phase, 0.5);
+        ASSERT_NE(trial, nullptr);
+        trial->step();
+        trial->step();
+        EXPECT_LE(step_difference(generator.decode(tokens_of_step(prompts, expected, 0)), expected, 1), 1e-10);
+        const TrialMemory more = trial_memory(generator.plan(), phase, ranks.rank());
+        EXPECT_GE(more.own, cache_bytes(phase, ranks.rank()));
+        EXPECT_GE(more.shared, Bytes(0));
+      }
     });
   }
 }

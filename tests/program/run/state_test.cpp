@@ -183,6 +183,28 @@ TEST_F(StateTest, AnOutputInTheRoomIsGoneAfterAnotherProgram) {
   expect_sums(adds.get(sums.out), 1);
 }
 
+/// Only what is not lent is a state's own.
+TEST_F(StateTest, LendsArraysWithoutACopy) {
+  collectives::Engine engine(mesh_);
+  const Made first = sum(true, rows_);
+  const StatePlan plan = plan_state({first.compiled.get()});
+  State lender(engine, plan);
+  lender.fill("W", weight);
+  lender.fill("S", weight);
+  State other(engine, plan, lender, {"W"});
+  EXPECT_EQ(other.block("W").data(), lender.block("W").data());
+  Executor(first.compiled, other).run();
+  const Tensor ours = lender.gather("S"), theirs = other.gather("S");
+  for (Index i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours.view<double>()[i], weight(i));
+    EXPECT_EQ(theirs.view<double>()[i], 2 * weight(i));
+  }
+  if (mesh_.ranks() == 1) return;
+  const StatePlan whole = plan_state({sum(true, Sharding::replicated(2)).compiled.get()});
+  EXPECT_NE(error_of([&] { const State unlike(engine, whole, lender, {"W"}); }).find("one that lends to it"),
+            std::string::npos);
+}
+
 TEST_F(StateTest, DisagreementsNameBothSides) {
   if (mesh_.ranks() == 1) return;
   collectives::Engine engine(mesh_);

@@ -54,6 +54,11 @@ if ((ranks > 1)); then
   expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp=X --fuse on
   grep -q 'ReduceScatter_X.*panel by panel' "$record" || complain "--fuse on fuses nothing"
   expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy tp=X --overlap off
+  expect_texts "${three[@]}" --seed 3 --mesh "X=$ranks" --strategy rep_s=X --prefill-strategy dp=X --prefill-state own
+  expect_lines out 1 "reshard "
+  expect_lines out 1 "moving "
+  grep -q '^  "reshard": ' "$record" || complain "the record has no reshard"
+  grep -q '"Kc\[B, S_X, K, H\] = AllToAll_X(Kc\[B_X, S, K, H\])"' "$record" || complain "the reshard is not in the program"
 fi
 expect_texts "${three[@]}" --seed 3 --chunk 1
 expect_texts "${three[@]}" --seed 3 --context 100
@@ -126,6 +131,22 @@ for name in generation_config.json tokenizer.json; do
   rm "$folder/model/$name"
 done
 
+# --report measures decode of other batches, which adds no text, beside two states too. One that does not fit memory is left out.
+batches() { tr -d ' \n' <"$record" | grep -oE '"batch":[0-9]+,"(time_s|reason)"' | grep -oE '[0-9]+,"[tr]' | tr -d ',"' | tr '\n' ' '; }
+expect_texts "${three[@]}" --seed 3 --prefill-state own --report "$folder/page.html"
+[[ $(batches) == "1t 2t 3t 4t 8t 16t 32t " ]] || complain "other batches are measured: $(batches)"
+grep -q 'More sequences' "$folder/page.html" || complain "the page has no batches"
+if ((ranks == 1)); then
+  ran="ulimit -v 3000000; a large context"
+  code=0
+  (ulimit -v 3000000 && timeout 120 "$mpirun_sh" "$launcher" "$ranks" "$program" generate --load "$folder/model" --prompt x \
+    --tokens 3 --context 6000000 --report "$folder/page.html" --json "$record") >"$folder/out" 2>"$folder/err" || code=$?
+  expect_code 0
+  [[ $(batches) == "1t 2r 4r 8r 16r 32r " ]] || complain "batches that do not fit are measured: $(batches)"
+  grep -q 'Not measured: 2 sequences: they do not fit memory' "$folder/page.html" || complain "the page does not say what is left out"
+fi
+
+refused "--prefill-state mine: legal are shared (with decode) and own" "${load[@]}" --prompt x --prefill-state mine
 refused "give --prompt TEXT, or --prompts FILE" "${load[@]}"
 refused "--prompt is empty" "${load[@]}" --prompt ""
 : >"$folder/none.txt"

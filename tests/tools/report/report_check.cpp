@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -194,6 +196,73 @@ void check_generation(const std::string& page, const Json& record) {
   }
 }
 
+/// The seconds of a text like "844 us".
+double seconds_of(const std::string& text) {
+  std::istringstream words(text);
+  double value = 0;
+  std::string unit;
+  words >> value >> unit;
+  const std::string prefixes = "num";
+  const std::size_t at = unit.size() == 2 ? prefixes.find(unit[0]) : std::string::npos;
+  return at == std::string::npos ? value : value * std::pow(10, -9 + 3 * static_cast<int>(at));
+}
+
+/// The rows of the first table of a section, as cells.
+std::vector<std::vector<std::string>> table_of(const std::string& section) {
+  std::vector<std::vector<std::string>> rows;
+  std::string body = between(section, "<tbody>", "</tbody>");
+  for (std::size_t at = body.find("<tr>"); at != std::string::npos; at = body.find("<tr>", at + 1)) {
+    const std::string row = body.substr(at, body.find("</tr>", at) - at);
+    auto& cells = rows.emplace_back();
+    for (std::size_t from = row.find("<td"); from != std::string::npos; from = row.find("<td", from + 1)) {
+      const std::size_t begin = row.find('>', from) + 1;
+      cells.push_back(row.substr(begin, row.find("</td>", begin) - begin));
+    }
+  }
+  return rows;
+}
+
+/// For texts: a marker and a row for each measured batch, with the times of the record, the batch of the run among
+/// them; what was left out is named; each phase has its rooflines.
+void check_texts(const std::string& page, const Json& record) {
+  const std::string section = between(page, "<h2>More sequences</h2>", "</section>");
+  const Json& batches = record["decode"]["batches"];
+  expect(static_cast<std::size_t>(occurrences(section, "<title>measured: ")) == batches.size(),
+         fmt::format("not {} measured markers", batches.size()));
+  for (const char* name : {"predicted", "reading", "computing"}) {
+    expect(section.find(std::string("<title>") + name + ": ") != std::string::npos,
+           fmt::format("no curve of {}", name));
+  }
+  const std::vector<std::vector<std::string>> rows = table_of(section);
+  expect(rows.size() == batches.size(), fmt::format("{} rows of {} batches", rows.size(), batches.size()));
+  const auto near = [](const std::string& cell, const Json& value) {
+    return std::abs(seconds_of(cell) / value.get<double>() - 1) < 0.01;
+  };
+  bool of_run = false;
+  for (std::size_t i = 0; i < std::min(rows.size(), batches.size()); ++i) {
+    const Json& batch = batches[i];
+    const std::string number = std::to_string(batch["batch"].get<int>());
+    expect(rows[i].size() == 6 && rows[i][0] == number && near(rows[i][1], batch["time_s"]["median"]) &&
+               near(rows[i][3], batch["predicted_s"]) && near(rows[i][4], batch["bound_s"]),
+           "the row of batch " + number + " is not that of the record");
+    if (batch["batch"].get<std::size_t>() != record["outputs"].size()) continue;
+    of_run = batch["time_s"] == record["decode"]["time_s"] && batch["bound_s"] == record["decode"]["bound_s"];
+  }
+  expect(of_run, "the batch of the run is not among the measured ones");
+  for (const Json& left : record["decode"]["batches_left_out"]) {
+    expect(section.find(left["reason"].get<std::string>()) != std::string::npos, "a batch is missing without a word");
+  }
+  for (const char* phase : {"prefill", "decode"}) {
+    for (const Json& operation : record[phase]["operations"]) {
+      const std::string text = operation["text"].get<std::string>();
+      expect(page.find("<td class=\"word\">" + escaped(text) + "</td>") != std::string::npos,
+             text + " is not in the tables");
+    }
+  }
+  expect(page.find("<h2>Prefill: ") != std::string::npos && page.find("<h2>Decode: ") != std::string::npos,
+         "not both phases have figures");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -211,6 +280,9 @@ int main(int argc, char** argv) {
     check_timeline(page, 1);
   } else if (command == "bench") {
     check_rows(page, record);
+  } else if (command == "generate") {
+    check_texts(page, record);
+    check_timeline(page, std::atoi(argv[3]));
   } else {
     check_operations(page, record);
     check_timeline(page, std::atoi(argv[3]));

@@ -77,11 +77,17 @@ grep -qF '/text &lt;b&gt;&amp;amp;.txt' "$folder/train.html" || complain "the co
 reports matmul.html "${product[@]}"
 reports bench.html "${few[@]}" --plot "$folder/plot.svg"
 reports "a \"quoted\" <name>'s.html" matmul "In[B, D_X] * W[D_X, F] -> Out[B, F]" --size B=5,D=7,F=3 --dtype f64
+run train "${small[@]}" --steps 2 --save "$folder/model"
+expect_code 0
+printf 'line 1\nline\n7;\n' >"$folder/prompts.txt"
+reports texts.html generate --load "$folder/model" --prompts "$folder/prompts.txt" --tokens 9
 if ((ranks == 1)); then
   reports plan.html plan --model llama3-70b --chips 8960 --batch-tokens 4M
   reports generate.html plan --generate --model llama3-70b --hardware v5e --dtype int8 --chips 16 --price-per-hour 1.2
 fi
 if ((ranks > 1)); then
+  reports own.html generate --load "$folder/model" --prompt "line 1" --tokens 9 --strategy tp_rep=X --prefill-strategy cp_s=X \
+    --prefill-state own
   reports many.html "${product[@]}" --threads "$(nproc)"  # more threads than cores
   reports stages.html train "${small[@]}" --steps 6 --mesh "Z=$ranks" --strategy pp=Z --micro-batches 5 --timetable zb_h1
   reports ring.html "${few[@]}" all_reduce all_to_all --algorithm ring,native,auto --mesh "Y=$ranks"

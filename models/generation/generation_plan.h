@@ -33,6 +33,7 @@ class GenerationPlan {
   /// The position that each place of the caches holds, in both phases. Where axes split the places in decode, positions
   /// go round their ranks, so that every rank has an equal share of each sequence.
   std::vector<std::int32_t> where() const;
+  /// All: those of prefill, decode, and the reshard between two states.
   std::vector<const Compiled*> programs() const;
   /// The state that decode runs on, and without one of its own prefill too.
   StatePlan state() const;
@@ -49,7 +50,6 @@ class GenerationPlan {
 
  private:
   std::vector<const Compiled*> prefill_programs() const;
-  std::vector<const Compiled*> programs() const;
   Bytes running_memory(Index rank) const;
 
   GenerationForm form_;

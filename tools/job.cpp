@@ -132,7 +132,7 @@ const roofline::Hardware& Job::predictions() {
 MemoryNeed Job::with_predictions(const MemoryNeed& need) const {
   constexpr Bytes kProgram{16e6};  // MPI and BLAS take this at their first use; measured: 6 MB
   const Bytes shared = world_.size() > 1 ? roofline::kCalibrationShared : Bytes(0);
-  const MemoryNeed before = given_ ? MemoryNeed{} : MemoryNeed{.own = roofline::kCalibrationMemory, .shared = shared};
+  const MemoryNeed before = given_ ? MemoryNeed{} : MemoryNeed{.own = roofline::kBriefMemory, .shared = shared};
   return larger(need, before) + MemoryNeed{.own = kProgram, .shared = Bytes(0)};
 }
 

@@ -26,7 +26,7 @@ constexpr Index kTakenAtOnce = Index{64} << 10;
 constexpr Index kBytesAhead = 512;
 
 /// Rows of B, cut into parts of neighbours of which a row each is taken by turns. The processor sees few streams then,
-/// each in the order of memory from its begin to its end, and fetches them ahead by itself.
+/// each in the order of memory from its beginning to its end, and fetches them ahead by itself.
 struct Parts {
   Index count, base, longer;  ///< the first `longer` parts have base + 1 rows, the others base
 
@@ -96,6 +96,7 @@ struct AddedRows {
     for (const Index end = std::min(parts.turns(), turn + turns_at_once); turn < end; ++turn) {
       for (Index part = 0; part < parts.in_turn(turn); ++part) rows[count++] = b + (parts.begin(part) + turn) * ldb;
     }
+    if (count < kWeightedAtOnce) rows[count] = rows[count - 1];  // an odd number of rows reads one more pointer
     return count;
   }
   /// The same rows in the order of memory.

@@ -29,10 +29,10 @@ using WorkTable = std::map<Axis, std::vector<WorkIndex>>;
 /// What every axis does in `op` under a named strategy, without prices. In an operation that writes state in place
 /// (Kernel::only_in_place) an axis splits the index on which the state is stored split by it, or nothing: state never
 /// moves. In an operation for whose kind its row names no index, an axis splits nothing. In any other it does the first
-/// of these that applies. (a) It carries a debt: an operand of a linear
-/// group owes on it, no operand is stored split by it, and its row does not name operations of this kind. (b) It
-/// splits the first index of its row that is named for this kind, or on which an operand is stored split by it, or a
-/// result is wanted so. (c) It splits the index on which an operand is stored split by it. (d) Nothing.
+/// of these that applies. (a) It carries a debt: an operand of a linear group owes on it, no operand is stored split by
+/// it, and its row does not name operations of this kind. (b) It splits the first index of its row that is named for
+/// this kind, or on which an operand is stored split by it, or a result is wanted so. (c) It splits the index on which
+/// an operand is stored split by it. (d) Nothing.
 Assignment assign_by_table(const Operation& op, const Layouts& layouts, const RankProgram& program,
                            const WorkTable& table);
 

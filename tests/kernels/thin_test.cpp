@@ -58,7 +58,17 @@ void check(const GemmShape& s, bool accumulate) {
 template <class S, class T>
 void check_shapes() {
   for (const Index m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16}) {
-    for (const Shape& nk : {Shape{1, 1}, {3, 5}, {33, 31}, {70, 131}, {100, 64}, {16, 99}, {257, 33}}) {
+    for (const Shape& nk : {Shape{1, 1},
+                            {3, 5},
+                            {33, 31},
+                            {70, 131},
+                            {100, 64},
+                            {16, 99},
+                            {257, 33},
+                            {40, 2},
+                            {300, 3},
+                            {9, 6},
+                            {64, 7}}) {
       for (const Transpose a : {Transpose::no, Transpose::yes}) {
         for (const Transpose b : {Transpose::no, Transpose::yes}) {
           SCOPED_TRACE(to_string({m, nk[0], nk[1]}));

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "roofline/machine/machine.h"
 #include "roofline/price/collective_cost.h"
 #include "tests/runtime/message_of.h"
@@ -58,6 +60,32 @@ TEST(KernelPrice, ThinProductsStartAsProducts) {
   const Price price = kernel_price({.cost = {Flops(8e9), Bytes(3e9)}, .kernel = kThinProduct}, hardware);
   EXPECT_DOUBLE_EQ(price.math.value, 4);
   EXPECT_DOUBLE_EQ(price.time.value, 1e-3 + 5 + 30) << "memory takes longer, and nothing is copied";
+}
+
+/// With a matrix of 1e9 elements from beyond the caches: 1, 2, 4 and 8 s for 1, 4, 8 and 16 rows, and evenly between.
+TEST(KernelPrice, ThinProductsReadTheirMatrixFromMemory) {
+  Hardware hardware = simple();
+  hardware.kernels = {{"thin_product", FlopsPerSecond(1e12)},
+                      {"thin_product_1", FlopsPerSecond(2e9)},
+                      {"thin_product_4", FlopsPerSecond(4e9)},
+                      {"thin_product_8", FlopsPerSecond(4e9)},
+                      {"thin_product_16", FlopsPerSecond(4e9)}};
+  const auto thin = [](Index rows, double reach) -> Work {
+    return {.cost = {Flops(2e9 * static_cast<double>(rows)), Bytes(4e9)},
+            .kernel = kThinProduct,
+            .rows = rows,
+            .touches = {{Bytes(4e9), Bytes(reach)}}};
+  };
+  for (const auto& [rows, seconds] : std::map<Index, double>{{1, 1}, {2, 4.0 / 3}, {4, 2}, {6, 3}, {8, 4}, {16, 8}}) {
+    EXPECT_NEAR(kernel_price(thin(rows, 4e9), hardware).memory.value, seconds, 1e-12) << rows;
+  }
+  // A cache that is twice as fast as memory.
+  hardware.caches = Curve({{1e6, 2e8}, {2e6, 1e8}});
+  EXPECT_NEAR(kernel_price(thin(4, 1e6), hardware).memory.value, 1, 1e-12);
+  EXPECT_NEAR(kernel_price(thin(4, 4e9), hardware).memory.value, 2, 1e-12);
+  // A machine for which that was not measured goes by bytes.
+  hardware.kernels.erase("thin_product_8");
+  EXPECT_NEAR(kernel_price(thin(8, 4e9), hardware).memory.value, 40, 1e-12);
 }
 
 TEST(KernelPrice, ProductsGoByTheirExtents) {

@@ -10,5 +10,6 @@ run calibrate --seconds 1 -o "$5"
 expect_code 0
 # All axes of a node are joined by its memory.
 axis=$(sed -n '/"axes": {/,/}/s/.*"X": \(".*"\).*/\1/p' "$5")
+[[ -n $axis ]] || ((ranks == 1)) || complain "the file names no memory that joins the ranks"
 if [[ -n $axis ]]; then sed -i "s/^\( *\)\"X\": $axis\$/\1\"A\": $axis, \"C\": $axis, \"X\": $axis, \"Y\": $axis, \"Z\": $axis/" "$5"; fi
 finish

@@ -102,10 +102,9 @@ std::string compared_axes_text(const AxesAnswer& axes) {
 /// What the table says, in words.
 std::string derived_words(const GenerateQuestion& question) {
   return fmt::format(
-      "a step: caches + the longer of parameters and FLOPs, of what the strategy leaves to a rank, + collectives, as "
-      "far "
-      "as its\nschedule cannot hide them; in a layer: collectives; rounds: those that wait for each other; sent: bytes "
-      "of a layer that leave a rank;\nprompt: one of {} tokens. Products and all that moves are in {}.\n",
+      "a step: caches + the longer of parameters and FLOPs, of what the strategy leaves to a rank, + collectives,\n"
+      "as far as its schedule cannot hide them; in a layer: collectives; rounds: those that wait for each other;\n"
+      "sent: bytes of a layer that leave a rank; prompt: one of {} tokens. Products and all that moves are in {}.\n",
       question.prompt_tokens, question.products);
 }
 

@@ -33,7 +33,10 @@ least one layout. Loss, gradient norm, moments and weights must equal those of o
 
 Then it continues texts of different lengths with caches, the likeliest token each time, in f64 and f32: each role of
 generation on each axis, prefill as decode or by other roles, whole or in chunks. In f64 tokens must be the same and logits
-equal to 1e-10. In f32 the first other token is reported, with the distance of the two logits.)";
+equal to 1e-10. In f32 the first other token is reported, with the distance of the two logits.
+
+With --all generation has these layouts and then every strategy of decode beside every one of prefill. Only the first have
+chunks, messages, a tied embedding or biases: not every combination of these runs.)";
 
 /// A difference without a number is null.
 Json number(double difference) { return std::isfinite(difference) ? Json(difference) : Json(); }
@@ -56,8 +59,9 @@ Json first_json(const std::optional<TokenDifference>& first) {
           {"made", first->made}, {"gap", number(first->gap)}, {"within_rounding", first->within_rounding()}};
 }
 
-/// What only training compares is null.
+/// What only training compares is null, and what was not compared in f32.
 Json generation_json(const GenerationLayout& layout, const GenerationDifference& difference) {
+  const std::optional<TextDifference>& f32 = difference.f32;
   return {{"name", to_string(layout)},
           {"mesh", mesh_json(layout.mesh)},
           {"loss_diff", nullptr},
@@ -65,9 +69,9 @@ Json generation_json(const GenerationLayout& layout, const GenerationDifference&
           {"norm_diff", nullptr},
           {"weight_diff", nullptr},
           {"logits_diff", number(difference.f64.logits)},
-          {"logits_diff_f32", number(difference.f32.logits)},
+          {"logits_diff_f32", f32 ? number(f32->logits) : Json()},
           {"first_difference", first_json(difference.f64.first)},
-          {"first_difference_f32", first_json(difference.f32.first)},
+          {"first_difference_f32", f32 ? first_json(f32->first) : Json()},
           {"planted", difference.planted},
           {"pass", difference.passes()}};
 }
@@ -97,10 +101,11 @@ std::string first_text(const char* type, const std::optional<TokenDifference>& f
 
 std::string generation_row(const GenerationLayout& layout, const GenerationDifference& difference, bool breaks) {
   const char* verdict = !difference.passes() ? "DIFFERS" : breaks && !difference.planted ? "no place" : "equal";
-  const std::string f32 = breaks ? "-" : fmt::format("{:.1e}", difference.f32.logits);
+  const std::string f32 = difference.f32 ? fmt::format("{:.1e}", difference.f32->logits) : "-";
   std::string text = fmt::format("{:<12} {:>10.1e} {:>10} {:<8} {}\n", layout.mesh.to_string(), difference.f64.logits,
                                  f32, verdict, to_string(layout));
-  if (!breaks) text += first_text("f64", difference.f64.first) + first_text("f32", difference.f32.first);
+  if (!breaks) text += first_text("f64", difference.f64.first);
+  if (difference.f32) text += first_text("f32", difference.f32->first);
   return text;
 }
 
@@ -220,7 +225,9 @@ void add_parity(CLI::App& app, Command& run) {
       "parity", "Train a tiny model and continue texts under every layout, and compare with one rank");
   const auto options = std::make_shared<ParityOptions>();
   add_json_option(*command, options->common);
-  command->add_flag("--all", options->all, "Every combination of all choices, instead of every pair: many layouts");
+  command->add_flag(
+      "--all", options->all,
+      "Every combination of all choices of training, instead of every pair; of generation see below: many layouts");
   command->add_option("--break", options->fault, "Plant this fault, which must be found; without a name: list them")
       ->expected(0, 1);
   command->footer(kParityFooter);

@@ -34,7 +34,8 @@ std::vector<GenerationLayout> layouts_of(const AbstractMesh& mesh, std::size_t t
     if (k % 2 == 1) layout.prefill = strategy(i + 1 + k % (roles.size() - 1));
     if (k % 3 == 2) layout.chunk = kChunk;
     layout.shared_memory = k % 5 != 4;
-    layout.task = has_experts(layout.decode) ? ParityTask::dropless : generation_tasks()[k % generation_tasks().size()];
+    layout.task =
+        has_experts(layout.decode) ? ParityTask::dropless : generation_tasks()[k / 2 % generation_tasks().size()];
     layouts.push_back(std::move(layout));
   }
   return layouts;
@@ -73,6 +74,7 @@ std::vector<GenerationLayout> generation_layouts(Index ranks) {
 }
 
 void for_each_generation_layout(Index ranks, const std::function<void(const GenerationLayout&)>& visit) {
+  for (const GenerationLayout& layout : generation_layouts(ranks)) visit(layout);
   for (const AbstractMesh& mesh : parity_meshes(ranks)) {
     AxisRoles roles;
     for (const Axis& axis : mesh.axes()) roles[axis] = roles_for_use(RoleUse::generation);

@@ -29,7 +29,9 @@ const std::vector<ParityTask>& generation_tasks();
 /// has other roles. The other choices take turns.
 std::vector<GenerationLayout> generation_layouts(Index ranks);
 
-/// Calls `visit` with every strategy for decode beside every one for prefill, on every mesh: thousands.
+/// Calls `visit` with those of generation_layouts(), then with every strategy for decode beside every one for prefill,
+/// on every mesh: thousands. In the latter the other choices are the usual ones, or dropless if a role splits experts.
+/// A few layouts come twice.
 void for_each_generation_layout(Index ranks, const std::function<void(const GenerationLayout&)>& visit);
 
 }  // namespace shardline

@@ -144,8 +144,8 @@ std::map<ParityTask, GenerationReference> generation_references() {
 }
 
 bool GenerationDifference::passes() const {
-  return !f64.first && f64.logits <= kParityTolerance && f32.logits <= kSingleTolerance &&
-         (!f32.first || f32.first->within_rounding());
+  const bool single = !f32 || (f32->logits <= kSingleTolerance && (!f32->first || f32->first->within_rounding()));
+  return !f64.first && f64.logits <= kParityTolerance && single;
 }
 
 GenerationDifference compare_generation(const mpi::Communicator& comm, const GenerationLayout& layout,

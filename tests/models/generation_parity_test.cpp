@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -42,7 +44,8 @@ TEST_F(GenerationParity, EveryRoleOnEveryAxis) {
     with_difference(layout, nullptr, [](const GenerationDifference& difference) {
       EXPECT_LE(difference.f64.logits, kParityTolerance);
       EXPECT_FALSE(difference.f64.first);
-      EXPECT_LE(difference.f32.logits, kSingleTolerance);
+      ASSERT_TRUE(difference.f32);
+      EXPECT_LE(difference.f32->logits, kSingleTolerance);
       EXPECT_TRUE(difference.passes());
       EXPECT_FALSE(difference.planted);
     });
@@ -75,6 +78,7 @@ TEST_F(GenerationParity, FaultsAreFound) {
           with_difference(layout, &fault, [&](const GenerationDifference& difference) {
             EXPECT_EQ(difference.planted, place) << fault.name;
             EXPECT_NE(difference.passes(), place) << fault.name;
+            EXPECT_FALSE(difference.f32) << fault.name;
           });
         }
       }
@@ -160,6 +164,27 @@ TEST(GenerationLayouts, HaveEachRoleOnEachAxisOfEachMesh) {
       EXPECT_EQ(prefill.size(), roles.size()) << ranks;
     }
   }
+}
+
+TEST(GenerationLayouts, HaveEachModelWithAndWithoutOtherRolesOfPrefill) {
+  for (const Index ranks : {2, 4, 8}) {
+    std::map<ParityTask, std::set<bool>> met;
+    for (const GenerationLayout& layout : generation_layouts(ranks)) {
+      met[layout.task].insert(layout.prefill.has_value());
+    }
+    EXPECT_EQ(met.size(), 4U) << ranks;
+    for (const auto& [task, prefill] : met) EXPECT_EQ(prefill.size(), 2U) << ranks << " " << static_cast<int>(task);
+  }
+}
+
+TEST(GenerationLayouts, OfAllBeginWithThoseOfTheDefault) {
+  const auto name = [](const GenerationLayout& layout) { return layout.mesh.to_string() + " " + to_string(layout); };
+  std::vector<std::string> usual, all;
+  for (const GenerationLayout& layout : generation_layouts(2)) usual.push_back(name(layout));
+  for_each_generation_layout(2, [&](const GenerationLayout& layout) { all.push_back(name(layout)); });
+  const std::size_t roles = roles_for_use(RoleUse::generation).size();
+  ASSERT_EQ(all.size(), usual.size() + 2 * roles * roles) << "every two strategies of X=1 and of X=2 come after";
+  EXPECT_TRUE(std::equal(usual.begin(), usual.end(), all.begin()));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ generating=$(counted name '"generate ')
 for key in logits_diff logits_diff_f32 first_difference_f32; do
   [[ $(counted $key '') == "$generating" ]] || complain "a layout of generation has no $key"
 done
+[[ $(counted logits_diff_f32 null) == 0 ]] || complain "a layout was not compared in f32"
 [[ $(counted first_difference null) == "$generating" ]] || complain "a text is another one in f64"
 [[ $(counted pass false) == 0 && $(counted planted false) == "$layouts" ]] || complain "a layout differs, or has a fault"
 grep -q '"planted": null' "$folder/record.json" || complain "the record names a fault"
@@ -40,6 +41,11 @@ for name in wrong-hop drop-by-rank stale-gather mean-of-means cache-places-in-or
   ((planted > 0)) || complain "$name has no place"
   expect_lines out 1 "It was planted in $planted layouts and found in $planted of them"
   [[ $(counted pass false) == "$planted" ]] || complain "$name: layouts without the fault differ too"
+  generating=$(counted name '"generate ')
+  for key in logits_diff_f32 first_difference_f32; do
+    [[ $(counted $key '') == "$generating" && $(counted $key null) == "$generating" ]] ||
+      complain "$name: $key has a number, and nothing was compared in f32"
+  done
   grep -q "\"planted\": \"$name\"" "$folder/record.json" || complain "the record does not name $name"
 done
 

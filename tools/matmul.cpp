@@ -239,7 +239,7 @@ void add_matmul(CLI::App& app, Command& run) {
       {.name = "--choose",
        .help = "Run the candidate of this number, as explain with the same --hardware or --machine lists them"},
       options->choose);
-  add_schedule_options(*command, options->schedule, false);
+  add_schedule_options(*command, options->schedule, "");
   add_show_option(*command, options->show);
   add_trace_option(*command, options->trace);
   add_report_option(*command, options->report, "the run");

@@ -41,7 +41,11 @@ TrialMemory trial_memory(const GenerationPlan& plan, const GenerationPhase& phas
   const StatePlan state = plan_state({&program});
   const Bytes parameters = state.own_bytes(program.program().mesh, rank) - cache_bytes(phase, rank);
   const Index room = state.room > plan.state().room ? state.room : 0;
-  return {.own = heap_peak(program.arena(), program.liveness(), rank) - parameters,
+  // Those that the trial keeps beside the program's, as the generator does.
+  const double logits = static_cast<double>(phase.model.program.sizes.at("B")) *
+                        static_cast<double>(plan.vocabulary()) *
+                        static_cast<double>(size_of(sum_type(plan.form().dtype)));
+  return {.own = heap_peak(program.arena(), program.liveness(), rank) - parameters + Bytes(logits),
           .shared = Bytes(static_cast<double>(room + state.input_bytes))};
 }
 

@@ -8,7 +8,7 @@ namespace shardline {
 
 /// Memory that a DecodeTrial takes on a rank beside its generator.
 struct TrialMemory {
-  Bytes own;     ///< caches and activations
+  Bytes own;     ///< caches, activations and logits
   Bytes shared;  ///< what the engine's arena must hold beside GenerationPlan::arena()
 };
 

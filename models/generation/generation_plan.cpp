@@ -27,6 +27,19 @@ Axes place_axes(const GenerationPhase& phase) {
   return program.version(program.inputs.at(phase.model.cached.caches.at(0))).sharding.dims[1];
 }
 
+/// The memory, in bytes, to load the largest block of a phase. Rank 0 holds it.
+double loading_of(const GenerationPhase& phase) {
+  const RankProgram& program = phase.compiled->program();
+  double most = 0;
+  for (const ModelParameter& parameter : phase.model.parameters) {
+    const ArrayId array = parameter.array;
+    const Shape block = local_shape(program, program.inputs.at(array), 0);
+    most = std::max(most,
+                    loading_memory(block, parameter, static_cast<double>(size_of(program.program.array(array).dtype))));
+  }
+  return most;
+}
+
 }  // namespace
 
 GenerationPlan::GenerationPlan(const TransformerConfig& config, const GenerationForm& form, const AbstractMesh& mesh)
@@ -99,12 +112,9 @@ Bytes GenerationPlan::running_memory(Index rank) const {
 }
 
 Bytes GenerationPlan::memory(Index rank) const {
-  double loading = 0;  // for a block; rank 0 holds the largest
-  for (const ModelParameter& parameter : decode_.model.parameters) {
-    const RankProgram& program = decode_.compiled->program();
-    const Shape block = local_shape(program, program.inputs.at(parameter.array), 0);
-    loading = std::max(loading, loading_memory(block, parameter, static_cast<double>(size_of(form_.dtype))));
-  }
+  // Both states are filled from the file, one after the other.
+  double loading = loading_of(decode_);
+  if (form_.own_prefill) loading = std::max(loading, loading_of(first_));
   // The logits of each program stay until its next run, beside those that the caller gets, and the order of places.
   const double logits = static_cast<double>(form_.sequences) * static_cast<double>(vocabulary_) *
                         static_cast<double>(size_of(sum_type(form_.dtype)));

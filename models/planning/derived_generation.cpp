@@ -25,6 +25,7 @@ struct PhaseWork {
   Flops attention = {};
   Seconds collectives = {};
   Seconds all_reduces = {};
+  std::map<std::string, Seconds> links = {};  ///< how long each is busy
 
   void add(const PhaseWork& other, double times) {
     parameters += other.parameters * times;
@@ -34,14 +35,28 @@ struct PhaseWork {
     attention += other.attention * times;
     collectives += other.collectives * times;
     all_reduces += other.all_reduces * times;
+    for (const auto& [link, busy] : other.links) links[link] += busy * times;
+  }
+
+  /// The collectives beside `busy` time of reading and computing in the types that are stored. The schedule hides them
+  /// behind a program that may read more bytes, but no link is faster than its own work.
+  Seconds collectives_beside(Seconds busy) const {
+    Seconds shown = collectives;
+    for (const auto& [link, moving] : links) shown = std::max(shown, moving - busy);
+    return shown;
   }
 };
 
 /// Counts the work of a phase, layer by layer.
 class WorkCounter {
  public:
-  WorkCounter(const GenerationPhase& phase, const DerivedQuery& query, double share_of_experts)
-      : compiled_(*phase.compiled), program_(compiled_.program()), weight_(query.weight), cache_(query.cache) {
+  WorkCounter(const GenerationPhase& phase, const DerivedQuery& query, double share_of_experts,
+              const roofline::Hardware& hardware)
+      : compiled_(*phase.compiled),
+        program_(compiled_.program()),
+        hardware_(hardware),
+        weight_(query.weight),
+        cache_(query.cache) {
     for (const ModelParameter& each : phase.model.parameters) {
       share_read_[each.array] = each.by_expert ? share_of_experts : 1;
     }
@@ -65,10 +80,24 @@ class WorkCounter {
       if (!moves && is_fused(compiled_.schedule(), i)) work.collectives += taken[i] - estimates[i].price.time;
       if (step.kind == StepKind::all_reduce) work.all_reduces += taken[i];
     }
+    for (const ScheduledSpan& span : compiled_.time().spans) {
+      const Step& step = program_.steps[static_cast<std::size_t>(span.step)];
+      if (communicates(step.kind)) add_links(layers[step.region.layer], step.axes, span.end - span.begin);
+    }
     return layers;
   }
 
  private:
+  /// Axes may share a link.
+  void add_links(PhaseWork& work, const Axes& axes, Seconds busy) const {
+    std::set<std::string> links;
+    for (const Axis& axis : axes) {
+      const std::string& resource = hardware_.link(axis).resource;
+      links.insert(resource.empty() ? "axis " + axis : resource);
+    }
+    for (const std::string& link : links) work.links[link] += busy;
+  }
+
   const std::string& kind_of(const Step& step) const { return program_.operation_of(step).kind; }
 
   bool is_attention(const Step& step) const {
@@ -104,6 +133,7 @@ class WorkCounter {
 
   const Compiled& compiled_;
   const RankProgram& program_;
+  const roofline::Hardware& hardware_;
   Bytes weight_;  ///< of a stored element
   Bytes cache_;
   std::map<ArrayId, double> share_read_;  ///< of each parameter
@@ -124,12 +154,12 @@ int middle_layer(const TransformerConfig& few) { return static_cast<int>((few.la
 
 /// The work of all layers of a model, by the schedule of a few. `tokens` choose experts.
 PhaseWork whole_work(const GenerationPhase& phase, const DerivedQuery& query, const TransformerConfig& few,
-                     Index tokens) {
+                     Index tokens, const roofline::Hardware& hardware) {
   const Experts& experts = query.config.experts;
   const double chosen =
       experts.count > 0 ? static_cast<double>(experts.chosen) / static_cast<double>(experts.count) : 1;
   const double share = 1 - std::pow(1 - chosen, static_cast<double>(tokens));
-  const std::map<int, PhaseWork> layers = WorkCounter(phase, query, share).by_layer();
+  const std::map<int, PhaseWork> layers = WorkCounter(phase, query, share, hardware).by_layer();
   PhaseWork whole;
   for (const auto& [layer, work] : layers) whole.add(work, 1);
   whole.add(layers.at(middle_layer(few)), static_cast<double>(query.config.layers - few.layers));
@@ -181,14 +211,15 @@ DerivedDecode derived_decode(const DerivedQuery& query, const AbstractMesh& mesh
                              const roofline::Hardware& hardware) {
   const TransformerConfig few = few_layers(query.config);
   const GenerationPhase phase = derived_phase(query, few, mesh, strategy, scheduled_for(hardware));
-  const PhaseWork work = whole_work(phase, query, few, query.sequences);
+  const PhaseWork work = whole_work(phase, query, few, query.sequences, hardware);
+  const DecodeStep step{.parameters = work.parameters / hardware.memory,
+                        .caches = work.caches / hardware.memory,
+                        .flops = work.products / hardware.matmul,
+                        .attention = work.attention / hardware.matmul};
   return {.mesh = mesh,
           .strategy = strategy,
-          .step = {.parameters = work.parameters / hardware.memory,
-                   .caches = work.caches / hardware.memory,
-                   .flops = work.products / hardware.matmul,
-                   .attention = work.attention / hardware.matmul},
-          .collectives = work.collectives,
+          .step = step,
+          .collectives = work.collectives_beside(step.time()),
           .all_reduces = work.all_reduces,
           .layer = moves_of_layer(phase.compiled->program(), middle_layer(few)),
           .memory = work.kept};
@@ -213,13 +244,14 @@ DerivedPrefill derived_prefill(const DerivedQuery& query, const AbstractMesh& me
                             .decode = decode,
                             .how = scheduled_for(hardware)};
   const GenerationPhase phase = first_phase(few, form, mesh, strategy);
-  const PhaseWork work = whole_work(phase, query, few, query.prompt_tokens);
+  const PhaseWork work = whole_work(phase, query, few, query.prompt_tokens, hardware);
   const FlopsPerSecond reached = hardware.matmul * query.utilisation;
+  const PrefillTime taken{.products = work.products / reached,
+                          .parameters = work.parameters / hardware.memory,
+                          .attention = work.attention / reached};
   return {.strategy = strategy,
-          .work = {.products = work.products / reached,
-                   .parameters = work.parameters / hardware.memory,
-                   .attention = work.attention / reached},
-          .collectives = work.collectives,
+          .work = taken,
+          .collectives = work.collectives_beside(taken.total()),
           .layer = moves_of_layer(phase.compiled->program(), middle_layer(few))};
 }
 

@@ -38,8 +38,10 @@ struct DerivedQuery {
 struct DerivedDecode {
   AbstractMesh mesh;
   Strategy strategy;
-  DecodeStep step;           ///< reading and computing; weights that are gathered are read too
-  Seconds collectives;       ///< of the whole step; what its schedule does not hide beside reading and computing
+  DecodeStep step;  ///< reading and computing; weights that are gathered are read too
+  /// Of the whole step, what its schedule does not hide beside reading and computing. time() is at least what the
+  /// busiest link needs.
+  Seconds collectives;
   Seconds all_reduces = {};  ///< the part of `collectives` that AllReduces take
   LayerMoves layer;          ///< of one layer in the middle
   Bytes memory = {};         ///< parameters and caches of a rank

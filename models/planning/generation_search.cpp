@@ -5,6 +5,7 @@
 
 #include "models/planning/cache_reshard.h"
 #include "models/strategy/strategy_space.h"
+#include "program/price/estimate.h"
 
 namespace shardline {
 namespace {
@@ -122,9 +123,10 @@ PricedGeneration price_generation(const TransformerConfig& config, const Generat
     return PricedPhase{strategy, scaled.time(phase), scaled.memory(phase)};
   });
   if (!search.prefill) return result;
-  const GenerationPhase decode = decode_phase(few, form, mesh, result.decode.front().strategy);
   GenerationForm tried = form;
   tried.decode = result.decode.front().strategy;
+  std::optional<GenerationPhase> decode;
+  if (form.own_prefill) decode = decode_phase(few, form, mesh, tried.decode);
   const Index later_chunks = (form.longest - 1) / chunk_of(form);
   result.prefill = priced(strategies(suits_prefill), search.memory_per_rank, [&](const Strategy& strategy) {
     const GenerationPhase first = first_phase(few, tried, mesh, strategy);
@@ -135,7 +137,7 @@ PricedGeneration price_generation(const TransformerConfig& config, const Generat
       all.memory = std::max(all.memory, scaled.memory(later));
     }
     if (!form.own_prefill) return all;
-    const CacheReshard reshard = cache_reshard(first, decode);
+    const CacheReshard reshard = cache_reshard(first, *decode);
     for (const StepEstimate& step : estimate(reshard.compiled->program(), prices)) {
       all.time += step.price.time * static_cast<double>(config.layers);
     }

@@ -91,7 +91,7 @@ void add_generate_options(CLI::App& command, GenerateFlags& flags) {
       ->allow_extra_args(false)
       ->check(not_empty());
   command.add_flag("--ignore-eos", flags.ignore_end, "Go on after tokens that end a text");
-  add_schedule_options(command, flags.schedule, true);
+  add_schedule_options(command, flags.schedule, "Layers by which weights are gathered ahead, where this overlaps");
   add_trace_option(command, flags.trace);
   add_report_option(command, flags.report, "the run");
 }

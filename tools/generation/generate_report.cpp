@@ -145,6 +145,7 @@ GenerateRecord record_of(Job& job, Generator& generator, const TransformerConfig
   record.sequences = plan.form().sequences;
   record.context = plan.form().context;
   record.cache_bytes = cache_bytes(plan.decode(), 0);
+  if (plan.form().own_prefill) record.cache_bytes += cache_bytes(plan.first(), 0);
   record.first_token = run.first_token;
   record.one_node = job.mesh().axes().ranks() == 1 || job.mesh().group(job.mesh().axes().axes()).one_node;
   PhaseRecord& prefill = record.prefill;

@@ -90,25 +90,19 @@ CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags) {
   return file;
 }
 
-void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_training) {
+void add_schedule_options(CLI::App& command, ScheduleFlags& flags, const std::string& prefetched) {
   command
       .add_option(
           "--fuse", flags.fuse,
           "Collective matmuls, and rings of attention: auto (where the price favours them), on (wherever they can be), "
           "off")
       ->capture_default_str();
-  if (!of_training) return;
+  if (prefetched.empty()) return;
   command
       .add_option("--overlap", flags.overlap,
                   "on: between nodes collectives go on while the ranks compute; off: each begins and ends at its place")
       ->capture_default_str();
-  add_whole_option(
-      command,
-      {.name = "--prefetch",
-       .help = "Layers by which weights are gathered ahead and gradients reduced behind, where they overlap",
-       .least = 0,
-       .most = 1000},
-      flags.prefetch);
+  add_whole_option(command, {.name = "--prefetch", .help = prefetched, .least = 0, .most = 1000}, flags.prefetch);
 }
 
 void add_trace_option(CLI::App& command, std::string& path) {

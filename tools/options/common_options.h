@@ -47,8 +47,9 @@ CLI::Option* add_hardware_option(CLI::App& command, std::string& name, const std
 CLI::Option* add_machine_options(CLI::App& command, MachineFlags& flags);
 /// Adds --show: the pictures of tools/show.h.
 void add_show_option(CLI::App& command, bool& show);
-/// Adds --fuse and, for programs of more than one product, --overlap and --prefetch.
-void add_schedule_options(CLI::App& command, ScheduleFlags& flags, bool of_training);
+/// Adds --fuse and, for programs of more than one product, --overlap and --prefetch. `prefetched` is the help of the
+/// last; empty: of one product.
+void add_schedule_options(CLI::App& command, ScheduleFlags& flags, const std::string& prefetched);
 /// Adds --trace.
 void add_trace_option(CLI::App& command, std::string& path);
 /// Adds --report, a page about `what`: "the run".

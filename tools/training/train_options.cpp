@@ -314,7 +314,8 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   add_optimizer_options(command, flags.optimizer);
   add_keeping_options(command, flags);
   add_pipeline_options(command, flags);
-  add_schedule_options(command, flags.schedule, true);
+  add_schedule_options(command, flags.schedule,
+                       "Layers by which weights are gathered ahead and gradients reduced behind, where they overlap");
   add_trace_option(command, flags.trace);
   add_report_option(command, flags.report, "the run");
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/generation/decode_trial.h"
 #include "models/planning/generation_search.h"
 #include "models/planning/phase_bound.h"
 #include "program/ir/print.h"
@@ -219,6 +220,65 @@ TEST(GenerationPlan, CountsTheReshardAndBothStates) {
   }
   EXPECT_GT(own.memory(0) + own.arena(), shared.memory(0) + shared.arena() + whole + caches);
   EXPECT_LT(own.memory(0) + own.arena(), shared.memory(0) + shared.arena() + (whole + caches) * 1.5);
+}
+
+/// Each state is filled from the file. The larger block of a parameter counts, whichever phase has it.
+TEST(GenerationPlan, LoadingCountsTheBlocksOfBothStates) {
+  const TransformerConfig config = tiny_config();
+  const Strategy split = parse_strategy("tp_rep=X", kMesh, RoleUse::generation);
+  const Strategy whole = parse_strategy("dp=X", kMesh, RoleUse::generation);
+  for (const auto& [decode, prefill] : {std::pair(split, whole), {whole, split}, {split, split}}) {
+    GenerationForm form = form_of("tp_rep=X");
+    form.sequences = 4;
+    form.decode = decode;
+    form.prefill = prefill;
+    form.own_prefill = true;
+    const GenerationPlan made(config, form, kMesh);
+    double all = 0, largest = 0;
+    for (const ModelParameter& parameter : made.decode().model.parameters) {
+      const Shape shape = made.decode().model.program.array(parameter.array).shape;
+      all += static_cast<double>(element_count(shape));
+      largest = std::max(largest, static_cast<double>(element_count(shape)));
+    }
+    const bool both_split = decode == split && prefill == split;
+    const double caches = (cache_bytes(made.decode(), 0) + cache_bytes(made.first(), 0)).value;
+    // As above: a block, its rows and a part of it.
+    const double least = 4 * all * (both_split ? 1 : 1.5) + caches + (2 * 4 + 3 * 8) * largest / (both_split ? 2 : 1);
+    EXPECT_GT(made.memory(0), Bytes(least)) << to_string(decode) << ", " << to_string(prefill);
+    EXPECT_LT(made.memory(0), Bytes(1.1 * least)) << to_string(decode) << ", " << to_string(prefill);
+  }
+}
+
+/// The logits are there twice: the program's and those that the trial keeps. With a large vocabulary the rest is small.
+TEST(GenerationPlan, TrialsCountCachesAndLogits) {
+  TransformerConfig config = tiny_config();
+  config.vocab = 50000;
+  GenerationForm form = form_of("tp_rep=X");
+  form.decode = {};
+  const GenerationPlan made(config, form, AbstractMesh());
+  for (const Index sequences : {1, 7}) {
+    form.sequences = sequences;
+    const GenerationPhase phase = decode_phase(config, form, AbstractMesh(), form.decode);
+    const TrialMemory more = trial_memory(made, phase, 0);
+    const double logits = 4.0 * 50000 * static_cast<double>(sequences);
+    EXPECT_GT(more.own, cache_bytes(phase, 0) + Bytes(2 * logits)) << sequences;
+    EXPECT_LT(more.own, cache_bytes(phase, 0) + Bytes(2.1 * logits)) << sequences;
+    EXPECT_EQ(more.shared, Bytes(0)) << sequences << ": one rank";
+  }
+}
+
+/// Two AllReduces of the stream go through shared memory, where fewer sequences have the room of the generator.
+TEST(GenerationPlan, TrialsOfMoreSequencesTakeSharedMemory) {
+  const TransformerConfig config = tiny_config();
+  GenerationForm form = form_of("tp_rep=X");
+  form.longest = 1;
+  const GenerationPlan made(config, form, kMesh);
+  const auto shared = [&](Index sequences) {
+    form.sequences = sequences;
+    return trial_memory(made, decode_phase(config, form, kMesh, form.decode), 0).shared;
+  };
+  EXPECT_EQ(shared(2), Bytes(0));
+  EXPECT_GE(shared(64), Bytes(4.0 * 64 * static_cast<double>(config.d_model)));
 }
 
 /// A small program with a cache that attention reads; `late`: it reads the cache from before the write.

@@ -429,7 +429,6 @@ TEST_F(Generation, TrialsOfOtherBatchesChangeNothing) {
         EXPECT_LE(step_difference(generator.decode(tokens_of_step(prompts, expected, 0)), expected, 1), 1e-10);
         const TrialMemory more = trial_memory(generator.plan(), phase, ranks.rank());
         EXPECT_GE(more.own, cache_bytes(phase, ranks.rank()));
-        EXPECT_GE(more.shared, Bytes(0));
       }
     });
   }

@@ -170,6 +170,38 @@ TEST(DerivedGeneration, DataParallelRanksReadAllWeights) {
   EXPECT_LT(fsdp.collectives.value, gathering) << "the next layer's weights arrive while one is read";
 }
 
+/// What a step reads in int8 or int4 hides less of its collectives than the program in bf16 does: no step is shorter
+/// than all collectives of the program with all layers, one after another.
+TEST(DerivedGeneration, SmallerStoredTypesHideLess) {
+  const AbstractMesh mesh = AbstractMesh::parse("X=8");
+  const Strategy split = roles("fsdp=X", mesh);
+  const roofline::Hardware hardware = v5e_of(mesh);
+  DerivedQuery query = llama70();
+  query.config.layers = 5;
+  query.prompt_tokens = 64;
+  const auto moving = [&](const GenerationPhase& phase) {
+    const RankProgram& program = phase.compiled->program();
+    const std::vector<StepEstimate> steps = estimate(program, hardware);
+    Seconds all;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (communicates(program.steps[i].kind)) all += steps[i].price.time;
+    }
+    return all.value;
+  };
+  const GenerationForm form{.sequences = 8, .context = 8192, .dtype = DType::bf16, .decode = split};
+  const GenerationForm prompt{
+      .sequences = 1, .context = 64, .longest = 64, .chunk = 64, .dtype = DType::bf16, .decode = split};
+  const double of_step = moving(decode_phase(query.config, form, mesh, split));
+  const double of_prompt = moving(first_phase(query.config, prompt, mesh, split));
+  for (const double bytes : {1.0, 0.5}) {
+    query.weight = query.cache = Bytes(bytes);
+    const DerivedDecode decode = derived_decode(query, mesh, split, hardware);
+    EXPECT_NEAR(decode.time().value, of_step, 1e-9) << bytes << ": all reading is hidden";
+    EXPECT_NEAR(decode.collectives.value, of_step - decode.step.time().value, 1e-9) << bytes;
+    EXPECT_GE(derived_prefill(query, mesh, split, split, hardware).time().value, of_prompt * (1 - 1e-9)) << bytes;
+  }
+}
+
 /// The table of a tied model is looked up and multiplied, but it is there once.
 TEST(DerivedGeneration, ATiedTableIsKeptOnce) {
   const DerivedQuery query{.config = sizes_of_model("gemma-7b"), .sequences = 2, .context = 64};

@@ -12,7 +12,7 @@ failures=0
 # gets the one in KNOWN_MACHINE, if that is set: it then measures none when it starts.
 run() {
   local words=("$@")
-  if [[ -n ${KNOWN_MACHINE:-} && $1 =~ ^(train|generate|sample)$ && " $* " != *' --'@(machine|hardware)[\ =]* ]]; then
+  if [[ -n ${KNOWN_MACHINE:-} && ${1:-} =~ ^(train|generate|sample)$ && " $* " != *' --'@(machine|hardware)[\ =]* ]]; then
     words=("$1" --machine "$KNOWN_MACHINE" "${@:2}")
   fi
   ran=$(printf '%q ' "${words[@]}")

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# Measures the distance between measured and predicted times of generation: prefill, and the median step of decode. It
-# calibrates the machine, then continues texts by three models of random weights, in batches, by strategies.
+# Measures the distance between measured and predicted times of generation: prefill, and the median step of decode.
+# Texts are continued by three models of random weights, in batches, by strategies. Each run measures the machine at its
+# start, as runs do by themselves: decode takes the time of reading memory, whose speed changes within minutes on some
+# machines.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source scripts/options.sh
 
 usage() {
   cat <<'TEXT'
-usage: benchmarks/prediction/generation.sh [--machine FILE] [--keep DIR] [--models LIST] [--batches LIST] [--strategies LIST] [--dtype D]
-  --machine FILE     use this calibration (2 ranks, --threads 1) instead of a new one
+usage: benchmarks/prediction/generation.sh [--machine FILE] [--keep DIR] [--rounds N] [--models LIST] [--batches LIST] [--strategies LIST] [--dtype D]
+  --machine FILE     predict by this calibration (2 ranks, --threads 1) instead
   --keep DIR         keep the records in this folder
+  --rounds N         runs of each, of which the medians count                                     (default 3)
   --models LIST      of 30m, 100m and 800m                                            (default 30m,100m,800m)
   --batches LIST     how many texts are continued together                                  (default 1,8,32)
   --strategies LIST  roles of the only axis                                            (default tp_rep,tp,ws)
@@ -20,8 +23,8 @@ Prints a table of all, with the median and the largest of |measured / predicted 
 TEXT
 }
 
-machine='' folder='' models=30m,100m,800m batches=1,8,32 strategies=tp_rep,tp,ws dtype=f32 prompt=64 tokens=24
-parse_options generation --machine=machine --keep=folder --models=models --batches=batches --strategies=strategies --dtype=dtype \
+machine='' folder='' rounds=3 models=30m,100m,800m batches=1,8,32 strategies=tp_rep,tp,ws dtype=f32 prompt=64 tokens=24
+parse_options generation --machine=machine --keep=folder --rounds=rounds --models=models --batches=batches --strategies=strategies --dtype=dtype \
   --prompt=prompt --tokens=tokens -- "$@"
 IFS=, read -ra models <<<"$models"
 IFS=, read -ra batches <<<"$batches"
@@ -38,10 +41,6 @@ shardline() {
   scripts/mpirun.sh mpirun 2 build/release/shardline "$@"
 }
 
-if [[ -z $machine ]]; then
-  machine=$folder/machine.json
-  shardline calibrate --threads 1 -o "$machine" >&2
-fi
 for batch in "${batches[@]}"; do
   /usr/bin/python3 $inputs prompts docs/architecture.md "$batch" "$prompt" "$work/prompts-$batch"
 done
@@ -50,9 +49,11 @@ for model in "${models[@]}"; do
   /usr/bin/python3 $inputs model "$model" "$work/$model" >/dev/null
   for batch in "${batches[@]}"; do
     for strategy in "${strategies[@]}"; do
-      shardline generate --load "$work/$model" --prompts "$work/prompts-$batch" --tokens "$tokens" --dtype "$dtype" --strategy "$strategy=X" \
-        --prefill-strategy "$strategy=X" --temperature 0 --ignore-eos --threads 1 --machine "$machine" \
-        --json "$folder/generate-$model-$(printf %02d "$batch")-$strategy.json" >/dev/null
+      for ((round = 1; round <= rounds; ++round)); do
+        shardline generate --load "$work/$model" --prompts "$work/prompts-$batch" --tokens "$tokens" --dtype "$dtype" \
+          --strategy "$strategy=X" --prefill-strategy "$strategy=X" --temperature 0 --ignore-eos --threads 1 \
+          ${machine:+--machine "$machine"} --json "$folder/generate-$model-$(printf %02d "$batch")-$strategy.round$round.json" >/dev/null
+      done
     done
   done
   rm -r "${work:?}/$model"

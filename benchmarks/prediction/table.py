@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Measured beside predicted for every record of a folder: one line per row of a `shardline bench` record, one per product
-(the whole of it, as scheduled), one per training run (its median step), and two per generation (prefill, and the median step of decode)."""
+(the whole of it, as scheduled), one per training run (its median step), and two per generation (prefill, and the median
+step of decode). Records that differ in the end of their names alone, ".round1" and so on, share their lines: medians of
+what was measured, of what was predicted, and of the ratios."""
 
 import json
 import pathlib
+import re
 import statistics
 import sys
 
@@ -28,20 +31,22 @@ def rows_of(name, record):
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: table.py FOLDER")
-    rows = []
+    rounds = {}
     machine = None
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         if "command" in record:
             machine = record["machine"]
-            rows.extend(rows_of(path.stem, record))
+            for name, measured, predicted in rows_of(re.sub(r"\.round\d+$", "", path.stem), record):
+                rounds.setdefault(name, []).append((measured, predicted, measured / predicted))
+    rows = [(name, *(statistics.median(each[i] for each in of_name) for i in range(3))) for name, of_name in rounds.items()]
     if not rows:
         sys.exit("prediction: no records in " + sys.argv[1])
     print(f"{machine['host']}, {machine['cores']} cores, {machine['ranks_per_node']} ranks a node, {machine['blas']}")
     print(f"{'configuration':<40}{'measured':>12}{'predicted':>12}{'ratio':>8}")
-    for name, measured, predicted in rows:
-        print(f"{name:<40}{measured * 1e3:>9.3f} ms{predicted * 1e3:>9.3f} ms{measured / predicted:>8.3f}")
-    off = [abs(measured / predicted - 1) for _, measured, predicted in rows]
+    for name, measured, predicted, ratio in rows:
+        print(f"{name:<40}{measured * 1e3:>9.3f} ms{predicted * 1e3:>9.3f} ms{ratio:>8.3f}")
+    off = [abs(ratio - 1) for *_, ratio in rows]
     print(f"{len(rows)} configurations: |measured / predicted - 1| is {statistics.median(off):.3f} in the median, "
           f"{max(off):.3f} at most")
 

@@ -174,8 +174,10 @@ Cost cache_attention_cost(const Shape& q_BTKGH, const Shape& k_BSKH, double seen
   const CacheExtents extents = check_extents(q_BTKGH, k_BSKH);
   const double places = seen * static_cast<double>(extents.S);
   const auto queries = static_cast<double>(element_count(q_BTKGH)), cache = static_cast<double>(element_count(k_BSKH));
-  return {Flops(4 * queries * places), Bytes(2 * (queries + seen * cache) * static_cast<double>(element_size)),
-          static_cast<double>(extents.B)};
+  return {.flops = Flops(4 * queries * places),
+          .bytes = Bytes(2 * (queries + seen * cache) * static_cast<double>(element_size)),
+          .parts = static_cast<double>(extents.B),
+          .rows = extents.T * extents.G};
 }
 
 Cost cache_scores_cost(const Shape& rows, const Shape& k, double seen, Index element_size) {

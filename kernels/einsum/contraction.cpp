@@ -5,7 +5,6 @@
 #include <optional>
 #include <type_traits>
 
-#include "kernels/gemm/gemm.h"
 #include "runtime/base/check.h"
 
 namespace shardline::kernels {
@@ -136,24 +135,29 @@ Matrix<T> as_matrix(const Term<const T>& term, const Groups& groups, const Subsc
   return {{permuted.data, permuted.layout}, {Transpose::no, count_elements(columns, extents)}, std::move(copy)};
 }
 
-/// Multiplies into a result [m, n] or [n, m], as `layout` says. The second is n x m = (n x k)(k x
-/// m).
+/// The product of matrices that are stored as `a`, `b` and `out` say. If the result is stored [n, m], it is n x m =
+/// (n x k)(k x m), so that B comes first.
+GemmShape gemm_shape(const MatrixLayout& a, const MatrixLayout& b, const MatrixLayout& out, const Groups& groups,
+                     const Extents& extents) {
+  const auto flip = [](Transpose t) { return t == Transpose::yes ? Transpose::no : Transpose::yes; };
+  const GemmShape shape{.a = a.transpose,
+                        .b = b.transpose,
+                        .m = count_elements(groups.m, extents),
+                        .n = count_elements(groups.n, extents),
+                        .k = count_elements(groups.k, extents),
+                        .lda = a.leading,
+                        .ldb = b.leading,
+                        .ldc = out.leading};
+  if (out.transpose == Transpose::no) return shape;
+  return {flip(shape.b), flip(shape.a), shape.n, shape.m, shape.k, shape.ldb, shape.lda, shape.ldc};
+}
+
+/// Multiplies into a result [m, n] or [n, m], as `layout` says.
 template <class S, class R>
 void multiply(const Matrix<S>& a, const Matrix<S>& b, const Term<R>& out, const MatrixLayout& layout,
               const Groups& groups, const Extents& extents, bool accumulate, const Windowed* windowed) {
-  const auto flip = [](Transpose t) { return t == Transpose::yes ? Transpose::no : Transpose::yes; };
-  GemmShape shape{.a = a.layout.transpose,
-                  .b = b.layout.transpose,
-                  .m = count_elements(groups.m, extents),
-                  .n = count_elements(groups.n, extents),
-                  .k = count_elements(groups.k, extents),
-                  .lda = a.layout.leading,
-                  .ldb = b.layout.leading,
-                  .ldc = layout.leading};
+  const GemmShape shape = gemm_shape(a.layout, b.layout, layout, groups, extents);
   const bool swapped = layout.transpose == Transpose::yes;
-  if (swapped) {
-    shape = {flip(shape.b), flip(shape.a), shape.n, shape.m, shape.k, shape.ldb, shape.lda, shape.ldc};
-  }
   const auto shared = [&](const Matrix<S>& operand) {
     return windowed != nullptr && operand.copy == nullptr && !contains(operand.term.layout.subscripts, windowed->index);
   };
@@ -246,16 +250,19 @@ void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term
   copy_or_sum<Sum, R>({ordered.data, ordered.layout}, out, extents, accumulate);
 }
 
-Index rows_of_products(const Subscripts& a, const Subscripts& b, const Subscripts& out, const Extents& extents) {
+GemmShape shape_of_products(const Subscripts& a, const Subscripts& b, const Subscripts& out, const Extents& extents) {
   const auto whole = [&](Subscripts subscripts) {
     std::erase_if(subscripts, [&](int index) { return extents.at(index) == 1; });
     return dense_layout(std::move(subscripts), extents);
   };
-  const Layout result = whole(out);
-  const Groups groups = group_indices(whole(a), whole(b), result, extents);
-  const auto layout = matrix_layout(result, groups.m, groups.n, extents);
-  const bool swapped = layout && layout->transpose == Transpose::yes;
-  return count_elements(swapped ? groups.n : groups.m, extents);
+  const std::array<Layout, 3> arrays{whole(a), whole(b), whole(out)};
+  const Groups groups = group_indices(arrays[0], arrays[1], arrays[2], extents);
+  const auto stored = [&](std::size_t array, const Subscripts& rows, const Subscripts& columns) {
+    const MatrixLayout copied{Transpose::no, count_elements(columns, extents)};
+    return matrix_layout(arrays[array], rows, columns, extents).value_or(copied);
+  };
+  return gemm_shape(stored(0, groups.m, groups.k), stored(1, groups.k, groups.n), stored(2, groups.m, groups.n), groups,
+                    extents);
 }
 
 #define SHARDLINE_INSTANTIATE(S, R) \

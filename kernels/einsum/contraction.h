@@ -7,6 +7,7 @@
 
 #include "kernels/einsum/einsum.h"
 #include "kernels/einsum/loop_nest.h"
+#include "kernels/gemm/gemm.h"
 #include "runtime/base/shape.h"
 
 /// The parts of einsum after its checks: every extent is positive.
@@ -92,8 +93,9 @@ template <class S, class R>
 void contract_by_gemm(const Term<const S>& a, const Term<const S>& b, const Term<R>& out, const Extents& extents,
                       bool accumulate, const Windowed* windowed);
 
-/// The rows of the matrix products that contract_by_gemm() makes of whole arrays with these indices, `out` whole too.
-/// `extents` has every index.
-Index rows_of_products(const Subscripts& a, const Subscripts& b, const Subscripts& out, const Extents& extents);
+/// The matrix products that contract_by_gemm() makes of whole arrays with these indices, `out` whole too. `extents` has
+/// every index. Some index must be contracted, and `b` must have another one of more than one element. If an operand is
+/// a vector, it is `a`, as the einsum passes it.
+GemmShape shape_of_products(const Subscripts& a, const Subscripts& b, const Subscripts& out, const Extents& extents);
 
 }  // namespace shardline::kernels

@@ -14,6 +14,8 @@ namespace {
 constexpr Index kMostRows = 16;
 /// Columns of which the sums stay in the caches while B goes by. Shorter pieces of its rows would cost speed.
 constexpr Index kMostColumns = 16384;
+/// Sums of several rows that stay in the L2 cache beside the rows of B that wait there.
+constexpr Index kMostSums = Index{1} << 15;
 /// Rows of so few columns are taken several at once, as each begins anew.
 constexpr Index kFewColumns = 256;
 
@@ -135,12 +137,13 @@ void add_rows(const ThinProduct<S, T>& p) {
   const Parts parts(k, kParts);
   Packed<S>* const weights = room_of_a.room(m * row_with_gap(k));
   pack_by_turns(p, parts, weights);
-  const Index blocks = (n + kMostColumns - 1) / kMostColumns, most = (n + blocks - 1) / blocks;
+  const bool waits = m > kFewRows;
+  const Index most_columns = waits ? kMostSums / m : kMostColumns;
+  const Index blocks = (n + most_columns - 1) / most_columns, most = (n + blocks - 1) / blocks;
   const Index of_sums = row_with_gap(most);
   float* const sums = room_of_sums.room(m * of_sums);
   for (Index j = 0; j < n; j += most) {
     const Index columns = std::min(most, n - j), of_turn = kParts * columns * static_cast<Index>(sizeof(S));
-    const bool waits = m > kFewRows;
     std::fill_n(sums, m * of_sums, 0.0F);
     run_with_vectors(AddedRows<S>{
         .b = p.b + j,

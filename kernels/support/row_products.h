@@ -86,6 +86,12 @@ template <Index half, class Vector, std::size_t width>
   if constexpr (half > 1) sum_each<half / 2>(all);
 }
 
+/// The blocks of columns of which a group of packed rows asks for the lines ahead. The groups take them by turns, so
+/// that memory works while each of them multiplies.
+struct AskedBlocks {
+  Index first = 0, every = 1;
+};
+
 /// Rows from memory that are multiplied together with `group` packed rows: the sums stay in registers. More than 8 rows
 /// a power of two apart would share too few sets of the L1 cache.
 template <Index bytes, Index group>
@@ -146,13 +152,14 @@ struct ProductTile {
   }
 
   [[gnu::always_inline]] static inline void add_rows(Vector (&sum)[kPadded], const RowProducts<S>& p, Index from,
-                                                     const S* const (&rows)[kRows], Index ahead) {
+                                                     const S* const (&rows)[kRows], const AskedBlocks& asked) {
     const Packed<S>* const x = p.x + from * p.x_row;
-    Index at = 0;
+    Index at = 0, wait = asked.first;
     for (; at + kPackedBlock <= p.length; at += kPackedBlock) {
-      if (ahead != 0) {
+      if (p.ahead != 0 && --wait < 0) {
+        wait = asked.every - 1;
 #pragma GCC unroll 16
-        for (Index r = 0; r < kRows; ++r) prefetch(rows[r] + at + ahead, kPackedBlock);
+        for (Index r = 0; r < kRows; ++r) prefetch(rows[r] + at + p.ahead, kPackedBlock);
       }
       add_block(sum, x + at, p.x_row, rows, at);
     }
@@ -167,12 +174,13 @@ struct ProductTile {
   }
 
   /// `from` is the first packed row, and `row` the first of the rows from memory.
-  [[gnu::always_inline]] static inline void run(const RowProducts<S>& p, Index from, Index row, Index ahead) {
+  [[gnu::always_inline]] static inline void run(const RowProducts<S>& p, Index from, Index row,
+                                                const AskedBlocks& asked) {
     const S* rows[kRows];
 #pragma GCC unroll 16
     for (Index r = 0; r < kRows; ++r) rows[r] = p.rows[row + r];
     Vector sum[kPadded] = {};
-    add_rows(sum, p, from, rows, ahead);
+    add_rows(sum, p, from, rows, asked);
     Sum sums[kPadded];
 #pragma GCC unroll 16
     for (Index i = 0; i < kPadded; i += kLanes) {
@@ -191,11 +199,12 @@ struct ProductTile {
 
 /// Multiplies `rows` rows from `row` on with `count` packed rows from `from` on.
 template <Index bytes, Index group, Index rows, class S>
-[[gnu::always_inline]] inline void run_product_tile(const RowProducts<S>& p, Index from, Index count, Index row) {
+[[gnu::always_inline]] inline void run_product_tile(const RowProducts<S>& p, Index from, Index count, Index row,
+                                                    const AskedBlocks& asked) {
   if constexpr (group > 1) {
-    if (count < group) return run_product_tile<bytes, group - 1, rows>(p, from, count, row);
+    if (count < group) return run_product_tile<bytes, group - 1, rows>(p, from, count, row, asked);
   }
-  ProductTile<bytes, group, rows, S>::run(p, from, row, from == 0 ? p.ahead : 0);
+  ProductTile<bytes, group, rows, S>::run(p, from, row, asked);
 }
 
 /// All rows with `group` packed rows, which are all that there are.
@@ -205,7 +214,7 @@ template <Index bytes, Index group, class S>
     if (p.x_rows < group) return run_one_group<bytes, group - 1>(p);
   }
   constexpr Index kRows = kTileRows<bytes, group>;
-  for (Index row = 0; row < p.count; row += kRows) ProductTile<bytes, group, kRows, S>::run(p, 0, row, p.ahead);
+  for (Index row = 0; row < p.count; row += kRows) ProductTile<bytes, group, kRows, S>::run(p, 0, row, {});
 }
 
 template <class S>
@@ -215,9 +224,11 @@ template <Index bytes>
   if (x_rows <= kMost) return run_one_group<bytes, kMost>(*this);
   constexpr Index kRows = kTileRows<bytes, kMost>;
   const Index group = even_group(x_rows, kMost);
+  AskedBlocks asked{.every = (x_rows + group - 1) / group};
   for (Index row = 0; row < count; row += kRows) {  // the rows are in the L1 cache for the second group
-    for (Index from = 0; from < x_rows; from += group) {
-      run_product_tile<bytes, kMost, kRows>(*this, from, std::min(group, x_rows - from), row);
+    asked.first = 0;
+    for (Index from = 0; from < x_rows; from += group, ++asked.first) {
+      run_product_tile<bytes, kMost, kRows>(*this, from, std::min(group, x_rows - from), row, asked);
     }
   }
 }

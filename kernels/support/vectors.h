@@ -56,10 +56,11 @@ template <class Vector, class T>
 [[gnu::always_inline]] inline void load_vector(const T* from, Vector& vector) {
   // An alias declaration cannot carry the attributes.
   typedef Vector Anywhere __attribute__((aligned(alignof(T)), may_alias));  // NOLINT(modernize-use-using)
-  vector = *reinterpret_cast<const Anywhere*>(from);
+  Vector loaded = *reinterpret_cast<const Anywhere*>(from);
 #if defined(__x86_64__)
-  asm("" : "+v"(vector));  // now it is in a register; GCC else reads it from memory again for each of its uses
+  asm("" : "+v"(loaded));  // now it is in a register; GCC else reads it from memory again for each of its uses
 #endif
+  vector = loaded;
 }
 
 /// Asks for `elements` elements, to come into the L2 cache.

@@ -17,15 +17,15 @@
 namespace shardline {
 namespace {
 
-/// The rows of the matrix products of two operands. `extents`: [rows, columns, contracted], as the operands have them.
-Index rows_of_products(const Phase& phase, const std::vector<Range>& ranges, const std::array<Index, 3>& extents) {
-  if (std::min(extents[0], extents[1]) <= 1) return 1;  // the kernel takes a vector as a row
+/// The matrix products of two operands. `extents`: [rows, columns, contracted], as the operands have them.
+kernels::GemmShape shape_of(const Phase& phase, const std::vector<Range>& ranges, const std::array<Index, 3>& extents) {
   kernels::Extents of_index;
   for (std::size_t index = 0; index < ranges.size(); ++index) {
     of_index.add(static_cast<int>(index), ranges[index].size());
   }
-  return kernels::rows_of_products(phase.operand_subscripts[0], phase.operand_subscripts[1], phase.result_subscripts[0],
-                                   of_index);
+  const std::size_t second = extents[1] > 1 ? 1 : 0;  // the kernel takes a vector as a row
+  return kernels::shape_of_products(phase.operand_subscripts[1 - second], phase.operand_subscripts[second],
+                                    phase.result_subscripts[0], of_index);
 }
 
 /// The matrix products in an einsum of two operands of type `type`; no extents if there are none. Few rows beside a
@@ -52,10 +52,10 @@ roofline::Work product_of(const Phase& phase, const std::vector<Range>& ranges, 
   }
   const bool has_matrix = std::max(extents[0], extents[1]) > 1 && extents[2] > 1;
   if (type != DType::f64 && has_matrix) {
-    const Index rows = rows_of_products(phase, ranges, extents);
-    if (kernels::is_thin({.m = rows})) {
-      work.kernel = roofline::kThinProduct;
-      work.rows = rows;
+    const kernels::GemmShape shape = shape_of(phase, ranges, extents);
+    if (kernels::is_thin(shape)) {
+      work.kernel = shape.b == kernels::Transpose::yes ? roofline::kTurnedThinProduct : roofline::kThinProduct;
+      work.cost.rows = shape.m;
       return work;
     }
   }
@@ -106,7 +106,9 @@ class Estimator {
     const std::vector<Range> ranges = index_ranges(program_, step, 0);
     const Phase& phase = program_.phase_of(step);
     roofline::Work work = product_of(phase, ranges, program_.array_of(step.operands[0]).dtype);
+    const Index rows = work.cost.rows;
     work.cost = phase_cost(program_.program, program_.operation_of(step), static_cast<std::size_t>(step.phase), ranges);
+    if (rows > 0) work.cost.rows = rows;
     if (work.kernel.empty()) work.kernel = phase.kernel->name;
     work.touches = touches(bytes_of_arrays(step), distances, strip);
     return {work.cost.flops, work.cost.bytes, Bytes(0), roofline::kernel_price(work, hardware_)};
@@ -179,7 +181,7 @@ StepEstimate estimate(const RankProgram& program, const Step& step, const roofli
 bool multiplies_matrices(const RankProgram& program, const Step& step) {
   const DType type = program.array_of(step.operands[0]).dtype;
   const roofline::Work work = product_of(program.phase_of(step), index_ranges(program, step, 0), type);
-  return work.m > 0 || work.kernel == roofline::kThinProduct;
+  return work.m > 0 || roofline::is_thin_product(work.kernel);
 }
 
 }  // namespace shardline

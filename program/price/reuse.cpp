@@ -33,8 +33,7 @@ class Walk {
       }
       distances.push_back(std::move(of_step));
       if (sweep_of_[i] != nullptr) stay_near(step, *sweep_of_[i], distances.back());
-      for (const VersionId v : step.operands) touch(v);
-      for (const VersionId v : step.results) touch(v);
+      touch(step);
       for (const VersionId v : last_read_[i]) {
         if (!passing_.contains(v)) freed_[bytes(v)].push_back(last_.at(place(v)));
       }
@@ -87,6 +86,16 @@ class Walk {
   Bytes distance(VersionId v) const {
     const auto last = last_.find(place(v));
     return last == last_.end() ? touched_ : touched_ - last->second;
+  }
+
+  /// A kernel that writes a few elements of an array in place leaves the others where they are.
+  void touch(const Step& step) {
+    const bool writes_few = step.kind == StepKind::compute && program_.phase_of(step).kernel->only_in_place;
+    for (const VersionId v : step.operands) {
+      if (!writes_few || place(v) != place(step.results[0])) touch(v);
+    }
+    if (writes_few) return;
+    for (const VersionId v : step.results) touch(v);
   }
 
   void touch(VersionId v) {

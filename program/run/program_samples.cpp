@@ -12,6 +12,7 @@
 #include "program/partition/partition.h"
 #include "program/price/estimate.h"
 #include "program/run/execute.h"
+#include "program/run/memory_samples.h"
 #include "program/transform/samples.h"
 #include "roofline/price/hardware.h"
 #include "runtime/trace/clock.h"
@@ -20,7 +21,7 @@ namespace shardline {
 namespace {
 
 /// A product of few rows with a matrix that the caches hold, see kThinProduct.
-roofline::KernelSample thin_sample(DType dtype) {
+roofline::KernelSample thin_sample(DType dtype, bool turned) {
   constexpr Index kRows = 8, kInner = 512, kColumns = 1024;
   struct Arrays {
     Tensor a, b, c;
@@ -32,36 +33,13 @@ roofline::KernelSample thin_sample(DType dtype) {
     return values.as(dtype);
   };
   const auto arrays = std::make_shared<Arrays>(made(kRows, kInner), made(kInner, kColumns), made(kRows, kColumns));
+  if (turned) arrays->b = arrays->b.reshaped({kColumns, kInner});
   const kernels::GemmShape shape{.m = kRows, .n = kColumns, .k = kInner};
-  return {std::string(roofline::kThinProduct), kernels::gemm_cost(shape, size_of(dtype)), [arrays] {
-            run_einsum({{&arrays->a, &arrays->b}, {{0, 2}, {2, 1}}, &arrays->c, {0, 1}});
+  return {std::string(turned ? roofline::kTurnedThinProduct : roofline::kThinProduct),
+          kernels::gemm_cost(shape, size_of(dtype)), [arrays, turned] {
+            const Subscripts b = turned ? Subscripts{1, 2} : Subscripts{2, 1};
+            run_einsum({{&arrays->a, &arrays->b}, {{0, 2}, b}, &arrays->c, {0, 1}});
           }};
-}
-
-/// Products of few rows with matrices that come from beyond the caches, each with the next one.
-std::vector<roofline::KernelSample> thin_samples_from_memory(DType dtype) {
-  constexpr Index kInner = 512, kColumns = 1024, kBeyondCaches = Index{96} << 20;
-  struct Matrices {
-    std::vector<Tensor> all;
-    std::size_t next = 0;
-    const Tensor& take() { return all[next++ % all.size()]; }
-  };
-  const auto matrices = std::make_shared<Matrices>();
-  const Index count = kBeyondCaches / (kInner * kColumns * size_of(dtype));
-  const Tensor together = Tensor::zeros(dtype, {count * kInner, kColumns});
-  for (Index i = 0; i < count; ++i) matrices->all.push_back(together.rows({i * kInner, (i + 1) * kInner}));
-  std::vector<roofline::KernelSample> samples;
-  for (const Index rows : roofline::kThinRows) {
-    const kernels::GemmShape shape{.m = rows, .n = kColumns, .k = kInner};
-    const auto a = std::make_shared<Tensor>(Tensor::zeros(dtype, {rows, kInner}));
-    const auto c = std::make_shared<Tensor>(dtype, Shape{rows, kColumns});
-    samples.push_back(
-        {roofline::thin_product_from_memory(rows), kernels::gemm_cost(shape, size_of(dtype)), [matrices, a, c] {
-           run_einsum({{a.get(), &matrices->take()}, {{0, 2}, {2, 1}}, c.get(), {0, 1}});
-         }});
-  }
-  for (Index i = 0; i < count; ++i) samples[0].run();  // the caches now hold no line that is still to be written
-  return samples;
 }
 
 std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
@@ -71,8 +49,8 @@ std::vector<roofline::KernelSample> kernel_samples(DType dtype) {
                        [sampled] { sampled.run->run(sampled.operation, sampled.phase); }});
   }
   if (dtype == DType::f64) return samples;
-  samples.push_back(thin_sample(dtype));
-  for (roofline::KernelSample& sample : thin_samples_from_memory(dtype)) samples.push_back(std::move(sample));
+  for (const bool turned : {false, true}) samples.push_back(thin_sample(dtype, turned));
+  for (roofline::KernelSample& sample : samples_from_memory(dtype)) samples.push_back(std::move(sample));
   return samples;
 }
 

@@ -22,15 +22,18 @@ void copy_elements(const Tensor& from, Tensor& to) {
 
 }  // namespace
 
-State::State(collectives::Engine& engine, const StatePlan& plan) : engine_(engine) {
+State::State(collectives::Engine& engine, const StatePlan& plan) : engine_(engine), room_(std::make_shared<Room>()) {
   take_room(plan.room);
   for (const auto& [name, item] : plan.items) add(item);
 }
 
 State::State(collectives::Engine& engine, const StatePlan& plan, const State& lender,
              const std::vector<std::string>& lent)
-    : engine_(engine), room_(lender.room(plan.room)) {
-  if (!room_) take_room(plan.room);
+    : engine_(engine), room_(lender.room_) {
+  if (!lender.room(plan.room)) {
+    room_ = std::make_shared<Room>();
+    take_room(plan.room);
+  }
   for (const auto& [name, item] : plan.items) {
     if (std::find(lent.begin(), lent.end(), name) == lent.end()) {
       add(item);
@@ -46,7 +49,7 @@ State::State(collectives::Engine& engine, const StatePlan& plan, const State& le
 
 void State::take_room(Index bytes) {
   collectives::Arena* arena = engine_.arena().get();
-  if (arena != nullptr && bytes > 0) room_ = arena->try_allocate(DType::i64, {bytes / size_of(DType::i64)});
+  if (arena != nullptr && bytes > 0) room_->memory = arena->try_allocate(DType::i64, {bytes / size_of(DType::i64)});
 }
 
 void State::add(const StatePlan::Item& item) {
@@ -111,8 +114,8 @@ Tensor State::gather(const std::string& name) const {
 }
 
 std::optional<Tensor> State::room(Index bytes) const {
-  if (!room_ || room_->bytes() < bytes) return std::nullopt;
-  return room_;
+  if (!room_->memory || room_->memory->bytes() < bytes) return std::nullopt;
+  return room_->memory;
 }
 
 void State::replace(std::size_t number, const Tensor& updated) {

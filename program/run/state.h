@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,8 +67,8 @@ class State {
   /// storage.
   void replace(std::size_t number, const Tensor& updated);
   /// Notes the executor that used the room last.
-  void use_room(const void* user) { room_user_ = user; }
-  bool last_used_room(const void* user) const { return room_user_ == user; }
+  void use_room(const void* user) { room_->user = user; }
+  bool last_used_room(const void* user) const { return room_->user == user; }
 
  private:
   struct Slot {
@@ -75,6 +76,11 @@ class State {
     Tensor block;
     bool placed = false;  ///< in the arena, permanently
     bool is_set = false;
+  };
+
+  struct Room {
+    std::optional<Tensor> memory;
+    const void* user = nullptr;
   };
 
   void take_room(Index bytes);
@@ -85,8 +91,7 @@ class State {
   collectives::Engine& engine_;
   std::map<std::string, std::size_t> numbers_;  ///< by name
   std::vector<Slot> slots_;                     ///< by number
-  std::optional<Tensor> room_;
-  const void* room_user_ = nullptr;
+  std::shared_ptr<Room> room_;                  ///< states share a lent one
 };
 
 }  // namespace shardline

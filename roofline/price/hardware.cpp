@@ -17,7 +17,7 @@ FlopsPerSecond ceiling(const Work& work, const Hardware& hardware) {
 }
 
 Seconds latency(const Work& work, const Hardware& hardware) {
-  const bool product = work.m > 0 || work.kernel == kThinProduct;
+  const bool product = work.m > 0 || is_thin_product(work.kernel);
   const auto own = hardware.latencies.find(std::string(product ? kMatrixProduct : work.kernel));
   return own == hardware.latencies.end() ? Seconds(0) : own->second * work.cost.parts;
 }
@@ -37,13 +37,13 @@ Seconds memory_time(const Work& work, const Hardware& hardware) {
   return time * (work.cost.bytes / touched);  // a call need not use all of an array
 }
 
-/// The time in which a thin product takes an element of a matrix from beyond the caches. Nothing if that was not
-/// measured. Between two numbers of rows it grows evenly.
-std::optional<Seconds> time_of_element(Index rows, const Hardware& hardware) {
+/// The time in which a kernel takes an element from beyond the caches. Nothing if that was not measured. Between two
+/// numbers of rows it grows evenly.
+std::optional<Seconds> time_of_element(std::string_view kernel, Index rows, const Hardware& hardware) {
   std::optional<Seconds> before;
   Index rows_before = 0;
-  for (const Index measured : kThinRows) {
-    const auto rate = hardware.kernels.find(thin_product_from_memory(measured));
+  for (const Index measured : kRowsFromMemory) {
+    const auto rate = hardware.kernels.find(from_memory(kernel, measured));
     if (rate == hardware.kernels.end()) return std::nullopt;
     const Seconds time = Flops(2.0 * static_cast<double>(measured)) / rate->second;
     if (rows <= measured) {
@@ -57,13 +57,16 @@ std::optional<Seconds> time_of_element(Index rows, const Hardware& hardware) {
   return before;
 }
 
-/// The time of a thin product to take its matrix from where it is. What the caches hold comes faster.
-Seconds thin_memory_time(const Work& work, Seconds by_bytes, const Hardware& hardware) {
-  const std::optional<Seconds> element = time_of_element(work.rows, hardware);
+/// More than any cache holds.
+constexpr Bytes kBeyondCaches(1e15);
+
+/// The time of a kernel to take what it reads from where it is. What the caches hold comes faster.
+Seconds time_by_rows(const Work& work, Seconds by_bytes, const Hardware& hardware) {
+  const std::optional<Seconds> element = time_of_element(work.kernel, work.cost.rows, hardware);
   if (!element) return by_bytes;
-  const Seconds from_memory = work.cost.bytes / hardware.memory;
-  const double elements = work.cost.flops.value / (2.0 * static_cast<double>(work.rows));
-  return *element * elements * std::min(1.0, by_bytes / from_memory);
+  const Seconds all_from_memory = work.cost.bytes / hardware.memory_rate(kBeyondCaches);
+  const double elements = work.cost.flops.value / (2.0 * static_cast<double>(work.cost.rows));
+  return *element * elements * std::min(1.0, by_bytes / all_from_memory);
 }
 
 /// The bytes that the measurement of this product's rate touched. The largest extents of the grid price larger
@@ -100,7 +103,7 @@ std::string_view name_of(Limiter limiter) {
   throw Error("unknown limiter");
 }
 
-std::string thin_product_from_memory(Index rows) { return fmt::format("{}_{}", kThinProduct, rows); }
+std::string from_memory(std::string_view kernel, Index rows) { return fmt::format("{}_{}", kernel, rows); }
 
 BytesPerSecond Link::all_ways() const {
   if (sides.empty()) return two_way ? both_ways : bandwidth;
@@ -125,7 +128,7 @@ Price kernel_price(const Work& work, const Hardware& hardware) {
   Price price;
   price.math = math_time(work, hardware);
   price.memory = memory_time(work, hardware);
-  if (work.rows > 0) price.memory = thin_memory_time(work, price.memory, hardware);
+  if (work.cost.rows > 0) price.memory = time_by_rows(work, price.memory, hardware);
   const Seconds busy = std::max(price.math + added_by_memory(work, price.memory, hardware), price.memory);
   const Seconds start = hardware.overhead + latency(work, hardware);
   price.time = start + busy;

@@ -121,7 +121,6 @@ struct Work {
   std::string_view kernel = {};  ///< a machine may have a rate for this name
   /// Extents of its matrix products; 0 for other kernels.
   Index m = 0, n = 0, k = 0;
-  Index rows = 0;  ///< of a thin product
   /// The arrays that hold the bytes of `cost`. Empty: the caches must hold all bytes of the call.
   std::vector<Touch> touches = {};
 };
@@ -129,13 +128,18 @@ struct Work {
 /// The name of matrix products in `Hardware::latencies`.
 inline constexpr std::string_view kMatrixProduct = "matrix_product";
 /// The name in `Hardware::kernels` of products with so few rows that reading the matrix takes most of their time. They
-/// copy nothing, and start as other products do.
-inline constexpr std::string_view kThinProduct = "thin_product";
-/// Products of so many rows whose matrix comes from beyond the caches have rates of their own: a core reads it, or
-/// multiplies, or does both at once, as well as its kernels can.
-inline constexpr std::array<Index, 4> kThinRows = {1, 4, 8, 16};
-/// The name of such a product in `Hardware::kernels`: "thin_product_8".
-std::string thin_product_from_memory(Index rows);
+/// copy nothing, and start as other products do. The rows of a turned one are multiplied with rows of the matrix.
+inline constexpr std::string_view kThinProduct = "thin_product", kTurnedThinProduct = "turned_thin_product";
+constexpr bool is_thin_product(std::string_view kernel) {
+  return kernel == kThinProduct || kernel == kTurnedThinProduct;
+}
+/// Attention of queries over a cache, whose price goes by rows too.
+inline constexpr std::string_view kCacheAttention = "cache_attention";
+/// Kernels with `Cost::rows` of so many rows have rates of their own for what comes from beyond the caches: a core
+/// reads it, or multiplies, or does both at once, as well as its kernels can.
+inline constexpr std::array<Index, 4> kRowsFromMemory = {1, 4, 8, 16};
+/// The name of such a rate in `Hardware::kernels`: "thin_product_8".
+std::string from_memory(std::string_view kernel, Index rows);
 
 /// Roofline of one kernel call (book section 1): the larger of FLOPs over rate and bytes over bandwidth, plus
 /// the overhead of an operation and the latency of the kernel times its parts. The rate is that

@@ -71,9 +71,8 @@ TEST(KernelPrice, ThinProductsReadTheirMatrixFromMemory) {
                       {"thin_product_8", FlopsPerSecond(4e9)},
                       {"thin_product_16", FlopsPerSecond(4e9)}};
   const auto thin = [](Index rows, double reach) -> Work {
-    return {.cost = {Flops(2e9 * static_cast<double>(rows)), Bytes(4e9)},
+    return {.cost = {.flops = Flops(2e9 * static_cast<double>(rows)), .bytes = Bytes(4e9), .rows = rows},
             .kernel = kThinProduct,
-            .rows = rows,
             .touches = {{Bytes(4e9), Bytes(reach)}}};
   };
   for (const auto& [rows, seconds] : std::map<Index, double>{{1, 1}, {2, 4.0 / 3}, {4, 2}, {6, 3}, {8, 4}, {16, 8}}) {
@@ -83,6 +82,12 @@ TEST(KernelPrice, ThinProductsReadTheirMatrixFromMemory) {
   hardware.caches = Curve({{1e6, 2e8}, {2e6, 1e8}});
   EXPECT_NEAR(kernel_price(thin(4, 1e6), hardware).memory.value, 1, 1e-12);
   EXPECT_NEAR(kernel_price(thin(4, 4e9), hardware).memory.value, 2, 1e-12);
+  // Attention over a cache goes by queries of each key in the same way.
+  hardware.kernels["cache_attention"] = FlopsPerSecond(1e12);
+  for (const Index rows : kRowsFromMemory) hardware.kernels[from_memory("cache_attention", rows)] = FlopsPerSecond(1e9);
+  Work attention = thin(4, 4e9);
+  attention.kernel = "cache_attention";
+  EXPECT_NEAR(kernel_price(attention, hardware).memory.value, 8, 1e-12);
   // A machine for which that was not measured goes by bytes.
   hardware.kernels.erase("thin_product_8");
   EXPECT_NEAR(kernel_price(thin(8, 4e9), hardware).memory.value, 40, 1e-12);

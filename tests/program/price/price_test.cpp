@@ -273,17 +273,19 @@ std::vector<std::string> layouts(const std::string& name, const std::string& fir
           fmt::format("{}[{}, {}_X]", name, first, second), fmt::format("{}[{}, {}]{{U_X}}", name, first, second)};
 }
 
-/// The price of the arithmetic of y = x[B, D] w[D, F], where y has the dims of `out`. Products of matrices have another
-/// rate than thin ones.
-double math_of_product(DType dtype, const Sizes& sizes, const std::vector<std::string>& out) {
+/// The price of the arithmetic of y = x[B, D] w, where y has the dims of `out` and w those of `weights`. Products of
+/// matrices have another rate than thin ones, and turned ones a third.
+double math_of_product(DType dtype, const Sizes& sizes, const std::vector<std::string>& out,
+                       const std::vector<std::string>& weights = {"D", "F"}) {
   roofline::Hardware hardware = roofline::hardware_named("cpu", AbstractMesh(), DType::f32);
   hardware.gemm = roofline::GemmRates({64}, {FlopsPerSecond(1e9)});
   hardware.kernels[std::string(roofline::kThinProduct)] = FlopsPerSecond(1e6);
+  hardware.kernels[std::string(roofline::kTurnedThinProduct)] = FlopsPerSecond(2e6);
   Program p;
   p.dtype = dtype;
   p.sizes = sizes;
   const ArrayId x = p.add_input("x", {"B", "D"}, Role::activation);
-  const ArrayId w = p.add_input("w", {"D", "F"}, Role::parameter);
+  const ArrayId w = p.add_input("w", weights, Role::parameter);
   p.outputs = {einsum(p, "y", {x, w}, out)};
   Declaration declaration;
   for (const ArrayId input : p.inputs) declaration.layouts[input] = Sharding::replicated(2);
@@ -299,6 +301,8 @@ TEST(Price, FewRowsAreAThinProduct) {
       if (rows == 1 && !thin) continue;  // no product of matrices
       EXPECT_DOUBLE_EQ(math_of_product(dtype, {{"B", rows}, {"D", 32}, {"F", 48}}, {"B", "F"}),
                        flops / (thin ? 1e6 : 1e9));
+      EXPECT_DOUBLE_EQ(math_of_product(dtype, {{"B", rows}, {"D", 32}, {"F", 48}}, {"B", "F"}, {"F", "D"}),
+                       flops / (thin ? 2e6 : 1e9));
     }
   }
 }
@@ -309,11 +313,11 @@ TEST(Price, FewColumnsAreNoThinProduct) {
   const Sizes few_columns{{"B", 2048}, {"D", 32}, {"F", 8}};
   const Sizes few_rows{{"B", 8}, {"D", 32}, {"F", 2048}};
   EXPECT_DOUBLE_EQ(math_of_product(DType::f32, few_columns, {"B", "F"}), kFlops / 1e9);
-  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, few_columns, {"F", "B"}), kFlops / 1e6);
+  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, few_columns, {"F", "B"}), kFlops / 2e6);
   EXPECT_DOUBLE_EQ(math_of_product(DType::bf16, few_rows, {"B", "F"}), kFlops / 1e6);
   EXPECT_DOUBLE_EQ(math_of_product(DType::bf16, few_rows, {"F", "B"}), kFlops / 1e9);
-  // A vector is a row, wherever it stands.
-  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, {{"B", 2048}, {"D", 32}, {"F", 1}}, {"B", "F"}), kFlops / 8 / 1e6);
+  // A vector is a row, wherever it stands, and is multiplied with the rows of x here.
+  EXPECT_DOUBLE_EQ(math_of_product(DType::f32, {{"B", 2048}, {"D", 32}, {"F", 1}}, {"B", "F"}), kFlops / 8 / 2e6);
 }
 
 /// Operands in bf16 beside a result in f32 count 2 bytes an element, and the result 4.

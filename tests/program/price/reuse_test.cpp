@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "program/ops/cache_attention.h"
+#include "program/ops/write_at.h"
+#include "program/partition/partition.h"
 #include "program/product/product.h"
 #include "roofline/machine/catalogue.h"
 
@@ -41,6 +44,33 @@ TEST(Reuse, WhatAStepHasJustMade) {
     return;
   }
   FAIL() << "no candidate gathers A first";
+}
+
+/// A few places are written in place, so the others come from where the run before left them.
+TEST(Reuse, AStateOfWhichAFewElementsAreWritten) {
+  Program program;
+  program.dtype = DType::f32;
+  program.sizes = {{"B", 1}, {"T", 1}, {"S", 32}, {"K", 2}, {"G", 1}, {"H", 4}};
+  const ArrayId q = program.add_input("q", {"B", "T", "K", "G", "H"}, Role::activation);
+  const ArrayId k = program.add_input("k", {"B", "S", "K", "H"}, Role::cache);
+  const ArrayId v = program.add_input("v", {"B", "S", "K", "H"}, Role::cache);
+  const ArrayId made = program.add_input("made", {"B", "T", "K", "H"}, Role::activation);
+  const ArrayId at = program.add_input("at", {"B", "T"}, Role::positions);
+  const ArrayId where = program.add_input("where", {"S"}, Role::positions);
+  const ArrayId written = write_at(program, "k'", k, made, at, where);
+  const ArrayId o = cache_attention(program, "o", q, written, v, at, where, {});
+  program.outputs = {written, o};
+  Declaration declaration;
+  for (const ArrayId input : program.inputs) {
+    declaration.layouts[input] = Sharding::replicated(program.array(input).dims.size());
+  }
+  const RankProgram alone = partition(std::move(program), AbstractMesh::parse("X=1"), declaration);
+  const std::vector<std::vector<Bytes>> distances = reuse_distances(alone);
+  ASSERT_EQ(distances.size(), 2U);
+  const double cache = 4.0 * 32 * 2 * 4, row = 4.0 * 2 * 4, ids = 4, places = 4.0 * 32;
+  const double writes = row + ids + places, attends = row + cache + cache + ids + places + row;
+  EXPECT_EQ(distances[0][0].value, attends - row) << "attention used the cache after its query";
+  EXPECT_EQ(distances[1][1].value, attends - row + writes) << "a run ago too";
 }
 
 }  // namespace

@@ -181,6 +181,11 @@ TEST_F(StateTest, AnOutputInTheRoomIsGoneAfterAnotherProgram) {
   }
   adds.run();
   expect_sums(adds.get(sums.out), 1);
+  State borrower(engine, plan_state({first.compiled.get()}), state, {"W"});
+  Executor(first.compiled, borrower).run();
+  if (mesh_.ranks() > 1) {
+    EXPECT_NE(error_of([&] { adds.get(sums.out); }).find("total is gone"), std::string::npos) << "a lent room";
+  }
 }
 
 /// Only what is not lent is a state's own.

@@ -20,7 +20,6 @@ constexpr Kernel kEmbed{
           return kernels::embed_cost(block.elements(1), block.shape(0)[1], block.element_size());
         },
     .types = KernelTypes::stored,
-    .strips = true,
 };
 
 constexpr Kernel kEmbedGrad{

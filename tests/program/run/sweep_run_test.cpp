@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "program/ops/builder.h"
+#include "program/ops/cast.h"
+#include "program/ops/embed.h"
 #include "program/ops/gelu.h"
 #include "program/ops/squared_error.h"
 #include "program/partition/check.h"
@@ -127,6 +129,33 @@ TEST_F(SweepRunTest, KernelsGetTheirPartAndItsPositions) {
       SCOPED_TRACE(fmt::format("T = {}, strips of {}", tokens, strip_bytes));
       expect_places(tokens, strip_bytes);
     }
+  }
+}
+
+/// A token needs one row of the table, which may lie in any strip of it.
+TEST_F(SweepRunTest, EmbeddingsReadWholeTables) {
+  Program p;
+  p.dtype = DType::f32;
+  p.sizes = {{"V", 12}, {"D", 2}, {"B", 1}, {"T", 4}};
+  const ArrayId table = p.add_input("E", {"V", "D"}, Role::parameter);
+  const ArrayId ids = p.add_input("ids", {"B", "T"}, Role::tokens);
+  const ArrayId x = embed(p, "x", cast(p, "E.bf16", table, DType::bf16), ids, Role::activation);
+  p.outputs = {x};
+  const std::map<ArrayId, Sharding> layouts{{table, Sharding::replicated(2)}, {ids, Sharding::replicated(2)}};
+  const auto compiled = compile(partition(p, mesh_.axes(), {.layouts = layouts, .work = {}, .policy = {}}),
+                                {.scheduling = {{.strip_bytes = 1}}, .prices = bandwidth_bound(mesh_.axes())});
+  Executor executor(compiled, engine_);
+  Tensor rows(DType::f64, {12, 2});
+  for (Index i = 0; i < rows.size(); ++i) rows.view<double>()[i] = static_cast<double>(1 + i);
+  executor.set(table, rows.as(DType::f32));
+  Tensor tokens(DType::i32, {1, 4});
+  const std::vector<std::int32_t> wanted{0, 11, 5, 0};
+  std::copy(wanted.begin(), wanted.end(), tokens.view<std::int32_t>().begin());
+  executor.set(ids, tokens);
+  executor.run();
+  const Tensor got = executor.get(x).as(DType::f64);
+  for (Index i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got.view<double>()[i], 1 + 2 * wanted[static_cast<std::size_t>(i / 2)] + i % 2) << i;
   }
 }
 

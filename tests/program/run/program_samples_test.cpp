@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
+#include "kernels/attention/cache_attention.h"
 #include "program/transform/samples.h"
 #include "roofline/price/hardware.h"
 #include "runtime/mpi/communicator.h"
@@ -33,6 +35,27 @@ TEST(ProgramSamples, TheProgramRunsEveryKernel) {
       EXPECT_EQ(names, expected);
       EXPECT_GT(steps, Seconds(0));
       EXPECT_GE(times.between, Seconds(0));
+    }
+  }
+}
+
+/// What prices by rows look for is measured, and counts the FLOPs that such a price divides by.
+TEST(ProgramSamples, KernelsReadFromMemory) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
+    std::map<std::string, roofline::KernelSample> samples;
+    for (const roofline::KernelSample& sample : program_samples().kernels(dtype)) samples.emplace(sample.name, sample);
+    for (const Index rows : roofline::kRowsFromMemory) {
+      const kernels::Cost attention = kernels::cache_attention_cost({1, 1, 8, rows, 64}, {1, 1024, 8, 64}, 1, 4);
+      for (const std::string kernel : {"thin_product", "turned_thin_product", "cache_attention"}) {
+        const auto found = samples.find(kernel + "_" + std::to_string(rows));
+        ASSERT_EQ(found != samples.end(), dtype != DType::f64) << kernel << " " << rows;
+        if (dtype == DType::f64) continue;
+        EXPECT_EQ(found->second.cost.rows, rows);
+        const double flops =
+            kernel == "cache_attention" ? attention.flops.value : 2.0 * 512 * 1024 * static_cast<double>(rows);
+        EXPECT_DOUBLE_EQ(found->second.cost.flops.value, flops) << kernel << " " << rows;
+        found->second.run();
+      }
     }
   }
 }

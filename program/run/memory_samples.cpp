@@ -14,16 +14,17 @@
 namespace shardline {
 namespace {
 
-/// A matrix [kColumns, kInner], stored so or transposed, or the keys or values [1, kPlaces, kHeads, kWidth] of a cache.
-constexpr Index kInner = 512, kColumns = 1024, kPlaces = 1024, kHeads = 8, kWidth = 64;
-static_assert(kInner * kColumns == kPlaces * kHeads * kWidth);
+/// A matrix [kPartColumns, kPartInner], stored so or transposed, or the keys or values [1, kCachePlaces, kCacheHeads,
+/// kCacheWidth] of a cache.
+constexpr Index kPartInner = 512, kPartColumns = 1024, kCachePlaces = 1024, kCacheHeads = 8, kCacheWidth = 64;
+static_assert(kPartInner * kPartColumns == kCachePlaces * kCacheHeads * kCacheWidth);
 
 /// Memory beyond the caches, taken part by part. All elements are zero.
 class Parts {
  public:
   explicit Parts(DType dtype)
-      : count_((Index{96} << 20) / (kInner * kColumns * size_of(dtype))),
-        all_(Tensor::zeros(dtype, {count_, kInner * kColumns})) {}
+      : count_((Index{96} << 20) / (kPartInner * kPartColumns * size_of(dtype))),
+        all_(Tensor::zeros(dtype, {count_, kPartInner * kPartColumns})) {}
 
   Index count() const { return count_; }
   Tensor take(const Shape& shape) {
@@ -37,10 +38,10 @@ class Parts {
 };
 
 std::function<void()> thin_product(const std::shared_ptr<Parts>& parts, DType dtype, Index rows, bool turned) {
-  const auto a = std::make_shared<Tensor>(Tensor::zeros(dtype, {rows, kInner}));
-  const auto c = std::make_shared<Tensor>(dtype, Shape{rows, kColumns});
+  const auto a = std::make_shared<Tensor>(Tensor::zeros(dtype, {rows, kPartInner}));
+  const auto c = std::make_shared<Tensor>(dtype, Shape{rows, kPartColumns});
   return [parts, a, c, turned] {
-    const Tensor b = parts->take(turned ? Shape{kColumns, kInner} : Shape{kInner, kColumns});
+    const Tensor b = parts->take(turned ? Shape{kPartColumns, kPartInner} : Shape{kPartInner, kPartColumns});
     run_einsum({{a.get(), &b}, {{0, 2}, turned ? Subscripts{1, 2} : Subscripts{2, 1}}, c.get(), {0, 1}});
   };
 }
@@ -51,14 +52,14 @@ struct AttentionArrays {
 
 template <class T>
 std::function<void()> attention(const std::shared_ptr<Parts>& parts, DType dtype, Index rows) {
-  const Shape queries{1, 1, kHeads, rows, kWidth};
+  const Shape queries{1, 1, kCacheHeads, rows, kCacheWidth};
   const auto arrays = std::make_shared<AttentionArrays>(Tensor::zeros(dtype, queries), Tensor::zeros(dtype, queries),
-                                                        Tensor(DType::i32, {1, 1}), Tensor(DType::i32, {kPlaces}));
-  arrays->at.view<std::int32_t>()[0] = kPlaces - 1;
+                                                        Tensor(DType::i32, {1, 1}), Tensor(DType::i32, {kCachePlaces}));
+  arrays->at.view<std::int32_t>()[0] = kCachePlaces - 1;
   const View<std::int32_t> where = arrays->where.view<std::int32_t>();
-  std::iota(where.data, where.data + kPlaces, 0);
+  std::iota(where.data, where.data + kCachePlaces, 0);
   return [parts, arrays] {
-    const Shape shape{1, kPlaces, kHeads, kWidth};
+    const Shape shape{1, kCachePlaces, kCacheHeads, kCacheWidth};
     const Tensor k = parts->take(shape), v = parts->take(shape);
     const AttentionArrays& a = *arrays;
     kernels::cache_attention<T>(a.q.view<T>(), k.view<T>(), v.view<T>(),
@@ -76,9 +77,9 @@ std::vector<roofline::KernelSample> samples_from_memory(DType dtype) {
     samples.push_back({roofline::from_memory(kernel, rows), cost, std::move(run)});
   };
   for (const Index rows : roofline::kRowsFromMemory) {
-    add(roofline::kThinProduct, rows, kInner * kColumns, thin_product(parts, dtype, rows, false));
-    add(roofline::kTurnedThinProduct, rows, kInner * kColumns, thin_product(parts, dtype, rows, true));
-    add(roofline::kCacheAttention, rows, 2 * kPlaces * kHeads * kWidth,
+    add(roofline::kThinProduct, rows, kPartInner * kPartColumns, thin_product(parts, dtype, rows, false));
+    add(roofline::kTurnedThinProduct, rows, kPartInner * kPartColumns, thin_product(parts, dtype, rows, true));
+    add(roofline::kCacheAttention, rows, 2 * kCachePlaces * kCacheHeads * kCacheWidth,
         dtype == DType::bf16 ? attention<BFloat16>(parts, dtype, rows) : attention<float>(parts, dtype, rows));
   }
   // The caches hold no line then that is still to be written.

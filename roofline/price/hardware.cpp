@@ -58,13 +58,13 @@ std::optional<Seconds> time_of_element(std::string_view kernel, Index rows, cons
 }
 
 /// More than any cache holds.
-constexpr Bytes kBeyondCaches(1e15);
+constexpr Bytes kMoreThanCaches(1e15);
 
 /// The time of a kernel to take what it reads from where it is. What the caches hold comes faster.
 Seconds time_by_rows(const Work& work, Seconds by_bytes, const Hardware& hardware) {
   const std::optional<Seconds> element = time_of_element(work.kernel, work.cost.rows, hardware);
   if (!element) return by_bytes;
-  const Seconds all_from_memory = work.cost.bytes / hardware.memory_rate(kBeyondCaches);
+  const Seconds all_from_memory = work.cost.bytes / hardware.memory_rate(kMoreThanCaches);
   const double elements = work.cost.flops.value / (2.0 * static_cast<double>(work.cost.rows));
   return *element * elements * std::min(1.0, by_bytes / all_from_memory);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures the distance between measured and predicted times of generation: prefill, and the median step of decode.
 # Texts are continued by three models of random weights, in batches, by strategies. Each run measures the machine at its
-# start, as runs do by themselves: decode takes the time of reading memory, whose speed changes within minutes on some
+# start, as runs do by themselves: decode takes the time of reading memory, whose speed changes within seconds on some
 # machines.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -4,9 +4,9 @@
 #include <memory>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "kernels/attention/cache_attention.h"
-#include "kernels/gemm/gemm.h"
 #include "program/ops/einsum.h"
 #include "roofline/price/hardware.h"
 #include "runtime/layout/tensor.h"
